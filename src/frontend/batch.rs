@@ -20,14 +20,14 @@ use crate::frontend::observe::Seen;
 use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::RequestEcho;
-use crate::protocol::operation::Batch;
-use crate::protocol::operation::BatchPart;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::Batch;
+use crate::protocol::model::operation::BatchPart;
 use crate::types::Peer;
 
 /// Parts carried out at a time.
@@ -42,7 +42,7 @@ struct Ready {
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
     seen: Seen,
-    admitted: Result<Admitted, Error>,
+    admitted: Result<Admitted, Refusal>,
 }
 
 /// Blob Batch.
@@ -70,16 +70,16 @@ pub(crate) async fn run(
 }
 
 /// Deletions or changes of tier, not both: decided before any is carried out.
-fn check_kinds(ready: &[Ready]) -> Result<(), Error> {
+fn check_kinds(ready: &[Ready]) -> Result<(), Refusal> {
     let mut kind = None;
     for admitted in ready.iter().filter_map(|ready| ready.admitted.as_ref().ok()) {
         let name = admitted.operation.name();
         if !matches!(name, "DeleteBlob" | "SetBlobTier") {
-            return Err(Error::new(ErrorCode::InvalidInput)
+            return Err(Refusal::new(Reason::InvalidInput)
                 .message(format!("A batch may delete blobs or set their tiers; {name} may not.")));
         }
         if *kind.get_or_insert(name) != name {
-            return Err(Error::new(ErrorCode::InvalidInput)
+            return Err(Refusal::new(Reason::InvalidInput)
                 .message("A batch may delete blobs or set their tiers, not both."));
         }
     }
@@ -122,14 +122,14 @@ fn address(
     front: &FrontEnd,
     (head, outer): (&Parts, &Parts),
     batch: &Batch,
-) -> Result<Address, Error> {
+) -> Result<Address, Refusal> {
     let host = head.headers.get(HOST).and_then(|h| h.to_str().ok());
     let host = outer.uri.authority().map(http::uri::Authority::as_str).or(host);
     let uri = whole_uri(&head.uri, batch)?;
     let address = azure::address(&head.method, &uri, host, &front.config.addressing)?;
     let inside = batch.container.is_none() || batch.container == address.container;
     if address.account != batch.account || !inside {
-        return Err(Error::new(ErrorCode::InvalidInput)
+        return Err(Refusal::new(Reason::InvalidInput)
             .message("The part is about another account or container than the batch."));
     }
     Ok(address)
@@ -137,7 +137,7 @@ fn address(
 
 /// Clients leave the account out of the paths of parts even when the URL of the batch has it in its
 /// own.
-fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
+fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Refusal> {
     let prefix = format!("/{}/", batch.account);
     let has_account =
         uri.path().strip_prefix(&prefix).is_some_and(|rest| rest.trim_matches('/').contains('/'));
@@ -145,7 +145,7 @@ fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Error> {
         return Ok(uri.clone());
     }
     let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    format!("/{}{target}", batch.account).parse().map_err(|_| ErrorCode::InvalidUri.into())
+    format!("/{}{target}", batch.account).parse().map_err(|_| Reason::InvalidUri.into())
 }
 
 async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Bytes>) {

@@ -11,8 +11,8 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::WriteRequest;
 use crate::index::Written;
-use crate::protocol::Error;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::reply::Change;
 
 /// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way,
 /// then lets go of the bytes it refers to: for good when the rows refer to them, else they are
@@ -70,7 +70,7 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     front: &FrontEnd,
     write: W,
     stored: Option<Stored>,
-) -> Result<Change, Error> {
+) -> Result<Change, Refusal> {
     changed(commit(front, write, stored).await, Subject::Blob)
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
 pub(crate) fn changed(
     answer: Result<Written, index::Error>,
     subject: Subject,
-) -> Result<Change, Error> {
+) -> Result<Change, Refusal> {
     match answer {
         Ok(w) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
         Err(error) => Err(errors::from_index(&error, subject)),

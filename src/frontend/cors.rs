@@ -11,26 +11,26 @@ use crate::frontend::accounts::Account;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
 use crate::protocol::azure;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 
 /// The account that a request names, signed or not.
-fn account(front: &FrontEnd, head: &Parts) -> Result<Arc<Account>, Error> {
+fn account(front: &FrontEnd, head: &Parts) -> Result<Arc<Account>, Refusal> {
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
     // As for an account without rules: who may not know it learns nothing of it.
     let found = front.accounts.find(&address.account);
     let found = found.map_err(|unread| errors::unread_account(&address.account, &unread))?;
-    let account = found.ok_or_else(|| Error::from(ErrorCode::CorsPreflightFailure))?;
+    let account = found.ok_or_else(|| Refusal::from(Reason::CorsPreflightFailure))?;
     hosts::may_name(front, head, &account)?;
     Ok(account)
 }
 
 /// Answers a preflight request.
-pub(crate) fn preflight(front: &FrontEnd, head: &Parts) -> Result<Reply, Error> {
+pub(crate) fn preflight(front: &FrontEnd, head: &Parts) -> Result<Reply, Refusal> {
     let account = account(front, head)?;
     azure::preflight(&head.headers, &account.properties.cors).map(Reply::Preflight)
 }

@@ -27,11 +27,11 @@ use crate::frontend::ops::versions;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 
 /// Whether it may add rows to a container: of what is not known to add none that is assumed.
 const fn may_change_blobs(operation: &Operation) -> bool {
@@ -62,7 +62,10 @@ const fn may_change_blobs(operation: &Operation) -> bool {
 ///
 /// # Errors
 /// `PublicAccessNotPermitted`, `AuthenticationFailed`.
-pub(crate) fn check_before_document(account: &Account, operation: &Operation) -> Result<(), Error> {
+pub(crate) fn check_before_document(
+    account: &Account,
+    operation: &Operation,
+) -> Result<(), Refusal> {
     if let Operation::SetContainerAcl { public_access, .. } = operation {
         acl::check_switch(account, *public_access)?;
     }
@@ -243,7 +246,7 @@ pub(crate) async fn dispatch(
             tags::set(front, account, (path, precondition), tags, memory.unwrap_or_default()).await
         }
         O::Batch(_) => {
-            Err(Error::new(ErrorCode::InvalidInput).message("A part of a batch cannot be a batch."))
+            Err(Refusal::new(Reason::InvalidInput).message("A part of a batch cannot be a batch."))
         }
         O::FindBlobs(asked) => find::find(front, account, asked).await,
         O::DeleteBlob { path, precondition, scope } => {

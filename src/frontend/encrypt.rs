@@ -13,9 +13,9 @@ use crate::capacity::Capacity;
 use crate::env::Env;
 use crate::frontend::errors;
 use crate::index::Piece;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::AccountName;
 use crate::types::BlobProperties;
 use crate::types::ChunkWriter;
@@ -86,7 +86,7 @@ pub(crate) fn encrypt_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut
 pub(crate) fn decrypt_md5(
     decrypting: Option<&Decrypting>,
     properties: &mut BlobProperties,
-) -> Result<(), Error> {
+) -> Result<(), Refusal> {
     let (Some(decrypting), ContentMd5::Encrypted(encrypted)) =
         (decrypting, &properties.content_md5)
     else {
@@ -95,7 +95,7 @@ pub(crate) fn decrypt_md5(
     let md5 = decrypting.key.decrypt_md5(encrypted);
     let md5 = md5.ok_or_else(|| {
         decrypting.refuse(Fault::Md5NotAuthentic);
-        Error::from(ErrorCode::InternalError)
+        Refusal::from(Reason::InternalError)
     })?;
     properties.content_md5 = ContentMd5::Plain(md5);
     Ok(())
@@ -156,10 +156,10 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// What the client is told.
-    pub(crate) fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Refusal {
         match self {
             Self::Capacity(error) => errors::from_capacity(error),
-            Self::Locked => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
+            Self::Locked => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
             // Logged with the blob's name where it was found.
             Self::NotAuthentic(_) | Self::Md5NotAuthentic => {
                 errors::internal("Storage failed; see the server's log.")

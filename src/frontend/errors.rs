@@ -8,9 +8,10 @@ use crate::index;
 use crate::index::EncryptionFault;
 use crate::index::Full;
 use crate::index::LeaseRefusal;
-use crate::protocol::Cause;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Cause;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::AccountName;
 use crate::types::Outcome;
 
@@ -21,56 +22,56 @@ pub(crate) enum Subject {
     Blob,
 }
 
-pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
+pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
     use index::Error as E;
     match error {
-        E::AccountNotFound => ErrorCode::ResourceNotFound.into(),
-        E::ContainerNotFound => ErrorCode::ContainerNotFound.into(),
-        E::ContainerExists => ErrorCode::ContainerAlreadyExists.into(),
-        E::BlobNotFound => ErrorCode::BlobNotFound.into(),
-        E::Condition(Outcome::NotModified) => ErrorCode::NotModified.into(),
-        E::Condition(Outcome::AlreadyExists) => ErrorCode::BlobAlreadyExists.into(),
-        E::Condition(Outcome::Failed | Outcome::Proceed) => ErrorCode::ConditionNotMet.into(),
+        E::AccountNotFound => Reason::ResourceNotFound.into(),
+        E::ContainerNotFound => Reason::ContainerNotFound.into(),
+        E::ContainerExists => Reason::ContainerAlreadyExists.into(),
+        E::BlobNotFound => Reason::BlobNotFound.into(),
+        E::Condition(Outcome::NotModified) => Reason::NotModified.into(),
+        E::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
+        E::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),
         E::Lease(refusal) => from_lease(*refusal, subject).into(),
-        E::SnapshotsPresent => ErrorCode::SnapshotsPresent.into(),
-        E::Archived => ErrorCode::BlobArchived.into(),
-        E::Rehydrating => ErrorCode::BlobBeingRehydrated.into(),
-        E::TierOfKind => ErrorCode::InvalidBlobType.into(),
+        E::SnapshotsPresent => Reason::SnapshotsPresent.into(),
+        E::Archived => Reason::BlobArchived.into(),
+        E::Rehydrating => Reason::BlobBeingRehydrated.into(),
+        E::TierOfKind => Reason::InvalidBlobType.into(),
         E::Encryption(fault) => match fault {
-            EncryptionFault::KeyMissing => ErrorCode::BlobUsesCustomerSpecifiedEncryption.into(),
+            EncryptionFault::KeyMissing => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
             EncryptionFault::NotEncrypted => {
-                ErrorCode::BlobDoesNotUseCustomerSpecifiedEncryption.into()
+                Reason::BlobDoesNotUseCustomerSpecifiedEncryption.into()
             }
-            EncryptionFault::Mismatch => ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into(),
+            EncryptionFault::Mismatch => Reason::BlobCustomerSpecifiedEncryptionMismatch.into(),
         },
         E::InvalidRange { len } => {
-            Error::new(ErrorCode::InvalidRange).header("content-range", format!("bytes */{len}"))
+            Refusal::new(Reason::InvalidRange).satisfiable(*len)
         }
-        E::UnknownBlock => ErrorCode::InvalidBlockList.into(),
-        E::BlockIdLength => ErrorCode::InvalidBlobOrBlock.into(),
-        E::WrongKind => ErrorCode::InvalidBlobType.into(),
-        E::CopyPending => ErrorCode::PendingCopyOperation.into(),
-        E::NoPendingCopy => ErrorCode::NoPendingCopyOperation.into(),
-        E::OtherCopy => ErrorCode::CopyIdMismatch.into(),
-        E::Sealed => ErrorCode::BlobIsSealed.into(),
-        E::AppendPosition { .. } => ErrorCode::AppendPositionConditionNotMet.into(),
-        E::LongerThanAllowed => ErrorCode::MaxBlobSizeConditionNotMet.into(),
-        E::TooManyAppends => Error::new(ErrorCode::BlockCountExceedsLimit)
+        E::UnknownBlock => Reason::InvalidBlockList.into(),
+        E::BlockIdLength => Reason::InvalidBlobOrBlock.into(),
+        E::WrongKind => Reason::InvalidBlobType.into(),
+        E::CopyPending => Reason::PendingCopyOperation.into(),
+        E::NoPendingCopy => Reason::NoPendingCopyOperation.into(),
+        E::OtherCopy => Reason::CopyIdMismatch.into(),
+        E::Sealed => Reason::BlobIsSealed.into(),
+        E::AppendPosition { .. } => Reason::AppendPositionConditionNotMet.into(),
+        E::LongerThanAllowed => Reason::MaxBlobSizeConditionNotMet.into(),
+        E::TooManyAppends => Refusal::new(Reason::BlockCountExceedsLimit)
             .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
-        E::InvalidPages { len } => Error::new(ErrorCode::InvalidPageRange)
-            .header("content-range", format!("bytes */{len}")),
-        E::ComparedWithNewer => ErrorCode::PreviousSnapshotCannotBeNewer.into(),
-        E::ComparedWithNothing => ErrorCode::PreviousSnapshotNotFound.into(),
-        E::MadeAnew => ErrorCode::BlobOverwritten.into(),
-        E::SequenceCondition => ErrorCode::SequenceNumberConditionNotMet.into(),
-        E::SequenceExhausted => ErrorCode::SequenceNumberIncrementTooLarge.into(),
-        E::TooManyBlocks => ErrorCode::BlockCountExceedsLimit.into(),
-        E::Full(Full::Disks) => ErrorCode::InsufficientStorage.into(),
+        E::InvalidPages { len } => Refusal::new(Reason::InvalidPageRange)
+            .satisfiable(*len),
+        E::ComparedWithNewer => Reason::PreviousSnapshotCannotBeNewer.into(),
+        E::ComparedWithNothing => Reason::PreviousSnapshotNotFound.into(),
+        E::MadeAnew => Reason::BlobOverwritten.into(),
+        E::SequenceCondition => Reason::SequenceNumberConditionNotMet.into(),
+        E::SequenceExhausted => Reason::SequenceNumberIncrementTooLarge.into(),
+        E::TooManyBlocks => Reason::BlockCountExceedsLimit.into(),
+        E::Full(Full::Disks) => Reason::InsufficientStorage.into(),
         E::Full(Full::Coordinator(_)) => first_disk_full(),
         E::WrongPartition => busy(Busy::PartitionMap),
         E::Overloaded => busy(Busy::Index),
         // Not which names: they may be another account's.
-        E::Quarantined(partition) => Error::new(ErrorCode::ServerBusy)
+        E::Quarantined(partition) => Refusal::new(Reason::ServerBusy)
             .cause(Cause::Busy(Busy::Quarantined.word()))
             .message(format!(
             "Partition {partition} of the index, which this request needs, is out of service: files \
@@ -94,43 +95,43 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Error {
 
 /// The coordinator's file cannot grow. The coordinator logs that once a minute, with the path and
 /// what is free; a line for each request would only hide it.
-pub(crate) fn first_disk_full() -> Error {
-    Error::new(ErrorCode::InsufficientStorage).message(
+pub(crate) fn first_disk_full() -> Refusal {
+    Refusal::new(Reason::InsufficientStorage).message(
         "The disk of the first data directory is full. Free some space on it; another data \
          directory does not help. Reads go on.",
     )
 }
 
 /// As for a partition that was found damaged at the start.
-fn damaged_index() -> Error {
-    Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(
+fn damaged_index() -> Refusal {
+    Refusal::new(Reason::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(
         "Files of the index, which this request needs, are damaged or cannot be read now. The \
          operator of this server finds more in its log; `blockyard check` names them.",
     )
 }
 
-fn from_lease(refusal: LeaseRefusal, subject: Subject) -> ErrorCode {
+fn from_lease(refusal: LeaseRefusal, subject: Subject) -> Reason {
     use LeaseRefusal as R;
     match (refusal, subject) {
-        (R::NotPresent, Subject::Container) => ErrorCode::LeaseNotPresentWithContainerOperation,
-        (R::NotPresent, Subject::Blob) => ErrorCode::LeaseNotPresentWithBlobOperation,
-        (R::Mismatch, Subject::Container) => ErrorCode::LeaseIdMismatchWithContainerOperation,
-        (R::Mismatch, Subject::Blob) => ErrorCode::LeaseIdMismatchWithBlobOperation,
-        (R::Lost, _) => ErrorCode::LeaseLost,
-        (R::Missing, _) => ErrorCode::LeaseIdMissing,
-        (R::NothingToActOn, _) => ErrorCode::LeaseNotPresentWithLeaseOperation,
-        (R::ActsOnOther, _) => ErrorCode::LeaseIdMismatchWithLeaseOperation,
-        (R::AlreadyPresent, _) => ErrorCode::LeaseAlreadyPresent,
-        (R::BreakingNotAcquired, _) => ErrorCode::LeaseIsBreakingAndCannotBeAcquired,
-        (R::BreakingNotChanged, _) => ErrorCode::LeaseIsBreakingAndCannotBeChanged,
-        (R::BrokenNotRenewed, _) => ErrorCode::LeaseIsBrokenAndCannotBeRenewed,
+        (R::NotPresent, Subject::Container) => Reason::LeaseNotPresentWithContainerOperation,
+        (R::NotPresent, Subject::Blob) => Reason::LeaseNotPresentWithBlobOperation,
+        (R::Mismatch, Subject::Container) => Reason::LeaseIdMismatchWithContainerOperation,
+        (R::Mismatch, Subject::Blob) => Reason::LeaseIdMismatchWithBlobOperation,
+        (R::Lost, _) => Reason::LeaseLost,
+        (R::Missing, _) => Reason::LeaseIdMissing,
+        (R::NothingToActOn, _) => Reason::LeaseNotPresentWithLeaseOperation,
+        (R::ActsOnOther, _) => Reason::LeaseIdMismatchWithLeaseOperation,
+        (R::AlreadyPresent, _) => Reason::LeaseAlreadyPresent,
+        (R::BreakingNotAcquired, _) => Reason::LeaseIsBreakingAndCannotBeAcquired,
+        (R::BreakingNotChanged, _) => Reason::LeaseIsBreakingAndCannotBeChanged,
+        (R::BrokenNotRenewed, _) => Reason::LeaseIsBrokenAndCannotBeRenewed,
     }
 }
 
-pub(crate) fn from_capacity(error: &capacity::Error) -> Error {
+pub(crate) fn from_capacity(error: &capacity::Error) -> Refusal {
     use capacity::Error as E;
     match error {
-        E::Full => ErrorCode::InsufficientStorage.into(),
+        E::Full => Reason::InsufficientStorage.into(),
         E::Corrupt { .. } => {
             tracing::error!(%error, "stored bytes are damaged");
             internal("The stored bytes do not match their checksum and are not served.")
@@ -187,58 +188,58 @@ fn cause(error: &auth::Error) -> Cause {
 }
 
 /// The answer to a request for an account that is not served.
-pub(crate) fn unknown_account(name: &AccountName) -> Error {
-    Error::new(ErrorCode::AuthenticationFailed)
-        .detail("AuthenticationErrorDetail", format!("This server has no account named {name}."))
+pub(crate) fn unknown_account(name: &AccountName) -> Refusal {
+    Refusal::new(Reason::AuthenticationFailed)
+        .detail(Detail::AuthenticationFailure, format!("This server has no account named {name}."))
         .cause(Cause::Authentication("account"))
 }
 
 /// The answer to a request for an account that may be where the list of accounts was not read. The
 /// bounds of that part are names of other accounts: only the log has them.
-pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Error {
+pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Refusal {
     tracing::debug!(
         account = %name, partition = %unread.partition,
         "accounts cannot be read: {unread}"
     );
-    Error::new(ErrorCode::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(format!(
+    Refusal::new(Reason::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(format!(
         "It is not known now whether there is an account {name}: a part of the list of accounts \
          cannot be read. Try again later. The log of this server says more."
     ))
 }
 
-pub(crate) fn from_auth(error: &auth::Error) -> Error {
+pub(crate) fn from_auth(error: &auth::Error) -> Refusal {
     from_auth_alone(error).cause(cause(error))
 }
 
-fn from_auth_alone(error: &auth::Error) -> Error {
+fn from_auth_alone(error: &auth::Error) -> Refusal {
     use auth::Error as E;
     match error {
         // Anonymous access is not served yet, and the service hides what a stranger may not see.
-        E::Missing => ErrorCode::NoAuthenticationInformation.into(),
-        E::Token { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
+        E::Missing => Reason::NoAuthenticationInformation.into(),
+        E::Token { detail } => Refusal::new(Reason::InvalidAuthenticationInfo)
             .status(401)
-            .detail("AuthenticationErrorDetail", detail),
-        E::Malformed { detail } => Error::new(ErrorCode::InvalidAuthenticationInfo)
-            .detail("AuthenticationErrorDetail", detail),
-        E::UnknownScheme => Error::new(ErrorCode::InvalidAuthenticationInfo).detail(
-            "AuthenticationErrorDetail",
+            .detail(Detail::AuthenticationFailure, detail),
+        E::Malformed { detail } => Refusal::new(Reason::InvalidAuthenticationInfo)
+            .detail(Detail::AuthenticationFailure, detail),
+        E::UnknownScheme => Refusal::new(Reason::InvalidAuthenticationInfo).detail(
+            Detail::AuthenticationFailure,
             "Sign with SharedKey or SharedKeyLite, or send a Bearer token.",
         ),
         E::WrongSignature { detail } | E::ClockSkew { detail } | E::Refused { detail } => {
-            Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+            Refusal::new(Reason::AuthenticationFailed).detail(Detail::AuthenticationFailure, detail)
         }
         E::SourceAddress { address } => {
             let message = format!(
-                "{} Source IP: {address}",
-                ErrorCode::AuthorizationSourceIPMismatch.message()
+                "This request is not authorized to perform this operation using this source IP. \
+                 Source IP: {address}"
             );
-            Error::new(ErrorCode::AuthorizationSourceIPMismatch).message(message)
+            Refusal::new(Reason::AuthorizationSourceIPMismatch).message(message)
         }
-        E::Protocol => ErrorCode::AuthorizationProtocolMismatch.into(),
-        E::Service => ErrorCode::AuthorizationServiceMismatch.into(),
-        E::ResourceType => ErrorCode::AuthorizationResourceTypeMismatch.into(),
-        E::Permission => ErrorCode::AuthorizationPermissionMismatch.into(),
-        E::Unauthorized => ErrorCode::AuthorizationFailure.into(),
+        E::Protocol => Reason::AuthorizationProtocolMismatch.into(),
+        E::Service => Reason::AuthorizationServiceMismatch.into(),
+        E::ResourceType => Reason::AuthorizationResourceTypeMismatch.into(),
+        E::Permission => Reason::AuthorizationPermissionMismatch.into(),
+        E::Unauthorized => Reason::AuthorizationFailure.into(),
     }
 }
 
@@ -304,25 +305,25 @@ impl Busy {
     }
 }
 
-pub(crate) fn busy(short: Busy) -> Error {
+pub(crate) fn busy(short: Busy) -> Refusal {
     let cause = Cause::Busy(short.word());
-    Error::new(ErrorCode::ServerBusy).header("retry-after", "1").cause(cause)
+    Refusal::new(Reason::ServerBusy).detail(Detail::RetryAfter, "1").cause(cause)
 }
 
 /// The operation is for users with a token; keys and signatures do not do.
-pub(crate) fn only_bearer() -> Error {
+pub(crate) fn only_bearer() -> Refusal {
     let detail = "Only authentication scheme Bearer is supported";
-    Error::new(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+    Refusal::new(Reason::AuthenticationFailed).detail(Detail::AuthenticationFailure, detail)
 }
 
 /// The index answered another question than it was asked: a bug, answered as one.
-pub(crate) fn mismatched() -> Error {
+pub(crate) fn mismatched() -> Refusal {
     tracing::error!("the index answered with the wrong kind of reply");
-    ErrorCode::InternalError.into()
+    Reason::InternalError.into()
 }
 
-pub(crate) fn internal(message: &str) -> Error {
-    Error::new(ErrorCode::InternalError).message(message)
+pub(crate) fn internal(message: &str) -> Refusal {
+    Refusal::new(Reason::InternalError).message(message)
 }
 
 #[cfg(test)]
@@ -350,10 +351,10 @@ mod tests {
         let damaged = "block of extent 7".to_owned();
         let of = |error| from_index(&error, Subject::Container);
         let quarantined = of(index::Error::Quarantined(PartitionId::new(7)));
-        assert_eq!(quarantined.http_status(), 503);
+        assert_eq!(quarantined.reason, Reason::ServerBusy);
         for error in [index::Error::Corrupt(damaged.clone()), index::Error::DiskOut(damaged)] {
             let answer = of(error);
-            assert_eq!(answer.http_status(), 503, "{answer:?}");
+            assert_eq!(answer.reason, Reason::ServerBusy, "{answer:?}");
             let answer = format!("{answer:?}");
             assert!(answer.contains("ServerBusy") && !answer.contains("extent 7"), "{answer}");
         }

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use crate::protocol::OPERATION_NAMES;
+use crate::protocol::model::OPERATION_NAMES;
 use crate::types::AccountName;
 use crate::types::ContainerName;
 use crate::types::nearest;

@@ -10,13 +10,14 @@ use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
 use crate::frontend::write::join::join;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::Document;
-use crate::protocol::operation::DocumentBody;
-use crate::protocol::operation::Upload;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::Document;
+use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::Upload;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::ChunkWriter;
 use crate::types::Crc64;
@@ -65,16 +66,16 @@ impl Hashes {
         }
     }
 
-    fn finish(self, upload: &Upload) -> Result<(Crc64, Option<Md5>), Error> {
+    fn finish(self, upload: &Upload) -> Result<(Crc64, Option<Md5>), Refusal> {
         let crc64 = self.crc64.finish();
         let md5 = self.md5.map(Md5Hasher::finish);
         match (upload.crc64, upload.md5) {
-            (Some(claimed), _) if claimed != crc64 => Err(Error::new(ErrorCode::Crc64Mismatch)
-                .detail("UserSpecifiedCrc", claimed.to_base64())
-                .detail("ServerCalculatedCrc", crc64.to_base64())),
-            (_, Some(claimed)) if Some(claimed) != md5 => Err(Error::new(ErrorCode::Md5Mismatch)
-                .detail("UserSpecifiedMd5", claimed.to_base64())
-                .detail("ServerCalculatedMd5", md5.map(Md5::to_base64).unwrap_or_default())),
+            (Some(claimed), _) if claimed != crc64 => Err(Refusal::new(Reason::Crc64Mismatch)
+                .detail(Detail::ClaimedCrc64, claimed.to_base64())
+                .detail(Detail::ComputedCrc64, crc64.to_base64())),
+            (_, Some(claimed)) if Some(claimed) != md5 => Err(Refusal::new(Reason::Md5Mismatch)
+                .detail(Detail::ClaimedMd5, claimed.to_base64())
+                .detail(Detail::ComputedMd5, md5.map(Md5::to_base64).unwrap_or_default())),
             _ => Ok((crc64, md5)),
         }
     }
@@ -89,7 +90,7 @@ pub(crate) async fn ingest(
     upload: &Upload,
     md5_wanted: bool,
     encrypting: Option<Encrypting>,
-) -> Result<Ingested, Error> {
+) -> Result<Ingested, Refusal> {
     let inline_max = pool.inline_bytes_max();
     ingest_within(pool, body, upload, (md5_wanted, inline_max), encrypting).await
 }
@@ -101,7 +102,7 @@ pub(crate) async fn ingest_part(
     body: &mut RequestBody,
     upload: &Upload,
     encrypting: Option<Encrypting>,
-) -> Result<Ingested, Error> {
+) -> Result<Ingested, Refusal> {
     let inline_max = pool.inline_part_bytes_max();
     ingest_within(pool, body, upload, (false, inline_max), encrypting).await
 }
@@ -112,7 +113,7 @@ async fn ingest_within(
     upload: &Upload,
     (md5_wanted, inline_max): (bool, u64),
     encrypting: Option<Encrypting>,
-) -> Result<Ingested, Error> {
+) -> Result<Ingested, Refusal> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, md5_wanted);
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
@@ -136,7 +137,7 @@ async fn ingest_within(
     let mut stream = pool.stream_of(Arc::clone(body.memory()));
     let mut left = upload.len;
     while let Some(piece) = body.next().await? {
-        left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
+        left = left.checked_sub(piece.len() as u64).ok_or(Reason::InvalidInput)?;
         hashes.update(&piece);
         let Some(writer) = &mut writer else {
             stream.push(piece).await?;
@@ -158,21 +159,21 @@ async fn ingest_within(
 }
 
 /// Reads a body that is stored already and checks what was claimed of it; its MD5.
-pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md5, Error> {
+pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md5, Refusal> {
     let mut hashes = Hashes::new(upload, true);
     while let Some(piece) = body.next().await? {
         hashes.update(&piece);
     }
     let (_, md5) = hashes.finish(upload)?;
-    md5.ok_or_else(|| ErrorCode::InternalError.into())
+    md5.ok_or_else(|| Reason::InternalError.into())
 }
 
 /// Checks a claimed CRC-64 against the one that is known of bytes stored already.
-pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Error> {
+pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Refusal> {
     match upload.crc64 {
-        Some(claimed) if claimed != known => Err(Error::new(ErrorCode::Crc64Mismatch)
-            .detail("UserSpecifiedCrc", claimed.to_base64())
-            .detail("ServerCalculatedCrc", known.to_base64())),
+        Some(claimed) if claimed != known => Err(Refusal::new(Reason::Crc64Mismatch)
+            .detail(Detail::ClaimedCrc64, claimed.to_base64())
+            .detail(Detail::ComputedCrc64, known.to_base64())),
         Some(_) | None => Ok(()),
     }
 }
@@ -185,7 +186,7 @@ pub(crate) async fn ingest_pages(
     upload: &Upload,
     start: u64,
     encrypting: Option<Encrypting>,
-) -> Result<Ingested, Error> {
+) -> Result<Ingested, Refusal> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
@@ -205,7 +206,7 @@ pub(crate) async fn read_document(
     body: &mut RequestBody,
     DocumentBody { upload, decode }: DocumentBody,
     operation: &mut Operation,
-) -> Result<DocumentMemory, Error> {
+) -> Result<DocumentMemory, Refusal> {
     let (content, checksum) = read_whole(pool, body, &upload).await?;
     let bytes = join(content.pieces);
     decode(operation, &Document { bytes: &bytes, checksum })?;
@@ -217,7 +218,7 @@ pub(crate) async fn check_empty(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-) -> Result<(), Error> {
+) -> Result<(), Refusal> {
     read_whole(pool, body, upload).await.map(drop)
 }
 
@@ -225,7 +226,7 @@ async fn read_whole(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-) -> Result<(InMemory, BodyChecksum), Error> {
+) -> Result<(InMemory, BodyChecksum), Refusal> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
@@ -238,12 +239,12 @@ async fn collect(
     body: &mut RequestBody,
     len: u64,
     hashes: &mut Hashes,
-) -> Result<InMemory, Error> {
+) -> Result<InMemory, Refusal> {
     let mut pieces = Vec::new();
     let mut held = Vec::new();
     let mut left = len;
     while let Some(piece) = body.next().await? {
-        left = left.checked_sub(piece.len() as u64).ok_or(ErrorCode::InvalidInput)?;
+        left = left.checked_sub(piece.len() as u64).ok_or(Reason::InvalidInput)?;
         held.push(pool.budget().take(body.memory(), piece.len())?);
         hashes.update(&piece);
         pieces.push(piece);
@@ -251,6 +252,6 @@ async fn collect(
     if left > 0 { Err(short()) } else { Ok(InMemory { pieces, held: held.into() }) }
 }
 
-fn short() -> Error {
-    Error::new(ErrorCode::InvalidInput).message("The request body is shorter than Content-Length.")
+fn short() -> Refusal {
+    Refusal::new(Reason::InvalidInput).message("The request body is shorter than Content-Length.")
 }

@@ -8,9 +8,9 @@ use crate::frontend::state::FrontEnd;
 use crate::index::ContainerRecord;
 use crate::index::Guard;
 use crate::index::ReadContainer;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -20,7 +20,7 @@ pub(crate) async fn container(
     front: &FrontEnd,
     account: &Account,
     name: &ContainerName,
-) -> Result<ContainerRecord, Error> {
+) -> Result<ContainerRecord, Refusal> {
     let found = front.router.ask(ReadContainer(account.id, name.clone())).await;
     found.map_err(|error| errors::from_index(&error, Subject::Container))
 }
@@ -30,7 +30,7 @@ pub(crate) async fn blob_key(
     front: &FrontEnd,
     account: &Account,
     path: BlobPath,
-) -> Result<BlobKey, Error> {
+) -> Result<BlobKey, Refusal> {
     let record = container(front, account, &path.container).await?;
     Ok(key_in(account, &record, path.blob))
 }
@@ -41,7 +41,7 @@ pub(crate) async fn content_key(
     account: &Account,
     path: BlobPath,
     precondition: &mut Precondition,
-) -> Result<BlobKey, Error> {
+) -> Result<BlobKey, Refusal> {
     let record = container(front, account, &path.container).await?;
     claim::settle(&record, precondition)?;
     Ok(key_in(account, &record, path.blob))

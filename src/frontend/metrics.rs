@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use crate::frontend::answers::Fault;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 
 pub(crate) use accounts::Traffic;
 pub(crate) use connections::ConnectionMetrics;
@@ -159,12 +159,12 @@ impl Metrics {
     }
 
     /// Counts a request that is answered with an error, if that refuses it.
-    pub(crate) fn refused(&self, error: &Error) {
+    pub(crate) fn refused(&self, error: &Refusal) {
         self.refusals.refused(error);
     }
 
     /// Counts a request of a connection beyond the limits.
-    pub(crate) fn refused_for_connections(&self) -> Error {
+    pub(crate) fn refused_for_connections(&self) -> Refusal {
         let error = errors::busy(Busy::Connections);
         self.refused(&error);
         error

@@ -28,9 +28,9 @@ use crate::frontend::faults::Strike;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::Peer;
@@ -84,7 +84,7 @@ impl FrontEnd {
     /// # Errors
     /// What the dial wants answered; also for [`FaultKind::Timeout`], whose connection is cut
     /// instead.
-    pub(super) fn meet_faults(&self, head: &Parts, seen: &mut Seen) -> Result<(), Error> {
+    pub(super) fn meet_faults(&self, head: &Parts, seen: &mut Seen) -> Result<(), Refusal> {
         if !self.faults.is_on() {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl FrontEnd {
             None | Some(FaultKind::Lost | FaultKind::Slow) => Ok(()),
             Some(FaultKind::Busy) => Err(errors::busy(Busy::FaultDial).message(said)),
             Some(FaultKind::Error | FaultKind::Timeout) => {
-                Err(Error::new(ErrorCode::InternalError).message(said))
+                Err(Refusal::new(Reason::InternalError).message(said))
             }
         }
     }

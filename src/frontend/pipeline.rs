@@ -32,12 +32,12 @@ use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::website;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
-use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 use crate::types::Peer;
 
 /// Answers a request that named the structured format in it: a Get Blob with such a body, an upload
@@ -158,18 +158,18 @@ impl FrontEnd {
     async fn refused(
         &self,
         (head, body): (&http::request::Parts, &mut RequestBody),
-        error: &Error,
+        error: &Refusal,
         echo: &azure::RequestEcho,
         seen: &Seen,
     ) -> Response<ResponseBody> {
         // A client that asked first has sent nothing yet, and will not.
-        if error.code == ErrorCode::ServerBusy {
+        if error.reason == Reason::ServerBusy {
             // Told at once; what it still sends is read after that.
             body.leave();
         } else if !head.headers.contains_key(http::header::EXPECT) {
             body.drain().await;
         }
-        tracing::debug!(code = error.code.azure(), operation = seen.operation, "refused");
+        tracing::debug!(code = error.reason.name(), operation = seen.operation, "refused");
         self.refusals.render(error, echo)
     }
 

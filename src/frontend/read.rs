@@ -34,7 +34,7 @@ use crate::index::Guard;
 use crate::index::Piece;
 use crate::index::ReadBlob;
 use crate::index::inflight::ReadGuard;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -109,7 +109,7 @@ pub(crate) async fn begin(
     view: BlobView,
     guard: ReadGuard,
     paid: (Option<Decrypting>, Option<Purse>),
-) -> Result<ResponseBody, Error> {
+) -> Result<ResponseBody, Refusal> {
     let len = view.range.end - view.range.start;
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
         return Ok(ResponseBody::full(bytes.clone()));
@@ -153,7 +153,7 @@ pub(crate) fn source(
 
 enum Failure {
     /// No memory was free before the head was sent.
-    Busy(Error),
+    Busy(Refusal),
     Fetch(Fault),
     Index(index::Error),
 }
@@ -164,7 +164,7 @@ impl BlobSource {
     }
 
     /// The next pieces, read before the head of the answer is sent: a failure is still its status.
-    async fn before_head(&mut self) -> Result<Option<VecDeque<Bytes>>, Error> {
+    async fn before_head(&mut self) -> Result<Option<VecDeque<Bytes>>, Refusal> {
         self.step(true).await.map_err(|failure| match failure {
             Failure::Busy(error) => error,
             Failure::Fetch(fault) => fault.refusal(),
@@ -194,7 +194,7 @@ impl BlobSource {
         &mut self,
         piece: Piece,
         before_head: bool,
-    ) -> Result<(Piece, Option<Reservation>), Error> {
+    ) -> Result<(Piece, Option<Reservation>), Refusal> {
         let Some(purse) = self.purse.clone() else {
             return Ok((self.cut(piece, STEP_BYTES), None));
         };
@@ -284,7 +284,7 @@ impl Pull for BlobSource {
                 Ok(None) => None,
                 Err(failure) => {
                     let reason = match failure {
-                        Failure::Busy(error) => error.code.azure().to_owned(),
+                        Failure::Busy(error) => error.reason.name().to_owned(),
                         Failure::Fetch(fault) => fault.to_string(),
                         Failure::Index(error) => error.to_string(),
                     };

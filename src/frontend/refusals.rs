@@ -6,8 +6,8 @@ use hyper::Response;
 use tokio::sync::Semaphore;
 
 use crate::frontend::body::ResponseBody;
-use crate::protocol::Error;
 use crate::protocol::azure;
+use crate::protocol::model::Refusal;
 
 /// Error answers with a text that may be on their way at a time; each takes a few KiB, with its
 /// stream.
@@ -30,7 +30,7 @@ impl Refusals {
     /// The answer of an error.
     pub(crate) fn render(
         &self,
-        error: &Error,
+        error: &Refusal,
         echo: &azure::RequestEcho,
     ) -> Response<ResponseBody> {
         match Arc::clone(&self.texts).try_acquire_owned() {

@@ -29,8 +29,8 @@ use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
-use crate::protocol::Error;
 use crate::protocol::azure;
+use crate::protocol::model::Refusal;
 
 /// What a front end is made of.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl FrontEnd {
     }
 
     /// Counts an error that is answered, if it refuses its request.
-    pub(crate) fn count_refused(&self, error: &Error) {
+    pub(crate) fn count_refused(&self, error: &Refusal) {
         self.metrics.refused(error);
     }
 

@@ -18,15 +18,15 @@ use crate::frontend::errors;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
 use crate::protocol::azure;
 use crate::protocol::azure::RequestEcho;
 use crate::protocol::azure::WebAddress;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::RequestEncryption;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::RequestEncryption;
 use crate::types::AccountId;
 use crate::types::BlobName;
 use crate::types::ByteRange;
@@ -50,9 +50,9 @@ pub(super) async fn serve(
     address: &WebAddress,
     (echo, room): (&RequestEcho, &mut Option<Pass>),
 ) -> Response<ResponseBody> {
-    let page = |error: &Error| {
+    let page = |error: &Refusal| {
         front.count_refused(error);
-        tracing::debug!(code = error.code.azure(), "a request to the web endpoint was refused");
+        tracing::debug!(code = error.reason.name(), "a request to the web endpoint was refused");
         azure::web_error(error, echo).map(ResponseBody::full)
     };
     let found = address.account.as_ref().map_or(Ok(None), |name| {
@@ -79,7 +79,7 @@ pub(super) async fn serve(
     match found {
         Ok((reply, stream)) => shown(&reply, stream, echo),
         Err(error) if is_missing(&error) => {
-            let missing = Error::from(ErrorCode::WebContentNotFound);
+            let missing = Refusal::from(Reason::WebContentNotFound);
             match error_document(front, (&head.method, peer), &site).await {
                 Some(Ok((reply, stream))) => {
                     let mut response = shown(&reply, stream, echo);
@@ -95,7 +95,7 @@ pub(super) async fn serve(
 }
 
 /// Room for a request; nobody says who sends it.
-async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Error> {
+async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Refusal> {
     let mut pass = front.gate.enter(account).await?;
     pass.open()?;
     Ok(pass)
@@ -109,10 +109,10 @@ async fn find(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
     (account, address): (Option<Arc<Account>>, &WebAddress),
-) -> Result<(Answer, Site), Error> {
+) -> Result<(Answer, Site), Refusal> {
     let wanted = azure::web_request(&head.method, &head.headers)?;
     // No such account, no site, no such path: a stranger is told the same.
-    let missing = || Error::from(ErrorCode::WebContentNotFound);
+    let missing = || Refusal::from(Reason::WebContentNotFound);
     let account = account.ok_or_else(missing)?;
     hosts::may_name(front, head, &account)?;
     let website = account.properties.website.clone().ok_or_else(missing)?;
@@ -147,7 +147,7 @@ async fn document(
     (method, peer, blob): (&Method, Peer, BlobName),
     (precondition, range): (Precondition, Option<ByteRange>),
 ) -> Answer {
-    let container = ContainerName::new(CONTAINER).map_err(|_| ErrorCode::InternalError)?;
+    let container = ContainerName::new(CONTAINER).map_err(|_| Reason::InternalError)?;
     let path = BlobPath { container, blob, snapshot: None };
     if method == Method::HEAD {
         let facts = content::facts(front, account, path, precondition).await?;
@@ -157,10 +157,10 @@ async fn document(
     content::get(front, account, (path, precondition), (range, None), payer).await
 }
 
-fn is_missing(error: &Error) -> bool {
+fn is_missing(error: &Refusal) -> bool {
     matches!(
-        error.code,
-        ErrorCode::BlobNotFound | ErrorCode::ContainerNotFound | ErrorCode::WebContentNotFound
+        error.reason,
+        Reason::BlobNotFound | Reason::ContainerNotFound | Reason::WebContentNotFound
     )
 }
 

@@ -1,23 +1,19 @@
-//! Dialects: bytes in, one [`Operation`] out; [`Reply`] in, bytes out. Pure: no I/O, no clock, no
-//! async.
+//! Dialects: bytes in, one [`model::Operation`] out; [`model::Reply`] in, bytes out. Pure: no I/O,
+//! no clock, no async.
+//!
+//! `model/` is what all dialects share: operations, replies, refusals. A dialect has a folder:
 //!
 //! 1. `azure/address.rs` finds account, container and blob in the URL, path-style or host-style.
 //! 2. (the front end authenticates the raw request with `auth`)
-//! 3. `azure/parse.rs` turns head and query into an [`Operation`], complete or with a document
-//!    still to be read (`operation::Parsed`); `azure/documents.rs` names what reads it.
-//! 4. `azure/render.rs` turns a [`Reply`] or an [`Error`] into a response head and body.
+//! 3. `azure/parse.rs` turns head and query into an operation, complete or with a document
+//!    still to be read (`model/operation/parsed.rs`); `azure/documents.rs` names its decoder.
+//! 4. `azure/render.rs` turns a reply or a refusal into a response head and body.
 //!
-//! One error table (`error.rs`, `api-spec/errors.json`) serves all dialects.
+//! `azure/errors.rs` has the dialect's code, status and text for each reason of a refusal;
+//! `api-spec/errors.json` shows the columns of all dialects.
 
 pub mod azure;
-pub mod checksum;
-pub mod copy;
-pub mod error;
 pub mod host;
-pub mod operation;
-pub mod reply;
+pub mod model;
 
-pub use error::{Cause, Error, ErrorCode};
 pub use host::{HostError, KnownHosts};
-pub use operation::{OPERATION_NAMES, Operation, Precondition};
-pub use reply::Reply;

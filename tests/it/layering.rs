@@ -100,7 +100,7 @@ fn layering_refuses_upward_sideways_and_grouped_use() {
         ("capacity", "use crate::frontend::Accounts;"),
         ("capacity", "    let x = crate::index::Error::Full;"),
         ("frontend", "use crate::reclaim::Reclaim;"),
-        ("auth", "use crate::protocol::Error;"),
+        ("auth", "use crate::protocol::model::Refusal;"),
         ("admin", "use crate::node::config::Config;"),
         ("node", "use crate::cli::CliError;"),
         ("index", "use crate::{capacity, frontend};"),

@@ -19,7 +19,7 @@ use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
 use blockyard::index::Write;
 use blockyard::index::inflight::ReadGuard;
-use blockyard::protocol::ErrorCode;
+use blockyard::protocol::model::Reason;
 use blockyard::types::BlobProperties;
 use blockyard::types::Crc64;
 use blockyard::types::DeleteScope;
@@ -67,8 +67,8 @@ impl<'a> Calls<'a> {
         let stored = match self.stack.pool.store(vec![bytes], len).await {
             Ok(stored) => stored,
             Err(error) => {
-                let told = [ErrorCode::ServerBusy, ErrorCode::InsufficientStorage];
-                assert!(told.contains(&error.code), "storing {name}: {error:?}");
+                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
+                assert!(told.contains(&error.reason), "storing {name}: {error:?}");
                 return;
             }
         };

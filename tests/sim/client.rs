@@ -14,7 +14,7 @@ use blockyard::index::Error;
 use blockyard::index::Write;
 use blockyard::index::inflight::CopyGuard;
 use blockyard::protocol;
-use blockyard::protocol::ErrorCode;
+use blockyard::protocol::model::Reason;
 use blockyard::types::AccountId;
 use blockyard::types::Crc64;
 use blockyard::types::LeaseAction;
@@ -171,14 +171,17 @@ impl Client<'_> {
 
     /// What came of storing a body: as [`Self::write`] judges a change. The disks of a history are
     /// small, and may be full in any session.
-    fn stored(&self, stored: Result<Stored, protocol::Error>) -> Result<Option<Stored>, Violation> {
+    fn stored(
+        &self,
+        stored: Result<Stored, protocol::model::Refusal>,
+    ) -> Result<Option<Stored>, Violation> {
         let error = match stored {
             Ok(stored) => return Ok(Some(stored)),
             Err(error) => error,
         };
-        if error.code == ErrorCode::InsufficientStorage {
+        if error.reason == Reason::InsufficientStorage {
             self.session.counts.add("bodies refused as full", 1);
-        } else if error.code == ErrorCode::ServerBusy {
+        } else if error.reason == Reason::ServerBusy {
             self.session.counts.add("bodies refused as overload", 1);
         } else if !self.excused(Failing::Writes) {
             return Err(format!("storing with {:?}: {error:?}", self.session.plan));

@@ -183,7 +183,7 @@ fn delegated(file: &Path, target: &Target<'_>, terms: &Terms) -> Result<String, 
     let unreadable = |reason: String| SasError::DelegationKey { file: file.to_owned(), reason };
     let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
     let given = azure::delegation_key(text.as_bytes())
-        .map_err(|error| unreadable(error.code.message().to_owned()))?;
+        .map_err(|error| unreadable(azure::errors::message(&error).to_owned()))?;
     let value = AccountKeys::new(&[&given.value]).map_err(|error| unreadable(error.to_string()))?;
     let key = DelegationKey {
         object: given.object,

@@ -32,14 +32,15 @@ use crate::frontend::errors;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::record::StoredPolicy;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure;
 use crate::protocol::azure::Address;
-use crate::protocol::operation::DocumentBody;
-use crate::protocol::operation::Holder;
-use crate::protocol::operation::Parsed;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::Holder;
+use crate::protocol::model::operation::Parsed;
 use crate::types::ContainerName;
 use crate::types::Peer;
 
@@ -87,13 +88,13 @@ pub(crate) async fn admit(
     front: &FrontEnd,
     request: (&Parts, Peer),
     told: Told<'_>,
-) -> Result<Admitted, Error> {
+) -> Result<Admitted, Refusal> {
     let refused = match let_in(front, request, told).await {
-        Err(error) if error.http_status() == 401 => error,
+        Err(refusal) if refusal.asks_for_authentication() => refusal,
         settled => return settled,
     };
     match front.tokens.challenge() {
-        Some(challenge) => Err(refused.header("www-authenticate", challenge)),
+        Some(challenge) => Err(refused.detail(Detail::Challenge, challenge)),
         None => Err(refused),
     }
 }
@@ -102,7 +103,7 @@ async fn let_in(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
     told: Told<'_>,
-) -> Result<Admitted, Error> {
+) -> Result<Admitted, Refusal> {
     let host = head.headers.get(http::header::HOST).and_then(|h| h.to_str().ok());
     let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str));
     let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)?;
@@ -127,7 +128,7 @@ pub(crate) async fn admit_at(
     (head, peer): (&Parts, Peer),
     address: &Address,
     (echo, principal): Told<'_>,
-) -> Result<Admitted, Error> {
+) -> Result<Admitted, Refusal> {
     let context = azure::Context::from_head(head)?;
     // Told plainly: a host name of Azure that names no account does not resolve either.
     let known = front.accounts.find(&address.account);
@@ -157,7 +158,7 @@ async fn identify(
     (head, peer): (&Parts, Peer),
     address: &Address,
     account: &Account,
-) -> Result<Caller, Error> {
+) -> Result<Caller, Refusal> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let now = front.env.clock.now();
     let query = head.uri.query().unwrap_or("");
@@ -233,7 +234,7 @@ fn holder(signature: &Signature) -> audit_log::Principal {
 }
 
 /// Who a token speaks of.
-async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Error> {
+async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Refusal> {
     if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
         let detail = "A bearer token is taken over https only.".to_owned();
         return Err(errors::from_auth(&auth::Error::Refused { detail }));
@@ -256,11 +257,11 @@ async fn policy(
     account: &Account,
     container: &ContainerName,
     id: &str,
-) -> Result<Option<Policy>, Error> {
+) -> Result<Option<Policy>, Refusal> {
     let record = match lookup::container(front, account, container).await {
         Ok(record) => record,
         // Who could not prove anything yet is not told what exists.
-        Err(error) if error.code == ErrorCode::ContainerNotFound => return Ok(None),
+        Err(error) if error.reason == Reason::ContainerNotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     Ok(record.policies.iter().find(|stored| stored.id == id).map(stored_policy))
@@ -292,7 +293,7 @@ fn permit(
     caller: Caller,
     (mut operation, document): (Operation, Option<DocumentBody>),
     address: &Address,
-) -> Result<Admitted, Error> {
+) -> Result<Admitted, Refusal> {
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
     let (overrides, create_only) = match caller {

@@ -9,10 +9,10 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::ServiceVersion;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::PublicAccess;
 
 /// From here on the service asks a stranger to sign in; before, it says that there is nothing.
@@ -31,18 +31,18 @@ pub(super) async fn permit(
     address: &Address,
     need: Option<&Need>,
     version: Option<ServiceVersion>,
-) -> Result<(), Error> {
+) -> Result<(), Refusal> {
     let wanted = need.and_then(|need| need.anonymous);
     let (Some(wanted), Some(container)) = (wanted, &address.container) else {
         return Err(stranger(version));
     };
     if !account.anonymous {
-        return Err(ErrorCode::PublicAccessNotPermitted.into());
+        return Err(Reason::PublicAccessNotPermitted.into());
     }
     match lookup::container(front, account, container).await {
         Ok(record) if is_open(record.public_access, wanted) => Ok(()),
         Ok(_) => Err(stranger(version)),
-        Err(error) if error.code == ErrorCode::ContainerNotFound => Err(stranger(version)),
+        Err(error) if error.reason == Reason::ContainerNotFound => Err(stranger(version)),
         Err(error) => Err(error),
     }
 }
@@ -55,9 +55,9 @@ const fn is_open(access: PublicAccess, wanted: Exposure) -> bool {
     }
 }
 
-fn stranger(version: Option<ServiceVersion>) -> Error {
+fn stranger(version: Option<ServiceVersion>) -> Refusal {
     if version.is_some_and(|version| version >= CHALLENGED_SINCE) {
         return errors::from_auth(&crate::auth::Error::Missing);
     }
-    ErrorCode::ResourceNotFound.into()
+    Reason::ResourceNotFound.into()
 }

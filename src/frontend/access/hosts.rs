@@ -4,29 +4,30 @@ use http::request::Parts;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::HostError;
 use crate::protocol::host;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::Peer;
 
 /// Checks what every request must satisfy: a valid host, and https when only https is served.
 ///
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`, `AccountRequiresHttps`; all 400.
-pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Result<(), Error> {
+pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Result<(), Refusal> {
     host::host(head).map_err(|error| {
         let code = match error {
-            HostError::Missing => ErrorCode::MissingRequiredHeader,
+            HostError::Missing => Reason::MissingRequiredHeader,
             HostError::Repeated | HostError::Malformed | HostError::Conflict => {
-                ErrorCode::InvalidHeaderValue
+                Reason::InvalidHeaderValue
             }
         };
         let reason = error.to_string();
-        Error::new(code).detail("HeaderName", "Host").detail("Reason", reason)
+        Refusal::new(code).detail(Detail::HeaderName, "Host").detail(Detail::Explanation, reason)
     })?;
     if front.config.https_only && !peer.secure {
-        return Err(ErrorCode::AccountRequiresHttps.into());
+        return Err(Reason::AccountRequiresHttps.into());
     }
     Ok(())
 }
@@ -36,7 +37,7 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
 ///
 /// # Errors
 /// `AuthorizationFailure`; the message tells what to do.
-pub(crate) fn may_name(front: &FrontEnd, head: &Parts, account: &Account) -> Result<(), Error> {
+pub(crate) fn may_name(front: &FrontEnd, head: &Parts, account: &Account) -> Result<(), Refusal> {
     if !account.keys.are_well_known() {
         return Ok(());
     }
@@ -45,7 +46,7 @@ pub(crate) fn may_name(front: &FrontEnd, head: &Parts, account: &Account) -> Res
         return Ok(());
     }
     let name = host::name(host);
-    Err(Error::new(ErrorCode::AuthorizationFailure).message(format!(
+    Err(Refusal::new(Reason::AuthorizationFailure).message(format!(
         "Account {} has the well-known development key and is not served under the host name '{name}', because a web page \
          could use it by DNS rebinding. Start the server with --allow-host {name} (or BLOCKYARD_ALLOW_HOST={name}, or '*' for \
          every name), or use an IP address or localhost.",

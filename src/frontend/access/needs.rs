@@ -7,7 +7,7 @@ use crate::auth::Exposure;
 use crate::auth::Level;
 use crate::auth::Need;
 use crate::auth::SasPermissions;
-use crate::protocol::Operation;
+use crate::protocol::model::Operation;
 use crate::types::LeaseAction;
 use crate::types::Role;
 

@@ -1,7 +1,7 @@
 //! Response headers that a shared access signature asks for.
 
 use crate::auth::Overrides;
-use crate::protocol::Reply;
+use crate::protocol::model::Reply;
 
 /// Puts them in the place of the blob's own, in answers that show those.
 pub(crate) fn apply(overrides: Overrides, reply: &mut Reply) {

@@ -1,8 +1,8 @@
 //! What a caller that may create but not write gets.
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::EtagMatch;
 
 /// Conditions an operation to make something new, so that the partition decides and no race can
@@ -25,9 +25,9 @@ pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
 }
 
 /// Tells "it exists" as what it means to a caller that may not replace.
-pub(crate) fn explain(error: Error) -> Error {
-    if error.code == ErrorCode::BlobAlreadyExists {
-        return ErrorCode::UnauthorizedBlobOverwrite.into();
+pub(crate) fn explain(error: Refusal) -> Refusal {
+    if error.reason == Reason::BlobAlreadyExists {
+        return Reason::UnauthorizedBlobOverwrite.into();
     }
     error
 }

@@ -2,18 +2,19 @@
 //!
 //! Source: Storage REST "Create a service SAS", "Create an account SAS", parameter `ses`.
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
-use crate::protocol::Precondition;
-use crate::protocol::operation::RequestEncryption;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::RequestEncryption;
 
 /// Sets the encryption scope `name` on an operation that writes content. Other operations do not
 /// change.
 ///
 /// # Errors
 /// `InvalidHeaderValue` when the request itself names another scope, or a key.
-pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Error> {
+pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Refusal> {
     let Some(precondition) = of_write(operation) else { return Ok(()) };
     match &precondition.encryption {
         RequestEncryption::Unchecked | RequestEncryption::Plain => {
@@ -22,9 +23,9 @@ pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Error> 
         }
         RequestEncryption::Scope(own) if own == name => Ok(()),
         RequestEncryption::Scope(_) | RequestEncryption::Key(_) => {
-            Err(Error::new(ErrorCode::InvalidHeaderValue)
+            Err(Refusal::new(Reason::InvalidHeaderValue)
                 .message("The signature writes under the encryption scope in ses; send no other.")
-                .detail("HeaderName", "x-ms-encryption-scope"))
+                .detail(Detail::HeaderName, "x-ms-encryption-scope"))
         }
     }
 }

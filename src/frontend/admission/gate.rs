@@ -18,7 +18,7 @@ use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
 /// How long a request waits for others to end: a burst is let in piece by piece, and overload is
@@ -85,7 +85,7 @@ impl Gate {
     /// # Errors
     /// `ServerBusy`: at once when the account has its share and others are about, or has as many
     /// waiting as may be let in; after a moment when nothing was given back.
-    pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Error> {
+    pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Refusal> {
         let taken = self.shares.take(account, 1, self.clock.monotonic());
         let entered = match taken {
             Taken::Yes => return Ok(self.pass(account)),
@@ -197,7 +197,7 @@ impl Pass {
     ///
     /// # Errors
     /// `ServerBusy` when there are as many of those as may be.
-    pub(crate) fn open(&mut self) -> Result<(), Error> {
+    pub(crate) fn open(&mut self) -> Result<(), Refusal> {
         let Some(gate) = &self.gate else { return Ok(()) };
         if !gate.shares.hand_over((self.account, ANYBODY), 1, gate.open_max()) {
             return Err(errors::busy(Busy::Requests));
@@ -226,14 +226,14 @@ impl Drop for Pass {
 mod tests {
     use super::*;
     use crate::env::SimClock;
-    use crate::protocol::ErrorCode;
+    use crate::protocol::model::Reason;
 
     const A: AccountId = AccountId::new(1);
     const B: AccountId = AccountId::new(2);
 
-    async fn enter(gate: &Arc<Gate>, account: AccountId) -> (Result<Pass, ErrorCode>, Duration) {
+    async fn enter(gate: &Arc<Gate>, account: AccountId) -> (Result<Pass, Reason>, Duration) {
         let begun = gate.clock.monotonic();
-        let entered = gate.enter(account).await.map_err(|error| error.code);
+        let entered = gate.enter(account).await.map_err(|error| error.reason);
         (entered, gate.clock.monotonic() - begun)
     }
 
@@ -250,7 +250,7 @@ mod tests {
         let gate = Gate::new(16, Arc::new(SimClock::new()));
         let mut passes = fill(&gate, A, 16).await;
         let (refused, took) = enter(&gate, A).await;
-        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, PATIENCE));
+        assert_eq!((refused.unwrap_err(), took), (Reason::ServerBusy, PATIENCE));
         assert!(!gate.is_short(gate.clock.monotonic()), "nobody else is refused");
         passes.pop();
         assert!(enter(&gate, A).await.0.is_ok());
@@ -274,7 +274,7 @@ mod tests {
         let _passes = fill(&gate, A, 16).await;
         let (waits, (refused, took)) = tokio::join!(enter(&gate, B), enter(&gate, A));
         assert!(waits.0.is_err());
-        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, Duration::ZERO));
+        assert_eq!((refused.unwrap_err(), took), (Reason::ServerBusy, Duration::ZERO));
         assert!(gate.is_short(gate.clock.monotonic()), "an account without its share was refused");
         gate.clock.sleep(Duration::from_secs(5)).await;
         assert!(enter(&gate, A).await.0.is_err());
@@ -299,7 +299,7 @@ mod tests {
         let gate = Gate::new(16, Arc::new(SimClock::new()));
         let passes = fill(&gate, A, 16).await;
         let (refused, took) = enter(&gate, B).await;
-        assert_eq!((refused.unwrap_err(), took), (ErrorCode::ServerBusy, PATIENCE));
+        assert_eq!((refused.unwrap_err(), took), (Reason::ServerBusy, PATIENCE));
         drop(passes);
         let all = fill(&gate, B, 8).await;
         assert_eq!(gate.shares.of(B), 8, "who gave up left nothing behind");
@@ -318,7 +318,7 @@ mod tests {
         }
         assert_eq!(gate.scarcity(), Some(Scarcity::Open));
         let mut refused = gate.enter(A).await.unwrap();
-        assert_eq!(refused.open().unwrap_err().code, ErrorCode::ServerBusy);
+        assert_eq!(refused.open().unwrap_err().reason, Reason::ServerBusy);
         drop(refused);
         let owners = fill(&gate, A, 4).await;
         assert_eq!((gate.shares.of(A), gate.shares.of(ANYBODY)), (4, 12));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
 /// What an account that rested may ask at once: as much as in so long.
@@ -37,7 +37,7 @@ impl Rates {
         &self,
         account: AccountId,
         now: impl FnOnce() -> Duration,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Refusal> {
         let Some(step) = self.step else { return Ok(()) };
         let now = now();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ErrorCode;
+    use crate::protocol::model::Reason;
 
     const A: AccountId = AccountId::new(1);
     const B: AccountId = AccountId::new(2);
@@ -89,6 +89,6 @@ mod tests {
             "rest is not saved up"
         );
         let refused = rates.count(A, || begun + Duration::from_secs(60)).unwrap_err();
-        assert_eq!((refused.code, refused.http_status()), (ErrorCode::ServerBusy, 503));
+        assert_eq!(refused.reason, Reason::ServerBusy);
     }
 }

@@ -15,7 +15,7 @@ use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
 use super::holding::Holding;
@@ -132,7 +132,7 @@ impl Budget {
         self: &Arc<Self>,
         (payer, bytes): (Payer, u64),
         patience: Duration,
-    ) -> Result<Reservation, Error> {
+    ) -> Result<Reservation, Refusal> {
         if let Some(reservation) = self.try_take(payer, bytes) {
             return Ok(reservation);
         }

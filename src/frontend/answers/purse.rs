@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 
 use super::budget::Budget;
 use super::budget::PATIENCE;
@@ -50,7 +50,7 @@ impl Purse {
     ///
     /// # Errors
     /// `ServerBusy` when too many answers wait already, or no bytes become free in time.
-    pub(crate) async fn begin(&self, bytes: u64) -> Result<Reservation, Error> {
+    pub(crate) async fn begin(&self, bytes: u64) -> Result<Reservation, Refusal> {
         let patience = PATIENCE.saturating_sub(self.holding.waited());
         let began = self.budget.now();
         let begun = self.budget.begin((self.holding.payer(), bytes), patience).await;

@@ -24,10 +24,10 @@ use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::frontend::source::MinimumRate;
 use crate::frontend::write::BodyMemory;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::structured::Decoder;
-use crate::protocol::operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation;
 use crate::types::AccountId;
 
 /// Bytes of an unwanted body that are read all the same.
@@ -58,7 +58,7 @@ impl Origin {
     }
 
     /// What the client is told when the watch cuts it. A copy is only cut for others.
-    fn cut(&self) -> Error {
+    fn cut(&self) -> Refusal {
         match self {
             Self::Client(_) | Self::Inside(_) => self.broken(true),
             Self::Outside(..) => errors::busy(Busy::SlowSource).message(
@@ -68,12 +68,12 @@ impl Origin {
     }
 
     /// What the client is told when it broke off, or stalled or was too slow.
-    fn broken(&self, stalled: bool) -> Error {
+    fn broken(&self, stalled: bool) -> Refusal {
         match self {
-            Self::Client(_) if stalled => ErrorCode::RequestTimeout.into(),
-            Self::Client(_) => Error::new(ErrorCode::InvalidInput)
+            Self::Client(_) if stalled => Reason::RequestTimeout.into(),
+            Self::Client(_) => Refusal::new(Reason::InvalidInput)
                 .message("The request body ended early or its framing is broken."),
-            Self::Inside(_) | Self::Outside(..) => Error::new(ErrorCode::CannotVerifyCopySource)
+            Self::Inside(_) | Self::Outside(..) => Refusal::new(Reason::CannotVerifyCopySource)
                 .status(500)
                 .message("The answer of the copy source ended early; try again."),
         }
@@ -198,7 +198,7 @@ impl RequestBody {
     /// connection, its framing or the structured message broke, `Crc64Mismatch` when its content is
     /// not what it was. `CannotVerifyCopySource` when a copy source broke off or is too slow,
     /// `ServerBusy` when the copy gives way to others.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             if let Some(decoder) = &mut self.decoder
                 && let Some(content) = decoder.next(&mut self.undecoded)?
@@ -215,7 +215,7 @@ impl RequestBody {
     }
 
     /// The next piece as it came.
-    async fn arrived(&mut self) -> Result<Option<Bytes>, Error> {
+    async fn arrived(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let asked = self.pace.is_some().then(|| self.env.clock.monotonic());
             let frame = match &self.uploads {
@@ -245,7 +245,7 @@ impl RequestBody {
     }
 
     /// The next frame of a body that nobody watches.
-    async fn timed(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Error> {
+    async fn timed(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Refusal> {
         let idle = self.idle;
         tokio::select! {
             biased;
@@ -256,7 +256,7 @@ impl RequestBody {
 
     /// The next frame of a body that is watched while it is waited for. A frame that is here costs
     /// neither a timer nor a look at the clock.
-    async fn watched(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Error> {
+    async fn watched(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Refusal> {
         let is_waiting = self.watch.as_ref().is_some_and(|watch| watch.flow().is_outstanding());
         if !is_waiting && let Some(frame) = self.origin.frame().now_or_never() {
             return Ok(frame);
@@ -298,7 +298,7 @@ impl RequestBody {
     }
 
     /// Counts a piece that came; `asked` is when it was asked for, of a body with a minimum rate.
-    fn came(&mut self, bytes: u64, asked: Option<Duration>) -> Result<(), Error> {
+    fn came(&mut self, bytes: u64, asked: Option<Duration>) -> Result<(), Refusal> {
         self.received += bytes;
         if let Some(watch) = &self.watch {
             let flow = watch.flow();
@@ -393,8 +393,8 @@ impl RequestBody {
 }
 
 /// What is said of another server that is slower than it has to be.
-fn too_slow() -> Error {
-    Error::new(ErrorCode::CannotVerifyCopySource).status(500).message(
+fn too_slow() -> Refusal {
+    Refusal::new(Reason::CannotVerifyCopySource).status(500).message(
         "The copy source sends too slowly and was given up; see --copy-source-bytes-per-second-min.",
     )
 }

@@ -2,11 +2,11 @@
 
 use crate::index::ContainerRecord;
 use crate::index::EncryptionClaim;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::RequestEncryption;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::RequestEncryption;
 use crate::types::Encryption;
 
 /// What the index is told of a request's headers.
@@ -26,7 +26,7 @@ pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
 pub(crate) fn settle(
     container: &ContainerRecord,
     precondition: &mut Precondition,
-) -> Result<(), Error> {
+) -> Result<(), Refusal> {
     let Some(default) = &container.encryption_scope else { return Ok(()) };
     let request = &mut precondition.encryption;
     let own = match request {
@@ -44,7 +44,7 @@ pub(crate) fn settle(
     if own || !default.deny_override {
         return Ok(());
     }
-    Err(ErrorCode::RequestForbiddenByContainerEncryptionPolicy.into())
+    Err(Reason::RequestForbiddenByContainerEncryptionPolicy.into())
 }
 
 /// Adds to a reply what the change was encrypted under.

@@ -193,7 +193,7 @@ async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request(
     let entered = request::enter(Some(id));
     let refused = decrypt_md5(Some(&bad), &mut properties).unwrap_err();
     drop(entered);
-    assert_eq!(refused.code, ErrorCode::InternalError);
+    assert_eq!(refused.reason, Reason::InternalError);
     let parts = ["ERROR", &format!("request={id}"), "devstore", "photos", "a b", "Content-MD5"];
     assert_eq!((bad.not_authentic.get(), log.lines_with(&parts)), (1, 1));
 }
@@ -257,8 +257,8 @@ async fn a_digest_is_encrypted_and_decrypted_with_the_key() {
     assert_eq!(encrypted.content_md5.plain(), None);
     let mut other = encrypted.clone();
     assert_eq!(
-        decrypt_md5(Some(&decrypting('B')), &mut other).unwrap_err().code,
-        ErrorCode::InternalError
+        decrypt_md5(Some(&decrypting('B')), &mut other).unwrap_err().reason,
+        Reason::InternalError
     );
     decrypt_md5(Some(&decrypting('A')), &mut encrypted).unwrap();
     assert_eq!(encrypted, plain);

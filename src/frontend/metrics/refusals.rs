@@ -4,9 +4,9 @@ use prometheus_client::registry::Registry;
 
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Cause;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Cause;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::telemetry::Counters;
 
 /// The reason of a 503 that says none.
@@ -45,10 +45,10 @@ impl Refusals {
     }
 
     /// Counts a refusal. Errors that are no refusal are not counted.
-    pub(super) fn refused(&self, error: &Error) {
+    pub(super) fn refused(&self, error: &Refusal) {
         match error.cause {
             Some(cause) => self.count(cause, 1),
-            None if error.code == ErrorCode::ServerBusy => self.count(Cause::Busy(OTHER), 1),
+            None if error.reason == Reason::ServerBusy => self.count(Cause::Busy(OTHER), 1),
             None => {}
         }
     }
@@ -85,8 +85,8 @@ mod tests {
         let detail = String::new();
         refusals.refused(&errors::from_auth(&auth::Error::ClockSkew { detail }));
         refusals.refused(&errors::from_auth(&auth::Error::Permission));
-        refusals.refused(&ErrorCode::ServerBusy.into());
-        refusals.refused(&ErrorCode::BlobNotFound.into());
+        refusals.refused(&Reason::ServerBusy.into());
+        refusals.refused(&Reason::BlobNotFound.into());
         let after = shown();
         for line in [
             "authentication_failures_total{reason=\"clock\"} 1\n",

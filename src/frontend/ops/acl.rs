@@ -11,12 +11,12 @@ use crate::index;
 use crate::index::ContainerChange;
 use crate::index::UpdateContainer;
 use crate::index::record::StoredPolicy;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::AccessPolicy;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::reply::Change;
 use crate::types::ContainerName;
 use crate::types::PublicAccess;
 
@@ -26,7 +26,7 @@ pub(crate) async fn get(
     account: &Account,
     name: &ContainerName,
     precondition: &Precondition,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let record = lookup::container(front, account, name).await?;
     index::check_lease(precondition.lease, record.lease, front.env.clock.now())
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
@@ -48,7 +48,7 @@ pub(crate) async fn set(
     (name, precondition): (ContainerName, Precondition),
     (public_access, policies): (PublicAccess, Vec<AccessPolicy>),
     memory: DocumentMemory,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let policies = policies.into_iter().map(|policy| {
         let AccessPolicy { id, start, expiry, permissions } = policy;
         StoredPolicy { id, start, expiry, permissions }
@@ -61,10 +61,10 @@ pub(crate) async fn set(
 }
 
 /// A container is not opened in an account that forbids it.
-pub(crate) fn check_switch(account: &Account, wanted: PublicAccess) -> Result<(), Error> {
+pub(crate) fn check_switch(account: &Account, wanted: PublicAccess) -> Result<(), Refusal> {
     match wanted {
         PublicAccess::Blob | PublicAccess::Container if !account.anonymous => {
-            Err(ErrorCode::PublicAccessNotPermitted.into())
+            Err(Reason::PublicAccessNotPermitted.into())
         }
         PublicAccess::Private | PublicAccess::Blob | PublicAccess::Container => Ok(()),
     }

@@ -14,13 +14,13 @@ use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::AppendedBlock;
 use crate::index::SealBlob;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::Upload;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::Upload;
+use crate::protocol::model::reply::Change;
 use crate::types::BlobKey;
 
 /// Where an append may go.
@@ -37,7 +37,7 @@ pub(crate) async fn append(
     (path, precondition, bounds): (BlobPath, Precondition, Bounds),
     upload: &Upload,
     body: &mut RequestBody,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
@@ -50,7 +50,7 @@ pub(crate) async fn append_stored(
     key: BlobKey,
     (precondition, bounds): (Precondition, Bounds),
     ingested: Ingested,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = AppendBlock {
@@ -81,7 +81,7 @@ pub(crate) async fn seal(
     path: BlobPath,
     precondition: Precondition,
     position: Option<u64>,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let write = SealBlob { key, guard: lookup::guard(precondition), position };
     commit::commit_blob(front, write, None).await.map(Reply::BlobSealed)

@@ -17,13 +17,14 @@ use crate::index::BlobChange;
 use crate::index::DeleteBlob;
 use crate::index::PutBlob;
 use crate::index::UpdateBlob;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::Upload;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::Upload;
+use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::DeleteScope;
@@ -51,7 +52,7 @@ pub(crate) async fn put(
     account: &Account,
     mut put: Put,
     body: &mut RequestBody,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let container = put.path.container.clone();
     let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
@@ -61,7 +62,7 @@ pub(crate) async fn put(
     let customer_key = put.precondition.encryption.key().cloned();
     let mut md5 = None;
     if put.kind == NewKind::Block {
-        let computed = ingested.md5.ok_or(ErrorCode::InternalError)?;
+        let computed = ingested.md5.ok_or(Reason::InternalError)?;
         if let Some(claimed) = properties.content_md5.plain().filter(|md5| *md5 != computed) {
             return Err(mismatch(claimed, computed));
         }
@@ -89,10 +90,10 @@ pub(crate) async fn put(
     Ok(with_encryption_header(Reply::BlobPut { change, md5, crc64 }, &encryption))
 }
 
-fn mismatch(claimed: Md5, computed: Md5) -> Error {
-    Error::new(ErrorCode::Md5Mismatch)
-        .detail("UserSpecifiedMd5", claimed.to_base64())
-        .detail("ServerCalculatedMd5", computed.to_base64())
+fn mismatch(claimed: Md5, computed: Md5) -> Refusal {
+    Refusal::new(Reason::Md5Mismatch)
+        .detail(Detail::ClaimedMd5, claimed.to_base64())
+        .detail(Detail::ComputedMd5, computed.to_base64())
 }
 
 /// Set Blob Properties, Set Blob Metadata.
@@ -102,7 +103,7 @@ pub(crate) async fn update(
     path: BlobPath,
     precondition: Precondition,
     mut change: BlobChange,
-) -> Result<Change, Error> {
+) -> Result<Change, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
@@ -118,7 +119,7 @@ pub(crate) async fn delete(
     path: BlobPath,
     precondition: Precondition,
     scope: DeleteScope,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let write = DeleteBlob { key, guard: lookup::guard(precondition), scope };
     match commit::commit(front, write, None).await {

@@ -18,15 +18,15 @@ use crate::index::BlockView;
 use crate::index::CommitBlocks;
 use crate::index::ReadBlockList;
 use crate::index::StageBlock;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::BlockListKind;
-use crate::protocol::operation::Upload;
-use crate::protocol::reply::BlockItem;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::BlockListKind;
+use crate::protocol::model::operation::Upload;
+use crate::protocol::model::reply::BlockItem;
+use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BLOCKS_UNCOMMITTED_MAX;
@@ -49,7 +49,7 @@ pub(crate) async fn stage(
     (path, id, mut precondition): (BlobPath, BlockId, Precondition),
     upload: &Upload,
     body: &mut RequestBody,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::content_key(front, account, path, &mut precondition).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn commit(
     account: &Account,
     mut put: PutList,
     memory: DocumentMemory,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let container = put.path.container.clone();
     let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
     let tagged = Tagged::new(&key, &container, &put.tags);
@@ -135,7 +135,7 @@ pub(crate) async fn list(
     path: BlobPath,
     precondition: Precondition,
     kind: BlockListKind,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let snapshot = path.snapshot;
     let key = lookup::blob_key(front, account, path).await?;
     let guard = lookup::guard(precondition);

@@ -16,10 +16,10 @@ use crate::index::DeleteContainer;
 use crate::index::ReadAccount;
 use crate::index::UpdateContainer;
 use crate::index::Written;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 use crate::types::AccountName;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -41,14 +41,14 @@ pub(crate) async fn create(
     account: &Account,
     name: ContainerName,
     new: New,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
         if error.is_full() {
             return errors::first_disk_full();
         }
         tracing::error!(%error, "no container id could be obtained");
-        ErrorCode::InternalError.into()
+        Reason::InternalError.into()
     })?;
     let create = CreateContainer {
         account: account.id,
@@ -99,7 +99,7 @@ pub(crate) async fn get(
     account: &Account,
     name: &ContainerName,
     precondition: &Precondition,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let record = lookup::container(front, account, name).await?;
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
@@ -114,7 +114,7 @@ pub(crate) async fn set_metadata(
     name: ContainerName,
     precondition: Precondition,
     metadata: Metadata,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let guard = lookup::guard(precondition);
     let change = ContainerChange::Metadata(metadata);
     let write = UpdateContainer { account: account.id, name, guard, change };
@@ -128,7 +128,7 @@ pub(crate) async fn delete(
     account: &Account,
     name: ContainerName,
     precondition: Precondition,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let guard = lookup::guard(precondition);
     let write = DeleteContainer { account: account.id, name, guard };
     match commit::commit(front, write, None).await {

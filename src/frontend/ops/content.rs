@@ -17,14 +17,14 @@ use crate::frontend::read;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::ReadBlob;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
 use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::RangeChecksum;
-use crate::protocol::reply::BlobFacts;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::RangeChecksum;
+use crate::protocol::model::reply::BlobFacts;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::CustomerKey;
@@ -56,7 +56,7 @@ pub(crate) async fn get(
     let wanted = view.range.clone();
     let checksum = match checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
-            return Err(ErrorCode::OutOfRangeInput.into());
+            return Err(Reason::OutOfRangeInput.into());
         }
         Some(kind) => {
             // It is read once more for that: the head with the checksum comes before the bytes.
@@ -83,7 +83,7 @@ pub(crate) async fn facts(
     account: &Account,
     path: BlobPath,
     precondition: Precondition,
-) -> Result<Box<BlobFacts>, Error> {
+) -> Result<Box<BlobFacts>, Refusal> {
     let snapshot = path.snapshot;
     let decrypting = decrypting(front, account, (&path, precondition.encryption.key()));
     let key = lookup::blob_key(front, account, path).await?;
@@ -108,7 +108,7 @@ async fn look_up(
     precondition: Precondition,
     range: Option<ByteRange>,
     pieces: bool,
-) -> Result<BlobView, Error> {
+) -> Result<BlobView, Refusal> {
     let guard = lookup::guard(precondition);
     let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces };
     let found = front.router.ask(read).await;

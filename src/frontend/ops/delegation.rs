@@ -4,12 +4,13 @@ use crate::auth::DELEGATION_MAX;
 use crate::auth::DelegationKey;
 use crate::frontend::accounts::Account;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
-use crate::protocol::operation::Holder;
-use crate::protocol::operation::KeyInfo;
-use crate::protocol::reply::UserDelegationKey;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::Holder;
+use crate::protocol::model::operation::KeyInfo;
+use crate::protocol::model::reply::UserDelegationKey;
 
 /// Get User Delegation Key: derived, so no key is stored.
 pub(crate) fn get(
@@ -17,12 +18,12 @@ pub(crate) fn get(
     account: &Account,
     (holder, version): (Option<Holder>, String),
     asked: KeyInfo,
-) -> Result<Reply, Error> {
-    let holder = holder.ok_or(ErrorCode::InternalError)?;
+) -> Result<Reply, Refusal> {
+    let holder = holder.ok_or(Reason::InternalError)?;
     let now = front.env.clock.now();
     let start = asked.start.unwrap_or(now);
     let invalid = |name: &'static str| {
-        Error::new(ErrorCode::InvalidXmlNodeValue).detail("XmlNodeName", name).message(
+        Refusal::new(Reason::InvalidXmlNodeValue).detail(Detail::ElementName, name).message(
             "A user delegation key ends after it begins, in the future, and lives at most 7 days.",
         )
     };
@@ -40,7 +41,7 @@ pub(crate) fn get(
         version,
         delegated_tenant: asked.delegated_tenant,
     };
-    let secret = account.delegation.as_ref().ok_or(ErrorCode::InternalError)?;
+    let secret = account.delegation.as_ref().ok_or(Reason::InternalError)?;
     let value = key.value(secret, &holder.entitlement);
     let words = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"]
         .map(|name| key.word(name).to_owned());

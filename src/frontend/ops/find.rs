@@ -30,12 +30,13 @@ use crate::index::ReadBlob;
 use crate::index::TagEntry;
 use crate::index::TagPage;
 use crate::index::Write;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
-use crate::protocol::operation::FindBlobs;
-use crate::protocol::reply::FoundBlob;
-use crate::protocol::reply::FoundBlobs;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::FindBlobs;
+use crate::protocol::model::reply::FoundBlob;
+use crate::protocol::model::reply::FoundBlobs;
 use crate::types::AccountId;
 use crate::types::BlobKey;
 use crate::types::BlobName;
@@ -61,13 +62,13 @@ pub(crate) async fn find(
     front: &FrontEnd,
     account: &Account,
     find: FindBlobs,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let scope = match find.container.as_ref().or(find.query.container.as_ref()) {
         None => None,
         Some(name) => match lookup::container(front, account, name).await {
             Ok(record) => Some(record.id),
             // Named by the search and not by the URL: nothing is in it.
-            Err(e) if e.code == ErrorCode::ContainerNotFound && find.container.is_none() => {
+            Err(e) if e.reason == Reason::ContainerNotFound && find.container.is_none() => {
                 return Ok(Reply::FoundBlobs(FoundBlobs { items: Vec::new(), next_marker: None }));
             }
             Err(error) => return Err(error),
@@ -159,7 +160,7 @@ fn range(
 fn start<'a>(
     marker: Option<&str>,
     ranges: &'a [Range],
-) -> Result<Option<(&'a Range, Bytes)>, Error> {
+) -> Result<Option<(&'a Range, Bytes)>, Refusal> {
     let Some(marker) = marker.filter(|marker| !marker.is_empty()) else { return Ok(None) };
     let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
     let found = position.and_then(|position| {
@@ -169,10 +170,10 @@ fn start<'a>(
         Some((ranges.iter().find(inside)?, position.clone()))
     });
     found.map(Some).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidQueryParameterValue)
-            .detail("QueryParameterName", "marker")
-            .detail("QueryParameterValue", marker)
-            .detail("Reason", "Send the NextMarker of the page before, unchanged.")
+        Refusal::new(Reason::InvalidQueryParameterValue)
+            .detail(Detail::ParameterName, "marker")
+            .detail(Detail::ParameterValue, marker)
+            .detail(Detail::Explanation, "Send the NextMarker of the page before, unchanged.")
     })
 }
 
@@ -187,14 +188,19 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    async fn candidates(&self, range: &Range, from: Bytes, limit: usize) -> Result<TagPage, Error> {
+    async fn candidates(
+        &self,
+        range: &Range,
+        from: Bytes,
+        limit: usize,
+    ) -> Result<TagPage, Refusal> {
         let list = ListTags { from: from.clone(), to: range.to.clone(), limit };
         let found = self.front.router.ask(list).await;
         found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
     /// The range with the fewest candidates, as far as one look shows.
-    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<(&'r Range, Bytes), Error> {
+    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<(&'r Range, Bytes), Refusal> {
         let mut best: Option<(usize, &Range)> = None;
         for range in ranges {
             let count = if ranges.len() == 1 {
@@ -211,13 +217,13 @@ impl Search<'_> {
     }
 
     /// Those candidates that the search finds, in order.
-    async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Error> {
+    async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Refusal> {
         for entry in &entries {
             if !self.containers.contains_key(&entry.container) {
                 let found = lookup::container(self.front, self.account, &entry.container).await;
                 let record = match found {
                     Ok(record) => Some(record),
-                    Err(error) if error.code == ErrorCode::ContainerNotFound => None,
+                    Err(error) if error.reason == Reason::ContainerNotFound => None,
                     Err(error) => return Err(error),
                 };
                 self.containers.insert(entry.container.clone(), record);
@@ -232,7 +238,7 @@ impl Search<'_> {
             .await
     }
 
-    async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Error> {
+    async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Refusal> {
         let record = self.containers.get(&entry.container).and_then(Option::as_ref);
         let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
             // The container is gone, or another has its name: nothing of the old one is left to
@@ -261,7 +267,7 @@ impl Search<'_> {
     }
 
     /// The tags a blob has now; `None` when there is no such blob.
-    async fn tags(&self, container: &ContainerRecord, name: &str) -> Result<Option<Tags>, Error> {
+    async fn tags(&self, container: &ContainerRecord, name: &str) -> Result<Option<Tags>, Refusal> {
         let Ok(name) = BlobName::new(name) else { return Ok(None) };
         let key = BlobKey {
             account: self.account.id,

@@ -14,12 +14,12 @@ use crate::index::LeaseBlob;
 use crate::index::LeaseContainer;
 use crate::index::Leased;
 use crate::index::WriteRequest;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::LeaseOutcome;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::LeaseOutcome;
 use crate::types::ContainerName;
 use crate::types::LeaseAction;
 
@@ -30,7 +30,7 @@ pub(crate) async fn blob(
     path: BlobPath,
     precondition: Precondition,
     action: LeaseAction,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseBlob { key, guard, action };
@@ -44,7 +44,7 @@ pub(crate) async fn container(
     name: ContainerName,
     precondition: Precondition,
     action: LeaseAction,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseContainer { account: account.id, name, guard, action };
     carry_out(front, write, action, Subject::Container).await
@@ -66,7 +66,7 @@ async fn carry_out<W: WriteRequest<Reply = Leased>>(
     write: W,
     action: LeaseAction,
     subject: Subject,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let leased = commit::commit(front, write, None).await;
     let leased = leased.map_err(|error| errors::from_index(&error, subject))?;
     let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };

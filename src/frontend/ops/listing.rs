@@ -17,16 +17,17 @@ use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
-use crate::protocol::Reply;
-use crate::protocol::operation::ListBlobs;
-use crate::protocol::operation::ListContainers;
-use crate::protocol::reply::BlobItem;
-use crate::protocol::reply::BlobListing;
-use crate::protocol::reply::ContainerItem;
-use crate::protocol::reply::ContainerListing;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::ListBlobs;
+use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::reply::BlobItem;
+use crate::protocol::model::reply::BlobListing;
+use crate::protocol::model::reply::ContainerItem;
+use crate::protocol::model::reply::ContainerListing;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
@@ -100,7 +101,7 @@ pub(crate) async fn containers(
     front: &FrontEnd,
     account: &Account,
     list: ListContainers,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let table = ContainerId::new(0);
     let range = RoutingKey::container_range(account.id, table);
     let mut from = position(list.marker.as_deref(), &range)?;
@@ -137,7 +138,7 @@ pub(crate) async fn blobs(
     front: &FrontEnd,
     account: &Account,
     list: ListBlobs,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let container = lookup::container(front, account, &list.container).await?;
     let range = RoutingKey::container_range(account.id, container.id);
     let limit = page_size(list.max_results);
@@ -184,15 +185,15 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     }
 }
 
-fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Error> {
+fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Refusal> {
     let Some(marker) = marker.filter(|m| !m.is_empty()) else { return Ok(None) };
     let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
     match position.filter(|p| range.contains(p)) {
         Some(position) => Ok(Some(position)),
-        None => Err(Error::new(ErrorCode::InvalidQueryParameterValue)
-            .detail("QueryParameterName", "marker")
-            .detail("QueryParameterValue", marker)
-            .detail("Reason", "Send the NextMarker of the page before, unchanged.")),
+        None => Err(Refusal::new(Reason::InvalidQueryParameterValue)
+            .detail(Detail::ParameterName, "marker")
+            .detail(Detail::ParameterValue, marker)
+            .detail(Detail::Explanation, "Send the NextMarker of the page before, unchanged.")),
     }
 }
 

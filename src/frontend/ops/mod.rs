@@ -19,8 +19,8 @@ mod tests;
 pub(crate) mod versions;
 
 use crate::frontend::body::ResponseBody;
-use crate::protocol::Error;
-use crate::protocol::Reply;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 
 /// The answer; a body for Get Blob, and where memory is held for what is to be rendered.
-pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Error>;
+pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Refusal>;

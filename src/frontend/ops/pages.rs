@@ -24,17 +24,17 @@ use crate::index::SequenceBounds;
 use crate::index::UpdatePages;
 use crate::index::WritePages;
 use crate::index::WriteRequest;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::PageWrite;
-use crate::protocol::operation::SequenceChange;
-use crate::protocol::operation::Upload;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::PageItem;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::PageWrite;
+use crate::protocol::model::operation::SequenceChange;
+use crate::protocol::model::operation::Upload;
+use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::PageItem;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
@@ -58,7 +58,7 @@ pub(crate) async fn put(
     account: &Account,
     put: Put,
     body: &mut RequestBody,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, put.path).await?;
     match put.write {
         PageWrite::Update => {
@@ -82,7 +82,7 @@ pub(crate) async fn put_stored(
     key: BlobKey,
     (precondition, sequence, range): (Precondition, operation::SequenceBounds, Range<u64>),
     ingested: Ingested,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = WritePages {
@@ -101,7 +101,7 @@ async fn clear(
     front: &FrontEnd,
     key: BlobKey,
     (precondition, sequence, mut range): (Precondition, operation::SequenceBounds, Range<u64>),
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let mut guard = lookup::guard(precondition);
     let mut sequence = bounds(sequence);
     loop {
@@ -134,7 +134,7 @@ pub(crate) async fn set(
     (path, precondition): (BlobPath, Precondition),
     mut properties: Option<BlobProperties>,
     (len, sequence): (Option<u64>, Option<SequenceChange>),
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
@@ -168,7 +168,7 @@ pub(crate) async fn ranges(
     (path, since, precondition): (BlobPath, Option<Timestamp>, Precondition),
     (range, marker): (Option<ByteRange>, Option<u64>),
     max_results: u32,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let snapshot = path.snapshot;
     let key = lookup::blob_key(front, account, path).await?;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
@@ -208,7 +208,7 @@ async fn commit<W: WriteRequest<Reply = PagesWritten>>(
     front: &FrontEnd,
     write: W,
     stored: Option<Stored>,
-) -> Result<PagesWritten, Error> {
+) -> Result<PagesWritten, Refusal> {
     let done = commit::commit(front, write, stored).await;
     done.map_err(|error| errors::from_index(&error, Subject::Blob))
 }

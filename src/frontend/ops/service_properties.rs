@@ -10,9 +10,9 @@ use crate::frontend::state::FrontEnd;
 use crate::frontend::website;
 use crate::index::AccountChange;
 use crate::index::UpdateAccount;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -30,7 +30,7 @@ pub(crate) async fn set(
     account: &Account,
     change: Box<ServicePropertiesChange>,
     memory: DocumentMemory,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     if matches!(change.website, Some(Some(_))) {
         make_web_container(front, account).await?;
     }
@@ -43,15 +43,15 @@ pub(crate) async fn set(
 }
 
 /// The container of a static website is there as soon as the website is on.
-async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), Error> {
-    let name = ContainerName::new(website::CONTAINER).map_err(|_| ErrorCode::InternalError)?;
+async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), Refusal> {
+    let name = ContainerName::new(website::CONTAINER).map_err(|_| Reason::InternalError)?;
     let new = containers::New {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
     };
     match containers::create(front, account, name, new).await {
-        Err(error) if error.code != ErrorCode::ContainerAlreadyExists => Err(error),
+        Err(error) if error.reason != Reason::ContainerAlreadyExists => Err(error),
         Ok(_) | Err(_) => Ok(()),
     }
 }

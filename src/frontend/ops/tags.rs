@@ -21,10 +21,10 @@ use crate::index::TagWork;
 use crate::index::UpdateBlob;
 use crate::index::Write;
 use crate::index::WriteRequest;
-use crate::protocol::Error;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
@@ -112,7 +112,7 @@ pub(crate) async fn get(
     account: &Account,
     path: BlobPath,
     precondition: Precondition,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let facts = ops::content::facts(front, account, path, precondition).await?;
     Ok(Reply::BlobTags(facts.tags))
 }
@@ -124,7 +124,7 @@ pub(crate) async fn set(
     (path, precondition): (BlobPath, Precondition),
     tags: Tags,
     memory: DocumentMemory,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let (container, snapshot) = (path.container.clone(), path.snapshot);
     let key = lookup::blob_key(front, account, path).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());

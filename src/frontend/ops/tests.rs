@@ -55,9 +55,9 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::objects::fake::Partition;
 use crate::protocol::KnownHosts;
-use crate::protocol::Operation;
 use crate::protocol::azure;
-use crate::protocol::operation::KeyInfo;
+use crate::protocol::model::Operation;
+use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
 use crate::types::*;
 
@@ -196,7 +196,7 @@ async fn carry_out(
     account: &Account,
     what: &str,
     mut body: RequestBody,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let head = head(what, sent(what).len());
     let address = azure::address(&head.method, &head.uri, None, front.addressing()).unwrap();
     let context = azure::Context::from_head(&head).unwrap();

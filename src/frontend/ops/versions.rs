@@ -9,12 +9,12 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::ContainerName;
 use crate::types::Metadata;
@@ -27,7 +27,7 @@ pub(crate) async fn snapshot(
     path: BlobPath,
     precondition: Precondition,
     metadata: Option<Metadata>,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
@@ -52,7 +52,7 @@ pub(crate) async fn set_tier(
     path: BlobPath,
     precondition: Precondition,
     (tier, priority): (AccessTier, RehydratePriority),
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let snapshot = path.snapshot;
     let key = lookup::blob_key(front, account, path).await?;
     let guard = lookup::guard(precondition);
@@ -69,7 +69,7 @@ pub(crate) async fn restore(
     front: &FrontEnd,
     account: &Account,
     name: &ContainerName,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     lookup::container(front, account, name).await?;
-    Err(ErrorCode::ContainerAlreadyExists.into())
+    Err(Reason::ContainerAlreadyExists.into())
 }

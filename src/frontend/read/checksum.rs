@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use crate::frontend::read::BlobSource;
-use crate::protocol::Error;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::RangeChecksum;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::RangeChecksum;
 use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 
@@ -16,7 +16,7 @@ use crate::types::Md5Hasher;
 pub(crate) async fn checksum(
     mut source: BlobSource,
     kind: RangeChecksum,
-) -> Result<BodyChecksum, Error> {
+) -> Result<BodyChecksum, Refusal> {
     let (mut md5, mut crc64) = (Md5Hasher::default(), Crc64Hasher::default());
     let mut update = |bytes: &Bytes| match kind {
         RangeChecksum::Md5 => md5.update(bytes),

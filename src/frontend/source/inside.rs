@@ -32,11 +32,11 @@ use crate::index::Share;
 use crate::index::SharePages;
 use crate::index::SharedPages;
 use crate::index::inflight::CopyGuard;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure;
-use crate::protocol::copy::CopySource;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopySource;
 use crate::types::AccountId;
 use crate::types::BlobKey;
 use crate::types::ByteRange;
@@ -81,11 +81,11 @@ pub(super) async fn open(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
     source: &CopySource,
-) -> Result<Inside, Error> {
+) -> Result<Inside, Refusal> {
     let head = head(requester, account, source)?;
     let (owner, operation) = authorize(front, (requester, account), &head).await?;
     let Operation::GetBlob { path, precondition, range, .. } = operation else {
-        return Err(Error::new(ErrorCode::CannotVerifyCopySource)
+        return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
             .message("The source URL names no blob."));
     };
@@ -98,7 +98,7 @@ pub(super) async fn open(
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
         // Its bytes are still to come.
-        return Err(refusal::explain(ErrorCode::PendingCopyOperation.into()));
+        return Err(refusal::explain(Reason::PendingCopyOperation.into()));
     }
     if let Some(reads) = &front.last_access {
         reads.note((&key, snapshot), &view.record, front.env.clock.now());
@@ -107,11 +107,15 @@ pub(super) async fn open(
 }
 
 /// The head of the request that a client would send for the source.
-fn head(requester: Requester<'_>, account: &Account, source: &CopySource) -> Result<Parts, Error> {
-    let refused = |_| Error::from(ErrorCode::InvalidHeaderValue);
+fn head(
+    requester: Requester<'_>,
+    account: &Account,
+    source: &CopySource,
+) -> Result<Parts, Refusal> {
+    let refused = |_| Refusal::from(Reason::InvalidHeaderValue);
     let (mut head, ()) = Request::get(source.url.clone())
         .body(())
-        .map_err(|_| Error::from(ErrorCode::InvalidHeaderValue))?
+        .map_err(|_| Refusal::from(Reason::InvalidHeaderValue))?
         .into_parts();
     head.headers = source.conditions.clone();
     let host = source.url.authority().map_or("", http::uri::Authority::as_str);
@@ -160,7 +164,7 @@ async fn authorize(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
     head: &Parts,
-) -> Result<(Arc<Account>, Operation), Error> {
+) -> Result<(Arc<Account>, Operation), Refusal> {
     let mut echo = azure::RequestEcho::new(head, String::new(), front.env.clock.now());
     let by_key = requester.head.headers.get(AUTHORIZATION);
     let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
@@ -174,7 +178,7 @@ async fn authorize(
         if address.account == account.name {
             let parsed = azure::parse(head, &address, &context).map_err(refusal::explain)?;
             let (operation, _) = parsed.into_parts();
-            let owner = front.accounts.get(&address.account).ok_or(ErrorCode::InternalError)?;
+            let owner = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
             return Ok((owner, operation));
         }
     }
@@ -189,7 +193,7 @@ async fn look_up(
     (key, snapshot): (&BlobKey, Option<Timestamp>),
     guard: Guard,
     range: Option<ByteRange>,
-) -> Result<BlobView, Error> {
+) -> Result<BlobView, Refusal> {
     let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true };
     front.router.ask(read).await.map_err(|error| refusal::of_index(&error))
 }
@@ -213,7 +217,7 @@ impl Inside {
 
     /// Has the source mark its content, so that the destination may name it; `None` when the wanted
     /// bytes cannot be shared.
-    pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Error> {
+    pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Refusal> {
         if matches!(self.view.record.encryption, Some(Encryption::Customer(_))) {
             return Ok(None);
         }
@@ -244,7 +248,7 @@ impl Inside {
         &self,
         front: &FrontEnd,
         from: u64,
-    ) -> Result<SharedPart, Error> {
+    ) -> Result<SharedPart, Refusal> {
         let guard = front.inflight.copy();
         let share = SharePages {
             key: self.key.clone(),
@@ -260,7 +264,7 @@ impl Inside {
     }
 
     /// Reads the wanted bytes.
-    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Error> {
+    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         let idle = front.config.body_idle;
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
@@ -274,7 +278,7 @@ impl Inside {
     }
 
     /// Reads the wanted bytes beside the copy, for a checksum.
-    pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Error> {
+    pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         let guard = self.guard.another();
         let (key, snapshot) = (self.key.clone(), self.snapshot);
         let again = Self { key, snapshot, view: self.view.clone(), guard, payer: self.payer };

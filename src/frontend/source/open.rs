@@ -13,8 +13,8 @@ use crate::frontend::source::outside::By;
 use crate::frontend::source::outside::Fetched;
 use crate::frontend::source::requester::Requester;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::copy::CopySource;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopySource;
 
 /// A source that was found and may be taken.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Source {
     }
 
     /// The bytes.
-    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Error> {
+    pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         match self {
             Self::Inside(inside) => inside.body(front).await,
             Self::Outside(fetched) => Ok(fetched.body(front)),
@@ -60,7 +60,7 @@ pub(crate) async fn open_outside(
     by: By,
     source: &CopySource,
     time: Duration,
-) -> Result<Fetched, Error> {
+) -> Result<Fetched, Refusal> {
     outside::open(front, by, source, time).await
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn open(
     front: &FrontEnd,
     (requester, account): (Requester<'_>, &Account),
     source: &CopySource,
-) -> Result<Source, Error> {
+) -> Result<Source, Refusal> {
     if local::is_here(&front.config, requester, &source.url) {
         let inside = inside::open(front, (requester, account), source).await?;
         return Ok(Source::Inside(Box::new(inside)));

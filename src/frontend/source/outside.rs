@@ -26,10 +26,11 @@ use crate::frontend::source::rate::MinimumRate;
 use crate::frontend::source::reach::Outside;
 use crate::frontend::source::refusal;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure;
-use crate::protocol::copy::CopySource;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopySource;
 use crate::types::AccountId;
 use crate::types::BlobKind;
 
@@ -94,7 +95,7 @@ pub(super) async fn open(
     by: By,
     source: &CopySource,
     time: Duration,
-) -> Result<Fetched, Error> {
+) -> Result<Fetched, Refusal> {
     let deadline = front.env.clock.monotonic() + time;
     let response = tokio::select! {
         biased;
@@ -108,9 +109,9 @@ pub(super) async fn open(
     match head.status {
         status if status == wanted => {}
         StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED => {
-            return Err(ErrorCode::SourceConditionNotMet.into());
+            return Err(Reason::SourceConditionNotMet.into());
         }
-        StatusCode::RANGE_NOT_SATISFIABLE => return Err(ErrorCode::InvalidRange.into()),
+        StatusCode::RANGE_NOT_SATISFIABLE => return Err(Reason::InvalidRange.into()),
         status if status.is_client_error() => return Err(refused(status.as_u16(), &head.headers)),
         status if status.is_server_error() => return Err(refused(500, &head.headers)),
         status => {
@@ -129,9 +130,9 @@ pub(super) async fn open(
     Ok(Fetched { facts, len, etag, count: None, by, body, deadline })
 }
 
-async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Error> {
+async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>, Refusal> {
     let outside = &front.config.outside;
-    let authority = source.url.authority().ok_or(ErrorCode::InvalidHeaderValue)?;
+    let authority = source.url.authority().ok_or(Reason::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
     let asked = (&source.url, headers(source)?);
@@ -139,7 +140,7 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     answer.map_err(|error| {
         tracing::debug!(%error, host, "a copy source does not answer");
         match error {
-            ClientError::Url => ErrorCode::InvalidHeaderValue.into(),
+            ClientError::Url => Reason::InvalidHeaderValue.into(),
             ClientError::Trust => {
                 cannot(409, "This server has no root certificates; its operator must install some before it copies over https.")
             }
@@ -151,7 +152,7 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
 }
 
 /// An address that the rules permit; each one the name has is held against them.
-async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Error> {
+async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Refusal> {
     let found = outside.client.resolve(host, port).await.map_err(|error| {
         tracing::debug!(%error, host, "the name of a copy source does not resolve");
         unreachable("The name of the copy source does not resolve.")
@@ -163,10 +164,10 @@ async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr,
     })
 }
 
-fn headers(source: &CopySource) -> Result<HeaderMap, Error> {
+fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
     let mut headers = source.conditions.clone();
     let text = |text: &str| {
-        HeaderValue::from_str(text).map_err(|_| Error::from(ErrorCode::InvalidHeaderValue))
+        HeaderValue::from_str(text).map_err(|_| Refusal::from(Reason::InvalidHeaderValue))
     };
     if let Some(range) = source.range {
         headers.insert(RANGE, text(&range.to_string())?);
@@ -197,22 +198,22 @@ fn facts(headers: &HeaderMap) -> Facts {
     Facts { kind, properties, metadata, tags: crate::types::Tags::default() }
 }
 
-fn refused(status: u16, headers: &HeaderMap) -> Error {
+fn refused(status: u16, headers: &HeaderMap) -> Refusal {
     let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
     let error = cannot(status, "The copy source refused the request.");
-    let error = error.detail("CopySourceStatusCode", status.to_string());
+    let error = error.detail(Detail::SourceStatus, status.to_string());
     match code {
-        Some(code) => error.detail("CopySourceErrorCode", code),
+        Some(code) => error.detail(Detail::SourceCode, code),
         None => error,
     }
 }
 
-fn unreachable(text: &str) -> Error {
+fn unreachable(text: &str) -> Refusal {
     cannot(refusal::UNREACHABLE, text)
 }
 
-fn cannot(status: u16, text: &str) -> Error {
-    Error::new(ErrorCode::CannotVerifyCopySource).status(status).message(text)
+fn cannot(status: u16, text: &str) -> Refusal {
+    Refusal::new(Reason::CannotVerifyCopySource).status(status).message(text)
 }
 
 #[cfg(test)]
@@ -232,7 +233,7 @@ mod tests {
     const ACCOUNT: AccountId = AccountId::new(9);
 
     /// What comes of an answer of which the source sends `piece` bytes every second.
-    async fn read(outside: &Outside, piece: usize) -> Result<u64, Error> {
+    async fn read(outside: &Outside, piece: usize) -> Result<u64, Refusal> {
         let env = testing::env();
         let (near, mut far) = tokio::io::duplex(1 << 20);
         let http = hyper::client::conn::http1::handshake(TokioIo::new(near)).await;
@@ -268,7 +269,7 @@ mod tests {
         let outside = || Outside::new(Rules::default(), Client::default());
         let paced = outside().at_least(1_000);
         let slow = read(&paced, 900).await.unwrap_err();
-        assert_eq!(slow.code, ErrorCode::CannotVerifyCopySource, "{slow:?}");
+        assert_eq!(slow.reason, Reason::CannotVerifyCopySource, "{slow:?}");
         assert_eq!(read(&paced, 1_100).await.unwrap(), 220_000);
         assert_eq!(read(&outside(), 900).await.unwrap(), 180_000, "there is no minimum");
     }

@@ -3,32 +3,28 @@
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::index;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::SourceRefusal;
 
 /// The status of a source that cannot be reached or broke off: clients try again.
 pub(super) const UNREACHABLE: u16 = 500;
 
 /// The refusal of the source as the answer of the copy: the source's status under the copy's code.
-pub(super) fn explain(error: Error) -> Error {
-    let status = error.http_status();
-    let code = error.code;
-    if matches!(code, ErrorCode::ConditionNotMet | ErrorCode::NotModified) {
-        return ErrorCode::SourceConditionNotMet.into();
+pub(super) fn explain(refusal: Refusal) -> Refusal {
+    let Refusal { reason, status, .. } = refusal;
+    if matches!(reason, Reason::ConditionNotMet | Reason::NotModified) {
+        return Reason::SourceConditionNotMet.into();
     }
-    let own = [ErrorCode::ServerBusy, ErrorCode::InvalidRange, ErrorCode::SourceConditionNotMet];
-    if own.contains(&code) {
-        return error;
+    let own = [Reason::ServerBusy, Reason::InvalidRange, Reason::SourceConditionNotMet];
+    if own.contains(&reason) {
+        return refusal;
     }
-    let message = error.message.unwrap_or_else(|| code.message().to_owned());
-    Error::new(ErrorCode::CannotVerifyCopySource)
-        .status(status)
-        .message(message)
-        .detail("CopySourceStatusCode", status.to_string())
-        .detail("CopySourceErrorCode", code.azure())
+    let source = Some(SourceRefusal { reason, status });
+    Refusal { source, message: refusal.message, ..Refusal::new(Reason::CannotVerifyCopySource) }
 }
 
 /// The index's refusal of a look-up of the source.
-pub(super) fn of_index(error: &index::Error) -> Error {
+pub(super) fn of_index(error: &index::Error) -> Refusal {
     explain(errors::from_index(error, Subject::Blob))
 }

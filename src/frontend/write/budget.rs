@@ -16,7 +16,7 @@ use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
 /// What a piece takes beside its bytes, about: a client may send them one by one.
@@ -97,7 +97,7 @@ impl Budget {
     /// # Errors
     /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could
     /// wait for ever.
-    pub(crate) fn take(&self, body: &Arc<BodyMemory>, bytes: usize) -> Result<Held, Error> {
+    pub(crate) fn take(&self, body: &Arc<BodyMemory>, bytes: usize) -> Result<Held, Refusal> {
         let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
         let now = self.0.clock.monotonic();
         match self.0.shares.take(body.account, bytes, now) {

@@ -15,7 +15,7 @@ use crate::frontend::errors;
 use crate::frontend::write::stored::Stored;
 use crate::index::InFlight;
 use crate::index::inflight::WriteGuard;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -38,7 +38,7 @@ impl From<capacity::Error> for NotStored {
     }
 }
 
-impl From<NotStored> for Error {
+impl From<NotStored> for Refusal {
     fn from(failed: NotStored) -> Self {
         match failed {
             NotStored::NoId => errors::first_disk_full(),

@@ -25,7 +25,7 @@ use crate::frontend::write::shared::SharedWriters;
 use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
 use crate::index::InFlight;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 use crate::types::PAGE_WINDOW_BYTES;
 
@@ -127,7 +127,7 @@ impl WritePool {
     /// # Errors
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
     /// when they are slow.
-    pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Error> {
+    pub async fn store(&self, pieces: Vec<Bytes>, len: u64) -> Result<Stored, Refusal> {
         self.store_within(InMemory::uncounted(pieces), len, self.config.inline_bytes_max).await
     }
 
@@ -140,7 +140,7 @@ impl WritePool {
         body: InMemory,
         len: u64,
         inline_max: u64,
-    ) -> Result<Stored, Error> {
+    ) -> Result<Stored, Refusal> {
         if len <= inline_max {
             // Copied even when it is one piece: a slice would keep the connection's whole read
             // buffer.
@@ -156,7 +156,7 @@ impl WritePool {
     ///
     /// # Errors
     /// As [`Self::store`].
-    pub async fn store_pages(&self, pieces: Vec<Bytes>, start: u64) -> Result<Stored, Error> {
+    pub async fn store_pages(&self, pieces: Vec<Bytes>, start: u64) -> Result<Stored, Refusal> {
         self.store_pages_under(InMemory::uncounted(pieces), start, None).await
     }
 
@@ -169,7 +169,7 @@ impl WritePool {
         InMemory { pieces, held }: InMemory,
         start: u64,
         encrypting: Option<&Encrypting>,
-    ) -> Result<Stored, Error> {
+    ) -> Result<Stored, Refusal> {
         let mut whole = join(pieces);
         let lies = |number, part: Bytes| match encrypting {
             Some(encrypting) => encrypting.part(number, &part),

@@ -21,7 +21,7 @@ use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::stored::Stored;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 
 /// Bodies waiting for a writer; more are refused. Their bytes are bounded before they come here.
 pub(super) const QUEUE_BODIES_MAX: usize = 8192;
@@ -103,7 +103,7 @@ impl SharedWriters {
     /// # Errors
     /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then.
     /// Those of the disks.
-    pub(super) async fn append(&self, body: InMemory) -> Result<Stored, Error> {
+    pub(super) async fn append(&self, body: InMemory) -> Result<Stored, Refusal> {
         let arrived = self.clock.monotonic();
         let ahead = self.queue.max_capacity() - self.queue.capacity();
         let few = Waits::is_few(ahead, QUEUE_BODIES_MAX);

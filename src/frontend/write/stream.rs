@@ -18,7 +18,7 @@ use crate::frontend::write::extent::NotStored;
 use crate::frontend::write::extent::Shared;
 use crate::frontend::write::lane::Lane;
 use crate::frontend::write::stored::Stored;
-use crate::protocol::Error;
+use crate::protocol::model::Refusal;
 
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
 const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
@@ -64,7 +64,7 @@ impl StreamWriter {
     /// # Errors
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
     /// when bodies of other requests take all memory.
-    pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+    pub async fn push(&mut self, mut bytes: Bytes) -> Result<(), Refusal> {
         self.held.push(self.budget.take(&self.memory, bytes.len())?);
         while self.pending_len + bytes.len() >= FRAME {
             let fits = bytes.split_to(FRAME - self.pending_len);
@@ -83,7 +83,7 @@ impl StreamWriter {
     ///
     /// # Errors
     /// As [`Self::push`].
-    pub async fn finish(mut self) -> Result<Stored, Error> {
+    pub async fn finish(mut self) -> Result<Stored, Refusal> {
         if self.pending_len > 0 {
             self.append().await?;
         }

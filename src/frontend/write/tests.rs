@@ -30,7 +30,7 @@ use crate::frontend::write::budget::PIECE_BYTES;
 use crate::frontend::write::shared::QUEUE_BODIES_MAX;
 use crate::index::InFlight;
 use crate::index::NewContent;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
 use crate::types::AccountId;
 use crate::types::Location;
 
@@ -174,7 +174,7 @@ async fn body_beyond_the_memory_of_all_is_refused_as_busy() {
     let (budget, body) = (rig.pool.budget(), BodyMemory::of(ACCOUNT));
     let held = budget.take(&body, 900_000).unwrap();
     let refused = budget.take(&body, 200_000).unwrap_err();
-    assert_eq!(refused.code, ErrorCode::ServerBusy);
+    assert_eq!(refused.reason, Reason::ServerBusy);
     drop(held);
     budget.take(&body, 200_000).unwrap();
 }
@@ -191,7 +191,7 @@ async fn full_disk_refuses_and_takes_writes_again_once_there_is_space() {
         }
         assert!(kept.len() < 20, "a disk of 4 MiB never filled");
     };
-    assert_eq!(refused.code, ErrorCode::InsufficientStorage);
+    assert_eq!(refused.reason, Reason::InsufficientStorage);
     for stored in &kept {
         assert_eq!(read(&rig, stored).await, body.as_ref());
     }
@@ -253,7 +253,7 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
             tokio::time::sleep(after).await;
             let begun = clock.monotonic();
             let stored = pool.store(vec![body], len as u64).await;
-            (stored.map_err(|error| error.code), clock.monotonic() - begun)
+            (stored.map_err(|error| error.reason), clock.monotonic() - begun)
         }
     };
     drop(store(5_000, Duration::ZERO).await.0.unwrap());
@@ -266,8 +266,8 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
         store(7_000, limit / 2),
     );
     assert!(began.0.is_ok(), "its append had begun");
-    assert_eq!((queued.0.unwrap_err(), queued.1), (ErrorCode::ServerBusy, limit));
-    assert_eq!((late.0.unwrap_err(), late.1), (ErrorCode::ServerBusy, limit));
+    assert_eq!((queued.0.unwrap_err(), queued.1), (Reason::ServerBusy, limit));
+    assert_eq!((late.0.unwrap_err(), late.1), (Reason::ServerBusy, limit));
     assert_eq!(stored().await, 2 * one, "the two of 5,000 bytes");
 }
 
@@ -276,7 +276,7 @@ async fn body_that_waits_too_long_for_its_append_is_refused_and_stored_nowhere()
 async fn wait_for_a_slow_disk(
     stall: Duration,
     arrivals: impl IntoIterator<Item = Duration>,
-) -> Vec<(Result<(), ErrorCode>, Duration)> {
+) -> Vec<(Result<(), Reason>, Duration)> {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let clock = SimClock::new();
     let store = |after: Duration| {
@@ -285,7 +285,7 @@ async fn wait_for_a_slow_disk(
             tokio::time::sleep(after).await;
             let begun = clock.monotonic();
             let stored = pool.store(vec![body], 5_000).await;
-            (stored.map(drop).map_err(|error| error.code), clock.monotonic() - begun)
+            (stored.map(drop).map_err(|error| error.reason), clock.monotonic() - begun)
         }
     };
     // An extent that is open, so that one append is all a body needs.
@@ -308,7 +308,7 @@ async fn few_bodies_wait_for_fifteen_seconds() {
     let arrivals = [0, 1, 5_000].map(Duration::from_millis);
     let done = wait_for_a_slow_disk(Duration::from_secs(60), arrivals).await;
     assert!(done[0].0.is_ok(), "its append had begun");
-    assert_eq!(done[1..], [(Err(ErrorCode::ServerBusy), Duration::from_secs(15)); 2]);
+    assert_eq!(done[1..], [(Err(Reason::ServerBusy), Duration::from_secs(15)); 2]);
 }
 
 /// A queue that is long is refused fast, however patient those in front are.
@@ -320,7 +320,7 @@ async fn long_queue_of_bodies_is_refused_fast() {
     let arrivals = std::iter::once(Duration::ZERO).chain(crowd).chain([limit / 2]);
     let done = wait_for_a_slow_disk(Duration::from_secs(60), arrivals).await;
     assert!(done[0].0.is_ok(), "its append had begun");
-    let busy = |waited| (Err(ErrorCode::ServerBusy), waited);
+    let busy = |waited| (Err(Reason::ServerBusy), waited);
     let (crowd, late) = (&done[1..=2 * few], &done[2 * few + 1]);
     let count = |waited| crowd.iter().filter(|done| **done == busy(waited)).count();
     assert_eq!(count(Duration::from_secs(15)), few);
@@ -338,8 +338,8 @@ async fn full_disk_of_the_coordinator_is_told_as_a_full_disk_and_writes_go_on_af
         rig.coordinator.inject(Fault::Full);
     }
     for _ in 0..2 {
-        let code = store().await.map(|_| "stored").map_err(|error| error.code);
-        assert_eq!(code, Err(ErrorCode::InsufficientStorage));
+        let code = store().await.map(|_| "stored").map_err(|error| error.reason);
+        assert_eq!(code, Err(Reason::InsufficientStorage));
     }
     assert_eq!(read(&rig, &store().await.unwrap()).await, body.as_ref());
 }
@@ -353,8 +353,8 @@ async fn shared_writer_that_panicked_answers_and_goes_on() {
     let patience = Duration::from_secs(60);
     let all = futures_util::future::join_all(bodies.iter().map(store));
     let failed = tokio::time::timeout(patience, all).await.expect("a body waits for ever");
-    let codes: Vec<_> = failed.into_iter().filter_map(Result::err).map(|e| e.code).collect();
-    assert!(!codes.is_empty() && codes.iter().all(|code| *code == ErrorCode::InternalError));
+    let codes: Vec<_> = failed.into_iter().filter_map(Result::err).map(|e| e.reason).collect();
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == Reason::InternalError));
     let health = rig.env.tasks.health();
     assert_eq!((health.panics("shared data writer"), health.stopped()), (1, Vec::new()));
     tokio::time::sleep(patience).await;

@@ -4,14 +4,15 @@
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::xml::tree;
 use crate::protocol::azure::xml::tree::Element;
 use crate::protocol::azure::xml::tree::invalid_value;
-use crate::protocol::operation::AccessPolicy;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::AccessPolicy;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
@@ -26,7 +27,7 @@ const ID_CHARS_MAX: usize = 64;
 const LETTERS: &str = "racwdxyltfmeopi";
 
 /// Reads `x-ms-blob-public-access`; without it nobody may read who does not sign.
-pub(super) fn public_access(all: &HeaderMap) -> Result<PublicAccess, Error> {
+pub(super) fn public_access(all: &HeaderMap) -> Result<PublicAccess, Refusal> {
     match headers::text(all, "x-ms-blob-public-access")? {
         None => Ok(PublicAccess::Private),
         Some(text) if text.eq_ignore_ascii_case("blob") => Ok(PublicAccess::Blob),
@@ -39,18 +40,17 @@ pub(super) fn public_access(all: &HeaderMap) -> Result<PublicAccess, Error> {
 ///
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`, `InvalidXmlNodeValue`.
-pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Error> {
+pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
     let root = tree::parse(body, "SignedIdentifiers")?;
     if let Some(other) = root.children.iter().find(|child| child.name != "SignedIdentifier") {
-        return Err(
-            Error::new(ErrorCode::UnsupportedXmlNode).detail("XmlNodeName", other.name.as_str())
-        );
+        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+            .detail(Detail::ElementName, other.name.as_str()));
     }
     if root.children.len() > POLICIES_MAX {
-        return Err(Error::new(ErrorCode::InvalidXmlDocument)
+        return Err(Refusal::new(Reason::InvalidXmlDocument)
             .message("A container has at most 5 stored access policies."));
     }
     let policies: Vec<AccessPolicy> = root.children.iter().map(policy).collect::<Result<_, _>>()?;
@@ -62,7 +62,7 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Error> {
     Ok(policies)
 }
 
-fn policy(element: &Element) -> Result<AccessPolicy, Error> {
+fn policy(element: &Element) -> Result<AccessPolicy, Refusal> {
     element.only(&["Id", "AccessPolicy"])?;
     let id = element.child_text("Id").ok_or_else(|| tree::missing("Id"))?;
     if id.is_empty() || id.chars().count() > ID_CHARS_MAX {
@@ -82,7 +82,7 @@ fn policy(element: &Element) -> Result<AccessPolicy, Error> {
     Ok(policy)
 }
 
-fn time(fields: &Element, name: &str) -> Result<Option<Timestamp>, Error> {
+fn time(fields: &Element, name: &str) -> Result<Option<Timestamp>, Refusal> {
     match fields.child_text(name) {
         None | Some("") => Ok(None),
         Some(text) => Timestamp::from_iso(text).map(Some).ok_or_else(|| invalid_value(name, text)),
@@ -121,8 +121,8 @@ mod tests {
         format!("<?xml version=\"1.0\"?><SignedIdentifiers>{inside}</SignedIdentifiers>")
     }
 
-    fn code(inside: &str) -> ErrorCode {
-        read_policies(document(inside).as_bytes()).unwrap_err().code
+    fn code(inside: &str) -> Reason {
+        read_policies(document(inside).as_bytes()).unwrap_err().reason
     }
 
     #[test]
@@ -163,18 +163,18 @@ mod tests {
             )
         };
         let six: String = (0..6).map(|n| with(&n.to_string(), "")).collect();
-        assert_eq!(code(&six), ErrorCode::InvalidXmlDocument);
+        assert_eq!(code(&six), Reason::InvalidXmlDocument);
         let five: String = (0..5).map(|n| with(&n.to_string(), "")).collect();
         assert_eq!(read_policies(document(&five).as_bytes()).unwrap().len(), 5);
-        assert_eq!(code(&with(&"i".repeat(65), "")), ErrorCode::InvalidXmlNodeValue);
+        assert_eq!(code(&with(&"i".repeat(65), "")), Reason::InvalidXmlNodeValue);
         assert!(read_policies(document(&with(&"i".repeat(64), "")).as_bytes()).is_ok());
-        assert_eq!(code(&with("", "")), ErrorCode::InvalidXmlNodeValue);
-        assert_eq!(code(&(with("x", "") + &with("x", ""))), ErrorCode::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Start>soon</Start>")), ErrorCode::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), ErrorCode::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Owner>me</Owner>")), ErrorCode::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier/>"), ErrorCode::MissingRequiredXmlNode);
-        assert_eq!(code("<Other/>"), ErrorCode::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier>"), ErrorCode::InvalidXmlDocument);
+        assert_eq!(code(&with("", "")), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&(with("x", "") + &with("x", ""))), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&with("x", "<Start>soon</Start>")), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&with("x", "<Owner>me</Owner>")), Reason::UnsupportedXmlNode);
+        assert_eq!(code("<SignedIdentifier/>"), Reason::MissingRequiredXmlNode);
+        assert_eq!(code("<Other/>"), Reason::UnsupportedXmlNode);
+        assert_eq!(code("<SignedIdentifier>"), Reason::InvalidXmlDocument);
     }
 }

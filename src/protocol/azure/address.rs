@@ -4,8 +4,8 @@ use http::Method;
 use http::Uri;
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -63,13 +63,13 @@ pub fn address(
     uri: &Uri,
     host: Option<&str>,
     addressing: &Addressing,
-) -> Result<Address, Error> {
+) -> Result<Address, Refusal> {
     check_method(method)?;
-    let path = uri.path().strip_prefix('/').ok_or(ErrorCode::InvalidUri)?;
+    let path = uri.path().strip_prefix('/').ok_or(Reason::InvalidUri)?;
     let host = uri.authority().map_or(host, |a| Some(a.as_str())).unwrap_or("localhost");
     let (raw_account, split) = split_account(host, path, addressing);
     let account = AccountName::new(split.account).map_err(|_| {
-        Error::new(ErrorCode::InvalidUri)
+        Refusal::new(Reason::InvalidUri)
             .message(format!("The URL names no account: '{raw_account}' is not an account name."))
     })?;
     let secondary = raw_account.len() > split.account.len();
@@ -77,7 +77,7 @@ pub fn address(
     Ok(Address { account, secondary, container, blob, endpoint: split.endpoint })
 }
 
-fn check_method(method: &Method) -> Result<(), Error> {
+fn check_method(method: &Method) -> Result<(), Refusal> {
     match *method {
         Method::GET
         | Method::HEAD
@@ -86,8 +86,8 @@ fn check_method(method: &Method) -> Result<(), Error> {
         | Method::POST
         | Method::OPTIONS
         | Method::PATCH => Ok(()),
-        Method::CONNECT | Method::TRACE => Err(ErrorCode::UnsupportedHttpVerb.into()),
-        _ => Err(ErrorCode::InvalidHttpVerb.into()),
+        Method::CONNECT | Method::TRACE => Err(Reason::UnsupportedHttpVerb.into()),
+        _ => Err(Reason::InvalidHttpVerb.into()),
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn without_port(host: &str) -> &str {
 
 /// Container and blob below the account. One segment alone is a container when the query has a
 /// `restype` (or is of the file-system dialect), else a blob of `$root`.
-fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<BlobName>), Error> {
+fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<BlobName>), Refusal> {
     if rest.is_empty() {
         return Ok((None, None));
     }
@@ -147,31 +147,31 @@ fn names_a_container(query: &str) -> bool {
     })
 }
 
-fn container_name(raw: &str) -> Result<ContainerName, Error> {
+fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
     let text = decode(raw)?;
     if text.is_empty() {
-        return Err(ErrorCode::InvalidUri.into());
+        return Err(Reason::InvalidUri.into());
     }
     ContainerName::new(&text).map_err(name_error)
 }
 
-fn blob_name(raw: &str) -> Result<BlobName, Error> {
+fn blob_name(raw: &str) -> Result<BlobName, Refusal> {
     BlobName::new(&decode(raw)?).map_err(name_error)
 }
 
-fn name_error(error: NameError) -> Error {
+fn name_error(error: NameError) -> Refusal {
     match error {
-        NameError::Length => ErrorCode::OutOfRangeInput.into(),
-        NameError::Invalid => ErrorCode::InvalidResourceName.into(),
+        NameError::Length => Reason::OutOfRangeInput.into(),
+        NameError::Invalid => Reason::InvalidResourceName.into(),
     }
 }
 
 /// Strict percent-decoding to UTF-8.
-fn decode(raw: &str) -> Result<String, Error> {
+fn decode(raw: &str) -> Result<String, Refusal> {
     if !escapes_are_whole(raw) {
-        return Err(ErrorCode::InvalidUri.into());
+        return Err(Reason::InvalidUri.into());
     }
-    let text = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidUri)?;
+    let text = percent_decode_str(raw).decode_utf8().map_err(|_| Reason::InvalidUri)?;
     Ok(text.into_owned())
 }
 

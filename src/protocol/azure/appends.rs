@@ -2,18 +2,18 @@
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::upload;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
 
 /// Append Block.
-pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     let upload = upload::upload(all, limits::append_block(request.version))?;
     if upload.len == 0 {
@@ -29,7 +29,7 @@ pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation,
 }
 
 /// Append Blob Seal.
-pub(super) fn seal(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn seal(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     Ok(Operation::SealBlob {
         path,
         precondition: conditions::write(all)?,

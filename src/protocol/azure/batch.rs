@@ -7,10 +7,11 @@ use http::HeaderMap;
 use http::Request;
 use http::Response;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
-use crate::protocol::operation::BatchPart;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BatchPart;
 
 /// Bytes of a batch.
 pub(super) const BATCH_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -22,10 +23,10 @@ const HEADERS_MAX: usize = 128;
 const BOUNDARY_CHARS_MAX: usize = 200;
 
 /// The boundary that `Content-Type: multipart/mixed` names.
-pub(super) fn boundary(all: &HeaderMap) -> Result<String, Error> {
+pub(super) fn boundary(all: &HeaderMap) -> Result<String, Refusal> {
     let Some(text) = headers::text(all, "content-type")? else {
         return Err(
-            Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "Content-Type")
+            Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, "Content-Type")
         );
     };
     let refused = || headers::invalid("Content-Type", text);
@@ -46,7 +47,7 @@ pub(super) fn boundary(all: &HeaderMap) -> Result<String, Error> {
 /// # Errors
 /// `InvalidInput` when it is no multipart body of heads, or of none; `ExceedsMaxBatchRequestCount`
 /// above 256 of them.
-pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Error> {
+pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| broken("it is not UTF-8"))?;
     let open = format!("--{boundary}");
     let close = format!("--{boundary}--");
@@ -56,7 +57,7 @@ pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, 
         if line == open || line == close {
             if let Some(lines) = lines.take() {
                 if parts.len() == PARTS_MAX {
-                    return Err(ErrorCode::ExceedsMaxBatchRequestCount.into());
+                    return Err(Reason::ExceedsMaxBatchRequestCount.into());
                 }
                 parts.push(part(&lines)?);
             }
@@ -71,14 +72,14 @@ pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, 
     Err(broken("its end is missing"))
 }
 
-fn broken(why: &str) -> Error {
-    Error::new(ErrorCode::InvalidInput).message(format!("The batch cannot be read: {why}."))
+fn broken(why: &str) -> Refusal {
+    Refusal::new(Reason::InvalidInput).message(format!("The batch cannot be read: {why}."))
 }
 
 /// Header lines up to an empty one.
 fn head_lines<'a>(
     lines: &mut impl Iterator<Item = &'a str>,
-) -> Result<Vec<(&'a str, &'a str)>, Error> {
+) -> Result<Vec<(&'a str, &'a str)>, Refusal> {
     let mut found = Vec::new();
     for line in lines {
         if line.is_empty() {
@@ -93,7 +94,7 @@ fn head_lines<'a>(
     Ok(found)
 }
 
-fn part(lines: &[&str]) -> Result<BatchPart, Error> {
+fn part(lines: &[&str]) -> Result<BatchPart, Refusal> {
     let mut lines = lines.iter().copied();
     let outer = head_lines(&mut lines)?;
     let of = |wanted: &str| {
@@ -160,7 +161,7 @@ mod tests {
     const PART: &str = "Content-Type: application/http\r\nContent-ID: 7\r\n\r\nDELETE /c/b?snapshot=x HTTP/1.1\r\n\
         x-ms-date: now\r\nContent-Length: 0\r\n\r\n";
 
-    fn read(parts: &[&str]) -> Result<Vec<BatchPart>, Error> {
+    fn read(parts: &[&str]) -> Result<Vec<BatchPart>, Refusal> {
         let mut body: String = parts.iter().map(|part| format!("--b\r\n{part}")).collect();
         body.push_str("--b--\r\n");
         read_batch(body.as_bytes(), "b")
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn what_is_no_batch_is_refused() {
         let many = vec![PART; 257];
-        assert_eq!(read(&many).unwrap_err().code, ErrorCode::ExceedsMaxBatchRequestCount);
+        assert_eq!(read(&many).unwrap_err().reason, Reason::ExceedsMaxBatchRequestCount);
         assert!(read(&many[..256]).is_ok());
         for bad in [
             PART.replace("application/http", "text/plain"),
@@ -191,7 +192,7 @@ mod tests {
             PART.replace("x-ms-date:", "x ms date:"),
             format!("{PART}body"),
         ] {
-            assert_eq!(read(&[&bad]).unwrap_err().code, ErrorCode::InvalidInput, "{bad}");
+            assert_eq!(read(&[&bad]).unwrap_err().reason, Reason::InvalidInput, "{bad}");
         }
         assert!(read(&[]).is_err());
         assert!(read_batch(format!("--b\r\n{PART}").as_bytes(), "b").is_err());

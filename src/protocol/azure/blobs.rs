@@ -3,9 +3,6 @@
 use http::HeaderMap;
 use http::Method;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::appends;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
@@ -26,9 +23,13 @@ use crate::protocol::azure::tags;
 use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::upload;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::BlockListKind;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::BlockListKind;
 use crate::types::BlockId;
 use crate::types::BlockIdError;
 use crate::types::Crc64;
@@ -60,7 +61,7 @@ pub(super) fn parse(
     request: &Request<'_>,
     path: BlobPath,
     comp: Option<&str>,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Refusal> {
     let all = request.headers;
     copy::check(comp, all)?;
     match (comp, request.method) {
@@ -127,8 +128,8 @@ pub(super) fn parse(
             precondition: conditions::write(all)?,
             action: leases::action(all)?,
         }),
-        (None, _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
-        (Some(comp), _) if SERVED.contains(&comp) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None, _) => Err(Reason::UnsupportedHttpVerb.into()),
+        (Some(comp), _) if SERVED.contains(&comp) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(comp), _) if UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on blobs")))
         }
@@ -136,7 +137,7 @@ pub(super) fn parse(
     }
 }
 
-fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     structured::named(all)?;
     let range = range::range(all)?;
     let checksum = range::checksum(all, range)?;
@@ -144,7 +145,7 @@ fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     Ok(Operation::GetBlob { path, precondition, range, checksum })
 }
 
-fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     let kind = match headers::text(all, "x-ms-blob-type")? {
         Some("BlockBlob") => NewKind::Block,
@@ -152,9 +153,8 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
         Some("PageBlob") => pages::kind(all)?,
         Some(other) => return Err(headers::invalid("x-ms-blob-type", other)),
         None => {
-            return Err(
-                Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "x-ms-blob-type")
-            );
+            return Err(Refusal::new(Reason::MissingRequiredHeader)
+                .detail(Detail::HeaderName, "x-ms-blob-type"));
         }
     };
     let upload = upload::upload(all, limits::put_blob(request.version))?;
@@ -173,7 +173,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
     })
 }
 
-fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     let id = block_id(request.query)?;
     if copy_headers::has_source(all) {
@@ -187,17 +187,16 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> 
     Ok(Operation::PutBlock { path, id, precondition, upload })
 }
 
-fn block_id(parameters: &Query) -> Result<BlockId, Error> {
+fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
     let text = parameters.get("blockid")?.ok_or_else(|| query::missing("blockid"))?;
     BlockId::from_base64(text).map_err(|error| match error {
-        BlockIdError::NotBase64 => {
-            query::invalid("blockid", text).detail("Reason", "The block id is not base64.")
-        }
-        BlockIdError::Length => query::parameter(ErrorCode::InvalidBlockId, "blockid", text),
+        BlockIdError::NotBase64 => query::invalid("blockid", text)
+            .detail(Detail::Explanation, "The block id is not base64."),
+        BlockIdError::Length => query::parameter(Reason::InvalidBlockId, "blockid", text),
     })
 }
 
-fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     Ok(Operation::PutBlockList {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
@@ -210,7 +209,7 @@ fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     })
 }
 
-fn block_list_kind(parameters: &Query) -> Result<BlockListKind, Error> {
+fn block_list_kind(parameters: &Query) -> Result<BlockListKind, Refusal> {
     match parameters.get("blocklisttype")?.map(str::to_ascii_lowercase).as_deref() {
         None | Some("committed") => Ok(BlockListKind::Committed),
         Some("uncommitted") => Ok(BlockListKind::Uncommitted),

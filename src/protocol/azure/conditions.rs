@@ -9,22 +9,22 @@ use http::header::IF_MODIFIED_SINCE;
 use http::header::IF_NONE_MATCH;
 use http::header::IF_UNMODIFIED_SINCE;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
 use crate::protocol::azure::tags;
-use crate::protocol::operation::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Precondition;
 use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::Timestamp;
 
 /// Conditions and lease of a read: several tags are alternatives.
-pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Error> {
+pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Refusal> {
     let conditions = conditions(all)?;
     if conditions.if_none_match == Some(EtagMatch::Any) {
-        return Err(ErrorCode::UnsatisfiableCondition.into());
+        return Err(Reason::UnsatisfiableCondition.into());
     }
     Ok(Precondition {
         conditions,
@@ -35,7 +35,7 @@ pub(super) fn read(all: &HeaderMap) -> Result<Precondition, Error> {
 }
 
 /// Conditions and lease of a write: one condition, or a tag with its paired date; one tag only.
-pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Error> {
+pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Refusal> {
     let conditions = conditions(all)?;
     let several = |m: &Option<EtagMatch>| matches!(m, Some(EtagMatch::Tags(t)) if t.len() > 1);
     let for_unchanged = conditions.if_match.is_some() || conditions.if_unmodified_since.is_some();
@@ -44,7 +44,7 @@ pub(super) fn write(all: &HeaderMap) -> Result<Precondition, Error> {
         || several(&conditions.if_none_match)
         || (for_unchanged && for_changed)
     {
-        return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
+        return Err(Reason::MultipleConditionHeadersNotSupported.into());
     }
     Ok(Precondition {
         conditions,
@@ -66,7 +66,7 @@ pub(super) enum Dates {
 }
 
 /// Conditions and lease of operations that take no tags: those on containers, and Put Block.
-pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error> {
+pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Refusal> {
     let conditions = conditions(all)?;
     let (modified, unmodified) =
         (conditions.if_modified_since.is_some(), conditions.if_unmodified_since.is_some());
@@ -77,10 +77,10 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
     };
     let by_tags = all.contains_key(&names::IF_TAGS);
     if refused || by_tags || conditions.if_match.is_some() || conditions.if_none_match.is_some() {
-        return Err(ErrorCode::ConditionHeadersNotSupported.into());
+        return Err(Reason::ConditionHeadersNotSupported.into());
     }
     if modified && unmodified {
-        return Err(ErrorCode::MultipleConditionHeadersNotSupported.into());
+        return Err(Reason::MultipleConditionHeadersNotSupported.into());
     }
     Ok(Precondition {
         conditions,
@@ -90,7 +90,7 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Error
     })
 }
 
-fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {
+fn conditions(all: &HeaderMap) -> Result<Conditions, Refusal> {
     Ok(Conditions {
         if_match: etags(all, &IF_MATCH)?,
         if_none_match: etags(all, &IF_NONE_MATCH)?,
@@ -99,7 +99,7 @@ fn conditions(all: &HeaderMap) -> Result<Conditions, Error> {
     })
 }
 
-fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Error> {
+fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = headers::text(all, name)? else { return Ok(None) };
     let time = httpdate::parse_http_date(text).ok();
     let since_epoch = time.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
@@ -110,7 +110,7 @@ fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Error> 
         .ok_or_else(|| headers::invalid(name.as_str(), text))
 }
 
-fn etags(all: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Error> {
+fn etags(all: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Refusal> {
     let mut tags = Vec::new();
     let mut any = false;
     for value in all.get_all(name) {
@@ -124,7 +124,7 @@ fn etags(all: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Error>
         (_, 0) => Ok(None),
         (true, 1) => Ok(Some(EtagMatch::Any)),
         // "*" among tags matches everything and says nothing.
-        (true, _) => Err(ErrorCode::MultipleConditionHeadersNotSupported.into()),
+        (true, _) => Err(Reason::MultipleConditionHeadersNotSupported.into()),
         (false, _) => Ok(Some(EtagMatch::Tags(tags))),
     }
 }

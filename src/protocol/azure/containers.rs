@@ -3,9 +3,6 @@
 use http::HeaderMap;
 use http::Method;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
@@ -17,6 +14,10 @@ use crate::protocol::azure::query;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
 
 /// `comp` values of containers that exist in the service and not here.
@@ -27,7 +28,7 @@ pub(super) fn parse(
     request: &Request<'_>,
     name: &ContainerName,
     comp: Option<&str>,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Refusal> {
     let container = name.clone();
     let all = request.headers;
     let dated = |dates| conditions::dated(all, dates);
@@ -66,7 +67,7 @@ pub(super) fn parse(
         }
         (Some("undelete"), &Method::PUT) => restore(all, container),
         (None | Some("metadata" | "list" | "lease" | "acl" | "blobs" | "undelete"), _) => {
-            Err(ErrorCode::UnsupportedHttpVerb.into())
+            Err(Reason::UnsupportedHttpVerb.into())
         }
         (Some(comp), _) if UNSERVED.contains(&comp) => {
             Err(unserved::not_served(&format!("comp={comp} on containers")))
@@ -76,16 +77,18 @@ pub(super) fn parse(
 }
 
 /// The version that is to come back matters no more than its name: nothing is kept.
-fn restore(all: &HeaderMap, container: ContainerName) -> Result<Operation, Error> {
+fn restore(all: &HeaderMap, container: ContainerName) -> Result<Operation, Refusal> {
     for name in ["x-ms-deleted-container-name", "x-ms-deleted-container-version"] {
         if headers::text(all, name)?.is_none() {
-            return Err(Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name));
+            return Err(
+                Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name)
+            );
         }
     }
     Ok(Operation::RestoreContainer { container })
 }
 
-fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Error> {
+fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Refusal> {
     conditions::dated(request.headers, Dates::None)?;
     let public_access = acl::public_access(request.headers)?;
     let metadata = headers::metadata(request.headers)?;

@@ -6,11 +6,12 @@ use http::HeaderMap;
 use http::HeaderValue;
 use http::request::Parts;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
 use crate::protocol::azure::query;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 
 /// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known
 /// behaviour.
@@ -74,7 +75,7 @@ impl Context {
     /// # Errors
     /// `InvalidHeaderValue` for a malformed version or a client request id above 1 KiB;
     /// `InvalidQueryParameterValue` for a malformed `api-version`.
-    pub fn from_head(head: &Parts) -> Result<Self, Error> {
+    pub fn from_head(head: &Parts) -> Result<Self, Refusal> {
         let version = match headers::text(&head.headers, &names::VERSION)? {
             None => from_query(head)?.unwrap_or(ServiceVersion::DEFAULT),
             Some(text) => {
@@ -83,8 +84,8 @@ impl Context {
         };
         let client_request_id = client_request_id(&head.headers);
         if client_request_id.is_none() && head.headers.contains_key("x-ms-client-request-id") {
-            return Err(Error::new(ErrorCode::InvalidHeaderValue)
-                .detail("HeaderName", "x-ms-client-request-id"));
+            return Err(Refusal::new(Reason::InvalidHeaderValue)
+                .detail(Detail::HeaderName, "x-ms-client-request-id"));
         }
         Ok(Self { version, client_request_id })
     }
@@ -104,7 +105,7 @@ impl Context {
 
 /// The version a URL asks for: `api-version`, else that of its shared access signature. A
 /// signature's own version that cannot be read is left to whoever verifies it.
-fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Error> {
+fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Refusal> {
     let value = |wanted: &str| {
         let mut pairs = head.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('='));
         pairs

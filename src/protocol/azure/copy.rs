@@ -8,9 +8,6 @@ use http::HeaderName;
 use http::Uri;
 use uuid::Uuid;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy_headers::SEAL;
@@ -24,11 +21,15 @@ use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tiers;
 use crate::protocol::azure::unserved;
-use crate::protocol::copy::CopyBlob;
-use crate::protocol::copy::CopySource;
-use crate::protocol::copy::PutBlobFromUrl;
-use crate::protocol::copy::TagOption;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::copy::PutBlobFromUrl;
+use crate::protocol::model::copy::TagOption;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -40,16 +41,16 @@ const URL_BYTES_MAX: usize = 2048;
 const SOURCE_PREFIX: &str = "x-ms-source-";
 
 /// Refuses a source where none can be taken: ignored, it would make an empty blob.
-pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Error> {
+pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Refusal> {
     if !has_source(all) || matches!(comp, None | Some("block" | "appendblock" | "page")) {
         return Ok(());
     }
     let what = format!("the header {SOURCE} on comp={}", comp.unwrap_or_default());
-    Err(unserved::not_served(&what).detail("HeaderName", SOURCE))
+    Err(unserved::not_served(&what).detail(Detail::HeaderName, SOURCE))
 }
 
 /// Put Blob with a source: with a blob type Put Blob From URL, without one Copy Blob.
-pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     no_body(all)?;
     match headers::text(all, "x-ms-blob-type")? {
@@ -59,11 +60,11 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
     }
 }
 
-fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let source = source(all)?;
     if source.range.is_some() {
         return Err(
-            Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", "x-ms-source-range")
+            Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, "x-ms-source-range")
         );
     }
     let source_properties = match headers::text(all, "x-ms-copy-source-blob-properties")? {
@@ -82,7 +83,7 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     })))
 }
 
-fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let source = source(all)?;
     let sync = match headers::text(all, "x-ms-requires-sync")? {
         None => false,
@@ -91,13 +92,13 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
     };
     if source.range.is_some() {
         return Err(
-            Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", "x-ms-source-range")
+            Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, "x-ms-source-range")
         );
     }
     let seal = match headers::text(all, SEAL)? {
         None => None,
         Some(_) if sync => {
-            return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", SEAL));
+            return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, SEAL));
         }
         Some(_) => Some(headers::flag(all, SEAL)?),
     };
@@ -118,7 +119,7 @@ pub(super) fn put_block(
     request: &Request<'_>,
     path: BlobPath,
     id: BlockId,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Refusal> {
     no_body(request.headers)?;
     let precondition = conditions::dated(request.headers, Dates::None)?;
     let source = Box::new(source(request.headers)?);
@@ -126,7 +127,7 @@ pub(super) fn put_block(
 }
 
 /// Append Block with a source.
-pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     no_body(all)?;
     Ok(Operation::AppendBlockFromUrl {
         path,
@@ -138,14 +139,14 @@ pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error
 }
 
 /// Abort Copy Blob.
-pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     match headers::text(all, "x-ms-copy-action")? {
         Some(action) if action.eq_ignore_ascii_case("abort") => {}
         Some(other) => return Err(headers::invalid("x-ms-copy-action", other)),
         None => {
-            return Err(Error::new(ErrorCode::MissingRequiredHeader)
-                .detail("HeaderName", "x-ms-copy-action"));
+            return Err(Refusal::new(Reason::MissingRequiredHeader)
+                .detail(Detail::HeaderName, "x-ms-copy-action"));
         }
     }
     let text = request.query.get("copyid")?.ok_or_else(|| query::missing("copyid"))?;
@@ -154,9 +155,10 @@ pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, 
 }
 
 /// The source: its URL, authorization, conditions, range and checksums.
-pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Error> {
-    let text = headers::text(all, SOURCE)?
-        .ok_or_else(|| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", SOURCE))?;
+pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Refusal> {
+    let text = headers::text(all, SOURCE)?.ok_or_else(|| {
+        Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, SOURCE)
+    })?;
     let md5 = headers::md5(all, "x-ms-source-content-md5")?;
     let crc64 = match headers::text(all, "x-ms-source-content-crc64")? {
         None => None,
@@ -166,7 +168,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Error> {
         ),
     };
     if md5.is_some() && crc64.is_some() {
-        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
+        return Err(Reason::BothCrc64AndMd5HeaderPresent.into());
     }
     let range = match headers::text(all, "x-ms-source-range")? {
         None => None,
@@ -184,7 +186,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Error> {
     })
 }
 
-fn url(text: &str) -> Result<Uri, Error> {
+fn url(text: &str) -> Result<Uri, Refusal> {
     let refused = || headers::invalid(SOURCE, without_query(text));
     if text.len() > URL_BYTES_MAX {
         return Err(refused());
@@ -207,7 +209,7 @@ fn without_query(text: &str) -> &str {
     text.split_once('?').map_or(text, |(url, _)| url)
 }
 
-fn authorization(all: &HeaderMap) -> Result<Option<String>, Error> {
+fn authorization(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     const NAME: &str = "x-ms-copy-source-authorization";
     let Some(value) = headers::text(all, NAME)? else { return Ok(None) };
     let token = value.split_once(' ').filter(|(scheme, token)| {
@@ -216,11 +218,11 @@ fn authorization(all: &HeaderMap) -> Result<Option<String>, Error> {
     // The value is a secret, or was meant to be one.
     token
         .map(|_| Some(value.to_owned()))
-        .ok_or_else(|| Error::new(ErrorCode::InvalidHeaderValue).detail("HeaderName", NAME))
+        .ok_or_else(|| Refusal::new(Reason::InvalidHeaderValue).detail(Detail::HeaderName, NAME))
 }
 
 /// The source's conditions and lease under their plain names.
-fn source_conditions(all: &HeaderMap) -> Result<HeaderMap, Error> {
+fn source_conditions(all: &HeaderMap) -> Result<HeaderMap, Refusal> {
     let mut plain = HeaderMap::new();
     for (own, name) in [
         ("if-match", http::header::IF_MATCH),
@@ -238,7 +240,7 @@ fn source_conditions(all: &HeaderMap) -> Result<HeaderMap, Error> {
     Ok(plain)
 }
 
-fn tag_option(all: &HeaderMap) -> Result<TagOption, Error> {
+fn tag_option(all: &HeaderMap) -> Result<TagOption, Refusal> {
     const NAME: &str = "x-ms-copy-source-tag-option";
     match headers::text(all, NAME)? {
         None => Ok(TagOption::Replace(tags::header(all)?)),
@@ -248,7 +250,7 @@ fn tag_option(all: &HeaderMap) -> Result<TagOption, Error> {
         Some(value) if value.eq_ignore_ascii_case("copy") => {
             if all.contains_key("x-ms-tags") {
                 return Err(headers::invalid(NAME, value).detail(
-                    "Reason",
+                    Detail::Explanation,
                     "x-ms-tags says which tags to set, COPY to take the source's.",
                 ));
             }
@@ -259,7 +261,7 @@ fn tag_option(all: &HeaderMap) -> Result<TagOption, Error> {
 }
 
 /// These operations have no body: one that is sent was meant for another operation.
-pub(super) fn no_body(all: &HeaderMap) -> Result<(), Error> {
+pub(super) fn no_body(all: &HeaderMap) -> Result<(), Refusal> {
     match headers::text(all, "content-length")? {
         None | Some("0") => Ok(()),
         Some(other) => Err(headers::invalid("Content-Length", other)),

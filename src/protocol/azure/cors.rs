@@ -7,9 +7,10 @@
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::CorsRule;
 
 /// Headers of an answer, by name.
@@ -19,9 +20,10 @@ pub(super) type CorsHeaders = Vec<(&'static str, String)>;
 ///
 /// # Errors
 /// `MissingRequiredHeader` without origin or method; `CorsPreflightFailure` when no rule fits.
-pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Error> {
+pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Refusal> {
     let needed = |name: &'static str| {
-        let missing = || Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name);
+        let missing =
+            || Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name);
         headers::text(all, name)?.ok_or_else(missing)
     };
     let (origin, method) = (needed("origin")?, needed("access-control-request-method")?);
@@ -31,7 +33,7 @@ pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Err
             && list(&rule.allowed_methods).any(|allowed| allowed == method)
             && list(asked).all(|name| allows_header(rule, name))
     };
-    let rule = rules.iter().find(fits).ok_or(ErrorCode::CorsPreflightFailure)?;
+    let rule = rules.iter().find(fits).ok_or(Reason::CorsPreflightFailure)?;
     let mut out = origin_headers(rule, origin);
     out.push(("access-control-allow-methods", method.to_owned()));
     if !asked.is_empty() {
@@ -140,10 +142,10 @@ mod tests {
         assert_eq!(get(&found, "access-control-allow-methods"), Some("PUT"));
         assert_eq!(get(&found, "access-control-allow-headers"), Some("X-MS-META-one, accept"));
         assert_eq!(get(&found, "access-control-max-age"), Some("60"));
-        let refused = ErrorCode::CorsPreflightFailure;
-        assert_eq!(put("http://A", "").unwrap_err().code, refused);
-        assert_eq!(put("http://a", "x-ms-date").unwrap_err().code, refused);
-        assert_eq!(put("http://b", "accept").unwrap_err().code, refused);
+        let refused = Reason::CorsPreflightFailure;
+        assert_eq!(put("http://A", "").unwrap_err().reason, refused);
+        assert_eq!(put("http://a", "x-ms-date").unwrap_err().reason, refused);
+        assert_eq!(put("http://b", "accept").unwrap_err().reason, refused);
         let open = preflight(
             &asked(&[("origin", "http://b"), ("access-control-request-method", "GET")]),
             &rules,
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(get(&open, "access-control-allow-origin"), Some("*"));
         assert_eq!(get(&open, "access-control-allow-credentials"), None);
         let bare = preflight(&asked(&[("origin", "http://a")]), &rules);
-        assert_eq!(bare.unwrap_err().code, ErrorCode::MissingRequiredHeader);
+        assert_eq!(bare.unwrap_err().reason, Reason::MissingRequiredHeader);
     }
 
     #[test]

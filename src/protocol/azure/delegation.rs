@@ -2,13 +2,13 @@
 //!
 //! Source: "Get User Delegation Key".
 
-use crate::protocol::Error;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::xml::tree;
 use crate::protocol::azure::xml::tree::Element;
 use crate::protocol::azure::xml::tree::invalid_value;
-use crate::protocol::operation::KeyInfo;
-use crate::protocol::reply::UserDelegationKey;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::KeyInfo;
+use crate::protocol::model::reply::UserDelegationKey;
 use crate::types::Timestamp;
 
 /// Bytes of a Get User Delegation Key body.
@@ -18,7 +18,7 @@ pub(super) const KEY_INFO_BYTES_MAX: u64 = 8 * 1024;
 ///
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`, `InvalidXmlNodeValue`.
-pub(super) fn read_key_info(body: &[u8]) -> Result<KeyInfo, Error> {
+pub(super) fn read_key_info(body: &[u8]) -> Result<KeyInfo, Refusal> {
     let root = tree::parse(body, "KeyInfo")?;
     root.only(&["Start", "Expiry", "DelegatedUserTid"])?;
     let expiry = time(&root, "Expiry")?.ok_or_else(|| tree::missing("Expiry"))?;
@@ -26,7 +26,7 @@ pub(super) fn read_key_info(body: &[u8]) -> Result<KeyInfo, Error> {
     Ok(KeyInfo { start: time(&root, "Start")?, expiry, delegated_tenant })
 }
 
-fn time(root: &Element, name: &str) -> Result<Option<Timestamp>, Error> {
+fn time(root: &Element, name: &str) -> Result<Option<Timestamp>, Refusal> {
     match root.child_text(name) {
         None | Some("") => Ok(None),
         Some(text) => Timestamp::from_iso(text).map(Some).ok_or_else(|| invalid_value(name, text)),
@@ -37,7 +37,7 @@ fn time(root: &Element, name: &str) -> Result<Option<Timestamp>, Error> {
 ///
 /// # Errors
 /// `InvalidXmlDocument`, `MissingRequiredXmlNode`.
-pub fn read_key(body: &[u8]) -> Result<UserDelegationKey, Error> {
+pub fn read_key(body: &[u8]) -> Result<UserDelegationKey, Refusal> {
     let root = tree::parse(body, "UserDelegationKey")?;
     let text = |name: &str| root.child_text(name).map(str::to_owned);
     let required = |name: &str| text(name).ok_or_else(|| tree::missing(name));
@@ -78,7 +78,7 @@ pub(super) fn write_key(key: &UserDelegationKey) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ErrorCode;
+    use crate::protocol::model::Reason;
 
     #[test]
     fn key_info_has_an_expiry_and_maybe_a_start() {
@@ -105,19 +105,16 @@ mod tests {
         };
         assert_eq!(read_key(write_key(&key).as_bytes()).unwrap(), key);
         let refused = read_key(b"<UserDelegationKey><SignedOid>o</SignedOid></UserDelegationKey>");
-        assert_eq!(refused.unwrap_err().code, ErrorCode::MissingRequiredXmlNode);
+        assert_eq!(refused.unwrap_err().reason, Reason::MissingRequiredXmlNode);
     }
 
     #[test]
     fn malformed_key_info_has_its_codes() {
-        let code = |text: &str| read_key_info(text.as_bytes()).unwrap_err().code;
-        assert_eq!(code(""), ErrorCode::InvalidXmlDocument);
-        assert_eq!(code("<Key/>"), ErrorCode::InvalidXmlDocument);
-        assert_eq!(code("<KeyInfo/>"), ErrorCode::MissingRequiredXmlNode);
-        assert_eq!(
-            code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"),
-            ErrorCode::InvalidXmlNodeValue
-        );
-        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), ErrorCode::UnsupportedXmlNode);
+        let code = |text: &str| read_key_info(text.as_bytes()).unwrap_err().reason;
+        assert_eq!(code(""), Reason::InvalidXmlDocument);
+        assert_eq!(code("<Key/>"), Reason::InvalidXmlDocument);
+        assert_eq!(code("<KeyInfo/>"), Reason::MissingRequiredXmlNode);
+        assert_eq!(code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"), Reason::InvalidXmlNodeValue);
+        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), Reason::UnsupportedXmlNode);
     }
 }

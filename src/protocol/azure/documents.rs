@@ -1,16 +1,16 @@
 //! Operations whose body is a document: how long it may be, and what reads it.
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::batch;
 use crate::protocol::azure::delegation;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::xml;
-use crate::protocol::operation::Decode;
-use crate::protocol::operation::Document;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Decode;
+use crate::protocol::model::operation::Document;
 
 /// Bytes that the document of an operation may have, and what reads it; `None` for an operation
 /// without one. An operation must not be carried out before its document was read: without it, it
@@ -34,57 +34,57 @@ pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
     }
 }
 
-fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::PutBlockList { list, checksum, .. } = operation {
         *list = xml::block_list(document.bytes)?;
         *checksum = document.checksum;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }
 
-fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::SetBlobTags { tags, .. } = operation {
         *tags = tags::read_tags(document.bytes)?;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }
 
-fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::SetContainerAcl { policies, .. } = operation {
         *policies = acl::read_policies(document.bytes)?;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }
 
-fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::SetServiceProperties { change } = operation {
         **change = service::read_properties(document.bytes)?;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }
 
-fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::GetUserDelegationKey { wanted, .. } = operation {
         *wanted = delegation::read_key_info(document.bytes)?;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }
 
-fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Error> {
+fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::Batch(batch) = operation {
         batch.parts = batch::read_batch(document.bytes, &batch.boundary)?;
         Ok(())
     } else {
-        Err(ErrorCode::InternalError.into())
+        Err(Reason::InternalError.into())
     }
 }

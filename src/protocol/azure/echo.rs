@@ -3,13 +3,13 @@
 use http::HeaderValue;
 use http::request::Parts;
 
-use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
-use crate::protocol::operation::FindBlobs;
-use crate::protocol::operation::ListBlobs;
-use crate::protocol::operation::ListContainers;
+use crate::protocol::model::Operation;
+use crate::protocol::model::operation::FindBlobs;
+use crate::protocol::model::operation::ListBlobs;
+use crate::protocol::model::operation::ListContainers;
 use crate::types::Timestamp;
 
 /// What an answer repeats of its request.

@@ -8,12 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::Method;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
-use crate::protocol::operation::RequestEncryption;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::RequestEncryption;
 use crate::types::CustomerKey;
 use crate::types::Encryption;
 use crate::types::EncryptionScope;
@@ -52,22 +53,25 @@ pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) ->
 ///
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.
-pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Error> {
+pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Refusal> {
     if peer.secure || peer.address.ip().is_loopback() || !all.contains_key(&names::ENCRYPTION_KEY) {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::InvalidHeaderValue)
+    Err(Refusal::new(Reason::InvalidHeaderValue)
         .message("A customer-provided key may be sent over https only.")
-        .detail("HeaderName", names::ENCRYPTION_KEY.as_str()))
+        .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str()))
 }
 
 /// Adds the headers to what must hold.
-pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Error> {
+pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Refusal> {
     Ok(Precondition { encryption: read(all)?, ..precondition })
 }
 
 /// As [`with`], for what does without a key as well, but is held to one that comes.
-pub(super) fn with_any(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Error> {
+pub(super) fn with_any(
+    all: &HeaderMap,
+    precondition: Precondition,
+) -> Result<Precondition, Refusal> {
     let mut precondition = with(all, precondition)?;
     if precondition.encryption == RequestEncryption::Plain {
         precondition.encryption = RequestEncryption::Unchecked;
@@ -75,7 +79,7 @@ pub(super) fn with_any(all: &HeaderMap, precondition: Precondition) -> Result<Pr
     Ok(precondition)
 }
 
-fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {
+fn read(all: &HeaderMap) -> Result<RequestEncryption, Refusal> {
     let scope = headers::text(all, &names::ENCRYPTION_SCOPE)?;
     let (sha256, algorithm) = (
         headers::text(all, &names::ENCRYPTION_KEY_SHA256)?,
@@ -93,9 +97,9 @@ fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {
             .message("Send a customer-provided key or an encryption scope, not both."));
     }
     let key = CustomerKey::from_base64(key).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidHeaderValue)
+        Refusal::new(Reason::InvalidHeaderValue)
             .message("A customer-provided key is the base64 text of 32 bytes.")
-            .detail("HeaderName", names::ENCRYPTION_KEY.as_str())
+            .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str())
     })?;
     let claimed = sha256.ok_or_else(|| missing(names::ENCRYPTION_KEY_SHA256.as_str()))?;
     if STANDARD.decode(claimed).ok().and_then(|hash| hash.try_into().ok()).map(Encryption::Customer)
@@ -112,18 +116,18 @@ fn read(all: &HeaderMap) -> Result<RequestEncryption, Error> {
 }
 
 /// The key's text; errors about it do not repeat it.
-fn secret(all: &HeaderMap) -> Result<Option<&str>, Error> {
+fn secret(all: &HeaderMap) -> Result<Option<&str>, Refusal> {
     headers::text(all, &names::ENCRYPTION_KEY).map_err(|_| {
-        Error::new(ErrorCode::InvalidHeaderValue)
-            .detail("HeaderName", names::ENCRYPTION_KEY.as_str())
+        Refusal::new(Reason::InvalidHeaderValue)
+            .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str())
     })
 }
 
-fn missing(name: &'static str) -> Error {
-    Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name)
+fn missing(name: &'static str) -> Refusal {
+    Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name)
 }
 
-fn scope_name(header: &str, name: &str) -> Result<RequestEncryption, Error> {
+fn scope_name(header: &str, name: &str) -> Result<RequestEncryption, Refusal> {
     if name == ACCOUNT_SCOPE {
         return Ok(RequestEncryption::Plain);
     }
@@ -141,7 +145,7 @@ pub(super) fn denies(scope: Option<&EncryptionScope>) -> &'static str {
 }
 
 /// The default scope of a container being made; `None` is the account's own.
-pub(super) fn default_scope(all: &HeaderMap) -> Result<Option<EncryptionScope>, Error> {
+pub(super) fn default_scope(all: &HeaderMap) -> Result<Option<EncryptionScope>, Refusal> {
     let deny_override = headers::flag(all, DENY)?;
     match headers::text(all, DEFAULT)? {
         None if all.contains_key(DENY) => Err(missing(DEFAULT)),
@@ -157,7 +161,7 @@ pub(super) fn default_scope(all: &HeaderMap) -> Result<Option<EncryptionScope>, 
 }
 
 /// Scopes are named by 3 to 63 letters, digits and hyphens.
-fn check_name(header: &str, name: &str) -> Result<(), Error> {
+fn check_name(header: &str, name: &str) -> Result<(), Refusal> {
     let fits = (3..=63).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if fits { Ok(()) } else { Err(headers::invalid(header, name)) }

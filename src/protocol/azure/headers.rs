@@ -10,19 +10,20 @@ use http::header::CONTENT_LANGUAGE;
 use http::header::CONTENT_TYPE;
 use uuid::Uuid;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::names;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::BlobProperties;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::MetadataError;
 
 /// A refused header value, named in the body.
-pub(super) fn invalid(name: &str, value: &str) -> Error {
-    Error::new(ErrorCode::InvalidHeaderValue)
-        .detail("HeaderName", name)
-        .detail("HeaderValue", value)
+pub(super) fn invalid(name: &str, value: &str) -> Refusal {
+    Refusal::new(Reason::InvalidHeaderValue)
+        .detail(Detail::HeaderName, name)
+        .detail(Detail::HeaderValue, value)
 }
 
 /// A header's name: a text, or a parsed name, which is found faster.
@@ -31,7 +32,7 @@ pub(super) trait Name: AsHeaderName + AsRef<str> + Copy {}
 impl<T: AsHeaderName + AsRef<str> + Copy> Name for T {}
 
 /// A header's text; empty counts as absent. Given twice or beyond ASCII is `InvalidHeaderValue`.
-pub(super) fn text(headers: &HeaderMap, name: impl Name) -> Result<Option<&str>, Error> {
+pub(super) fn text(headers: &HeaderMap, name: impl Name) -> Result<Option<&str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let text = value
@@ -45,7 +46,7 @@ pub(super) fn text(headers: &HeaderMap, name: impl Name) -> Result<Option<&str>,
 }
 
 /// `true` or `false`; absent is false.
-pub(super) fn flag(headers: &HeaderMap, name: impl Name) -> Result<bool, Error> {
+pub(super) fn flag(headers: &HeaderMap, name: impl Name) -> Result<bool, Refusal> {
     match text(headers, name)? {
         None => Ok(false),
         Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
@@ -55,7 +56,7 @@ pub(super) fn flag(headers: &HeaderMap, name: impl Name) -> Result<bool, Error> 
 }
 
 /// A whole number, 0 or more.
-pub(super) fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Error> {
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Refusal> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| value.parse().ok()).flatten();
@@ -63,35 +64,35 @@ pub(super) fn number(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Err
 }
 
 /// `x-ms-lease-id`, a GUID.
-pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Error> {
+pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Refusal> {
     guid(headers, &names::LEASE_ID)
 }
 
 /// A GUID, in any of its spellings.
-pub(super) fn guid(headers: &HeaderMap, name: impl Name) -> Result<Option<Uuid>, Error> {
+pub(super) fn guid(headers: &HeaderMap, name: impl Name) -> Result<Option<Uuid>, Refusal> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     Uuid::try_parse(value).map(Some).map_err(|_| invalid(name.as_ref(), value))
 }
 
 /// `x-ms-meta-*`. Names arrive in lower case: HTTP names have no case, and hyper keeps none.
-pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Error> {
+pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Refusal> {
     let mut pairs = Vec::new();
     for (name, value) in headers {
         let Some(key) = name.as_str().strip_prefix("x-ms-meta-") else { continue };
-        let value = value.to_str().map_err(|_| ErrorCode::InvalidMetadata)?;
+        let value = value.to_str().map_err(|_| Reason::InvalidMetadata)?;
         pairs.push((key.to_owned(), value.trim().to_owned()));
     }
     Metadata::new(pairs).map_err(|error| match error {
-        MetadataError::EmptyKey => ErrorCode::EmptyMetadataKey.into(),
-        MetadataError::Invalid => ErrorCode::InvalidMetadata.into(),
-        MetadataError::TooLarge => ErrorCode::MetadataTooLarge.into(),
+        MetadataError::EmptyKey => Reason::EmptyMetadataKey.into(),
+        MetadataError::Invalid => Reason::InvalidMetadata.into(),
+        MetadataError::TooLarge => Reason::MetadataTooLarge.into(),
     })
 }
 
 /// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put
 /// Blob only: other operations' plain headers describe the request's own body).
-pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Error> {
-    let read = |own: &str, plain: &HeaderName| -> Result<Option<String>, Error> {
+pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Refusal> {
+    let read = |own: &str, plain: &HeaderName| -> Result<Option<String>, Refusal> {
         let value = match text(headers, own)? {
             None if standard => text(headers, plain)?,
             value => value,
@@ -109,12 +110,12 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
 }
 
 /// A header that holds an MD5.
-pub(super) fn md5(headers: &HeaderMap, name: impl Name) -> Result<Option<Md5>, Error> {
+pub(super) fn md5(headers: &HeaderMap, name: impl Name) -> Result<Option<Md5>, Refusal> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     let refused = || {
-        Error::new(ErrorCode::InvalidMd5)
-            .detail("HeaderName", name.as_ref())
-            .detail("HeaderValue", value)
+        Refusal::new(Reason::InvalidMd5)
+            .detail(Detail::HeaderName, name.as_ref())
+            .detail(Detail::HeaderValue, value)
     };
     Md5::from_base64(value).map(Some).ok_or_else(refused)
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use uuid::Uuid;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::LeaseAction;
 
 /// Seconds a lease lasts, when it is not infinite.
@@ -18,7 +19,7 @@ const DURATION: std::ops::RangeInclusive<u64> = 15..=60;
 const BREAK_PERIOD: std::ops::RangeInclusive<u64> = 0..=60;
 
 /// What the request asks for.
-pub(super) fn action(all: &HeaderMap) -> Result<LeaseAction, Error> {
+pub(super) fn action(all: &HeaderMap) -> Result<LeaseAction, Refusal> {
     const NAME: &str = "x-ms-lease-action";
     let action = required(headers::text(all, NAME)?, NAME)?;
     match action.to_ascii_lowercase().as_str() {
@@ -39,12 +40,12 @@ pub(super) fn action(all: &HeaderMap) -> Result<LeaseAction, Error> {
     }
 }
 
-fn holder(all: &HeaderMap) -> Result<Uuid, Error> {
+fn holder(all: &HeaderMap) -> Result<Uuid, Refusal> {
     required(headers::lease(all)?, "x-ms-lease-id")
 }
 
 /// `-1` is infinite.
-fn duration(all: &HeaderMap) -> Result<Option<Duration>, Error> {
+fn duration(all: &HeaderMap) -> Result<Option<Duration>, Refusal> {
     const NAME: &str = "x-ms-lease-duration";
     if headers::text(all, NAME)? == Some("-1") {
         return Ok(None);
@@ -56,7 +57,7 @@ fn seconds(
     all: &HeaderMap,
     name: &'static str,
     range: &std::ops::RangeInclusive<u64>,
-) -> Result<Option<Duration>, Error> {
+) -> Result<Option<Duration>, Refusal> {
     let Some(text) = headers::text(all, name)? else { return Ok(None) };
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let number: Option<u64> = if digits { text.parse().ok() } else { None };
@@ -66,6 +67,7 @@ fn seconds(
     }
 }
 
-fn required<T>(value: Option<T>, name: &'static str) -> Result<T, Error> {
-    value.ok_or_else(|| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name))
+fn required<T>(value: Option<T>, name: &'static str) -> Result<T, Refusal> {
+    value
+        .ok_or_else(|| Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name))
 }

@@ -1,11 +1,12 @@
 //! Parameters of List Containers and List Blobs.
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
-use crate::protocol::operation::ListBlobs;
-use crate::protocol::operation::ListContainers;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::ListBlobs;
+use crate::protocol::model::operation::ListContainers;
 use crate::types::ContainerName;
 
 /// Entries of one page at most.
@@ -21,7 +22,7 @@ const BLOBS_INCLUDE_EMPTY: &[&str] = &[
     "permissions",
 ];
 
-pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
+pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
     let include = include(query, &["metadata"], &["deleted", "system"])?;
     Ok(ListContainers {
         prefix: owned(query, "prefix")?,
@@ -31,7 +32,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Error> {
     })
 }
 
-pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Error> {
+pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Refusal> {
     let served = ["metadata", "uncommittedblobs", "snapshots", "tags", "copy"];
     let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
@@ -49,11 +50,11 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
     })
 }
 
-pub(super) fn owned(query: &Query, name: &str) -> Result<Option<String>, Error> {
+pub(super) fn owned(query: &Query, name: &str) -> Result<Option<String>, Refusal> {
     Ok(query.get(name)?.map(str::to_owned))
 }
 
-pub(super) fn max_results(query: &Query) -> Result<Option<u32>, Error> {
+pub(super) fn max_results(query: &Query) -> Result<Option<u32>, Refusal> {
     let Some(text) = query.get("maxresults")? else { return Ok(None) };
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -62,10 +63,10 @@ pub(super) fn max_results(query: &Query) -> Result<Option<u32>, Error> {
     // Digits beyond 32 bits are still a number above the page limit.
     let number: u32 = digits.parse().unwrap_or(MAX_RESULTS).min(MAX_RESULTS);
     if sign < 0 || number == 0 {
-        let code = ErrorCode::OutOfRangeQueryParameterValue;
+        let code = Reason::OutOfRangeQueryParameterValue;
         return Err(query::parameter(code, "maxresults", text)
-            .detail("MinimumAllowed", "1")
-            .detail("MaximumAllowed", MAX_RESULTS.to_string()));
+            .detail(Detail::Minimum, "1")
+            .detail(Detail::Maximum, MAX_RESULTS.to_string()));
     }
     Ok(Some(number))
 }
@@ -75,7 +76,7 @@ fn include(
     query: &Query,
     served: &[&'static str],
     empty: &[&str],
-) -> Result<Vec<&'static str>, Error> {
+) -> Result<Vec<&'static str>, Refusal> {
     let text = query.get("include")?.unwrap_or("");
     let mut found = Vec::new();
     for value in text.split(',').map(str::trim).filter(|value| !value.is_empty()) {

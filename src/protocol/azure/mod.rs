@@ -1,5 +1,5 @@
-//! The Azure dialect: Blob REST heads and bodies to [`Operation`](crate::protocol::Operation)s and
-//! back.
+//! The Azure dialect: Blob REST heads and bodies to
+//! [`Operation`](crate::protocol::model::Operation)s and back.
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
@@ -13,7 +13,7 @@
 //!    List, `xml/tree.rs` small documents. `cors.rs` holds cross-origin requests against an
 //!    account's rules.
 //! 5. `render.rs`, `listing.rs`, `escape.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
-//!    what they repeat of the request.
+//!    what they repeat of the request; `errors.rs` is the table of codes, statuses and texts.
 //! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention,
@@ -37,6 +37,7 @@ mod delegation;
 mod documents;
 mod echo;
 mod encryption;
+pub mod errors;
 mod escape;
 mod headers;
 mod leases;

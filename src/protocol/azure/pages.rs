@@ -7,9 +7,6 @@ use std::ops::Range;
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::copy;
 use crate::protocol::azure::encryption;
@@ -20,10 +17,14 @@ use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::upload;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::PageWrite;
-use crate::protocol::operation::SequenceBounds;
-use crate::protocol::operation::SequenceChange;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::PageWrite;
+use crate::protocol::model::operation::SequenceBounds;
+use crate::protocol::model::operation::SequenceChange;
 use crate::types::NewKind;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
@@ -33,7 +34,7 @@ use crate::types::Timestamp;
 const RANGES_MAX: u32 = 10_000;
 
 /// Put Page.
-pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     let update = is_update(all)?;
     let upload = upload::upload(all, limits::PUT_PAGE_BYTES_MAX)?;
@@ -43,7 +44,7 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
         check_len(len)?;
     }
     if update && upload.len != len {
-        return Err(ErrorCode::InvalidPageRange.into());
+        return Err(Reason::InvalidPageRange.into());
     }
     if !update && upload.len != 0 {
         return Err(headers::invalid("Content-Length", &upload.len.to_string()));
@@ -59,7 +60,7 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Er
 }
 
 /// Put Page From URL.
-pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     copy::no_body(all)?;
     if !is_update(all)? {
         return Err(headers::invalid("x-ms-page-write", "clear"));
@@ -68,9 +69,9 @@ pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation,
     check_len(range.end - range.start)?;
     let source = copy::source(all)?;
     let taken = source.range.ok_or_else(|| {
-        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "x-ms-source-range")
+        Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, "x-ms-source-range")
     })?;
-    let taken = taken.within(u64::MAX).ok_or(ErrorCode::InvalidRange)?;
+    let taken = taken.within(u64::MAX).ok_or(Reason::InvalidRange)?;
     if taken.end - taken.start != range.end - range.start {
         return Err(headers::invalid(
             "x-ms-source-range",
@@ -87,34 +88,32 @@ pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation,
 }
 
 /// `x-ms-page-write`: whether pages are written, not cleared.
-fn is_update(all: &HeaderMap) -> Result<bool, Error> {
+fn is_update(all: &HeaderMap) -> Result<bool, Refusal> {
     match headers::text(all, "x-ms-page-write")? {
         Some(text) if text.eq_ignore_ascii_case("update") => Ok(true),
         Some(text) if text.eq_ignore_ascii_case("clear") => Ok(false),
         Some(other) => Err(headers::invalid("x-ms-page-write", other)),
-        None => {
-            Err(Error::new(ErrorCode::MissingRequiredHeader)
-                .detail("HeaderName", "x-ms-page-write"))
-        }
+        None => Err(Refusal::new(Reason::MissingRequiredHeader)
+            .detail(Detail::HeaderName, "x-ms-page-write")),
     }
 }
 
-fn check_len(len: u64) -> Result<(), Error> {
+fn check_len(len: u64) -> Result<(), Refusal> {
     if len <= limits::PUT_PAGE_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::RequestBodyTooLarge)
-        .detail("MaxLimit", limits::PUT_PAGE_BYTES_MAX.to_string()))
+    Err(Refusal::new(Reason::RequestBodyTooLarge)
+        .detail(Detail::Limit, limits::PUT_PAGE_BYTES_MAX.to_string()))
 }
 
 /// The range of a Put Page: closed, and of whole pages.
-fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Error> {
+fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Refusal> {
     let name = if all.contains_key("x-ms-range") { "x-ms-range" } else { "range" };
     let text = headers::text(all, name)?.ok_or_else(|| {
-        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", "Range")
+        Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, "Range")
     })?;
     let parsed = range::parse(text).ok_or_else(|| headers::invalid(name, text))?;
-    let refused = || Error::new(ErrorCode::InvalidPageRange);
+    let refused = || Refusal::new(Reason::InvalidPageRange);
     let range = parsed.within(u64::MAX).ok_or_else(refused)?;
     let aligned = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
     if !aligned(range.start) || !aligned(range.end) || range.end > PAGE_BLOB_BYTES_MAX {
@@ -124,7 +123,7 @@ fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Error> {
 }
 
 /// `x-ms-if-sequence-number-*`.
-fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Error> {
+fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Refusal> {
     Ok(SequenceBounds {
         at_most: headers::number(all, "x-ms-if-sequence-number-le")?,
         below: headers::number(all, "x-ms-if-sequence-number-lt")?,
@@ -133,16 +132,16 @@ fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Error> {
 }
 
 /// What Put Blob is to make of a page blob.
-pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Error> {
+pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Refusal> {
     let len = len(all)?.ok_or_else(|| {
-        Error::new(ErrorCode::MissingRequiredHeader)
-            .detail("HeaderName", "x-ms-blob-content-length")
+        Refusal::new(Reason::MissingRequiredHeader)
+            .detail(Detail::HeaderName, "x-ms-blob-content-length")
     })?;
     Ok(NewKind::Page { len, sequence: sequence(all)?.unwrap_or(0) })
 }
 
 /// `x-ms-blob-content-length`.
-fn len(all: &HeaderMap) -> Result<Option<u64>, Error> {
+fn len(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
     const NAME: &str = "x-ms-blob-content-length";
     let Some(len) = headers::number(all, NAME)? else { return Ok(None) };
     if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
@@ -152,7 +151,7 @@ fn len(all: &HeaderMap) -> Result<Option<u64>, Error> {
 }
 
 /// `x-ms-blob-sequence-number`: 0 to 2^63 - 1.
-fn sequence(all: &HeaderMap) -> Result<Option<u64>, Error> {
+fn sequence(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
     const NAME: &str = "x-ms-blob-sequence-number";
     let Some(number) = headers::number(all, NAME)? else { return Ok(None) };
     if i64::try_from(number).is_err() {
@@ -163,9 +162,10 @@ fn sequence(all: &HeaderMap) -> Result<Option<u64>, Error> {
 
 /// Set Blob Properties with what only page blobs have; `None` when the request says nothing of
 /// that.
-pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>, Error> {
+pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>, Refusal> {
     const ACTION: &str = "x-ms-sequence-number-action";
-    let missing = |name| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", name);
+    let missing =
+        |name| Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name);
     let number = sequence(all)?;
     let required = || number.ok_or_else(|| missing("x-ms-blob-sequence-number"));
     let change = match headers::text(all, ACTION)?.map(str::to_ascii_lowercase).as_deref() {
@@ -197,12 +197,12 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
 
 /// `prevsnapshot`. The other way to name the snapshot, by its URL, is for the accounts of managed
 /// disks, and this is none.
-fn compared_with(all: &HeaderMap, parameters: &Query) -> Result<Option<Timestamp>, Error> {
+fn compared_with(all: &HeaderMap, parameters: &Query) -> Result<Option<Timestamp>, Refusal> {
     const NAME: &str = "prevsnapshot";
     const BY_URL: &str = "x-ms-previous-snapshot-url";
     if all.contains_key(BY_URL) {
-        return Err(Error::new(ErrorCode::PreviousSnapshotOperationNotSupported)
-            .detail("HeaderName", BY_URL));
+        return Err(Refusal::new(Reason::PreviousSnapshotOperationNotSupported)
+            .detail(Detail::HeaderName, BY_URL));
     }
     match parameters.get(NAME)? {
         Some(text) => Timestamp::from_iso(text).map(Some).ok_or_else(|| query::invalid(NAME, text)),
@@ -216,12 +216,12 @@ pub(super) fn ranges(
     all: &HeaderMap,
     parameters: &Query,
     path: BlobPath,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Refusal> {
     let max_results = match parameters.get("maxresults")? {
         None => None,
         Some(text) => match text.parse::<u32>() {
             Ok(0) | Err(_) => {
-                let code = ErrorCode::OutOfRangeQueryParameterValue;
+                let code = Reason::OutOfRangeQueryParameterValue;
                 return Err(query::parameter(code, "maxresults", text));
             }
             Ok(number) => Some(number.min(RANGES_MAX)),

@@ -3,9 +3,6 @@
 use http::Method;
 use http::request::Parts;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::batch;
@@ -20,17 +17,20 @@ use crate::protocol::azure::snapshots;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::upload;
-use crate::protocol::operation::Batch;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::DocumentBody;
-use crate::protocol::operation::KeyInfo;
-use crate::protocol::operation::Parsed;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Batch;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::KeyInfo;
+use crate::protocol::model::operation::Parsed;
 
 /// Turns an authenticated head into an operation.
 ///
 /// # Errors
 /// The documented code of the first thing wrong; `NotImplemented` for what is not served.
-pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parsed, Error> {
+pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parsed, Refusal> {
     let operation = operation(head, address, context)?;
     let Some((len_max, decode)) = document_of(&operation) else {
         return Ok(Parsed::Ready(operation));
@@ -39,7 +39,7 @@ pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parse
     Ok(Parsed::NeedsBody { operation, body: DocumentBody { upload, decode } })
 }
 
-fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Error> {
+fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Refusal> {
     let query = Query::parse(head.uri.query())?;
     let request = Request {
         method: &head.method,
@@ -51,7 +51,7 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
         return Err(unserved::not_served(&format!("the verb {}", request.method)));
     }
     if address.secondary && request.method != Method::GET && request.method != Method::HEAD {
-        return Err(ErrorCode::InsufficientAccountPermissions.into());
+        return Err(Reason::InsufficientAccountPermissions.into());
     }
     unserved::check(request.method, request.headers, &query)?;
     check_timeout(&query)?;
@@ -82,51 +82,51 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
 
 /// `timeout` is whole seconds; the server's own deadline is the shorter one, so the value is not
 /// needed further.
-fn check_timeout(query: &Query) -> Result<(), Error> {
+fn check_timeout(query: &Query) -> Result<(), Refusal> {
     match query.get("timeout")? {
         Some(text) if text.parse::<u32>().is_err() => Err(query::invalid("timeout", text)),
         _ => Ok(()),
     }
 }
 
-fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Operation, Error> {
+fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Operation, Refusal> {
     match (comp, request.method) {
         (Some("properties"), &Method::GET | &Method::HEAD) => Ok(Operation::GetAccountInformation),
-        (Some("properties"), _) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (Some("properties"), _) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(other), _) => Err(query::invalid("comp", other)),
         (None, _) => Err(query::missing("comp")),
     }
 }
 
-fn service_properties(request: &Request<'_>) -> Result<Operation, Error> {
+fn service_properties(request: &Request<'_>) -> Result<Operation, Refusal> {
     match *request.method {
         Method::GET => Ok(Operation::GetServiceProperties),
         Method::PUT => Ok(Operation::SetServiceProperties { change: Box::default() }),
-        _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        _ => Err(Reason::UnsupportedHttpVerb.into()),
     }
 }
 
-fn delegation_key(request: &Request<'_>) -> Result<Operation, Error> {
+fn delegation_key(request: &Request<'_>) -> Result<Operation, Refusal> {
     if request.method != Method::POST {
-        return Err(ErrorCode::UnsupportedHttpVerb.into());
+        return Err(Reason::UnsupportedHttpVerb.into());
     }
     let version = request.version.to_string();
     Ok(Operation::GetUserDelegationKey { wanted: KeyInfo::default(), version, holder: None })
 }
 
-fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Error> {
+fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Refusal> {
     match *request.method {
         Method::GET if secondary => Ok(Operation::GetServiceStats),
         // The primary knows nothing of how far the secondary is.
         Method::GET => Err(query::invalid("comp", "stats")),
-        _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        _ => Err(Reason::UnsupportedHttpVerb.into()),
     }
 }
 
 /// Blob Batch, on the account or on one container.
-pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operation, Error> {
+pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operation, Refusal> {
     if request.method != Method::POST {
-        return Err(ErrorCode::UnsupportedHttpVerb.into());
+        return Err(Reason::UnsupportedHttpVerb.into());
     }
     Ok(Operation::Batch(Batch {
         account: address.account.clone(),
@@ -142,16 +142,16 @@ fn account(
     address: &Address,
     restype: Option<&str>,
     comp: Option<&str>,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Refusal> {
     match (restype, comp) {
         (None, Some("list")) if request.method == Method::GET => {
             lists::containers(request.query).map(Operation::ListContainers)
         }
-        (None, Some("list")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None, Some("list")) => Err(Reason::UnsupportedHttpVerb.into()),
         (None, Some("blobs")) if request.method == Method::GET => {
             tags::find(request.query, None).map(Operation::FindBlobs)
         }
-        (None, Some("blobs")) => Err(ErrorCode::UnsupportedHttpVerb.into()),
+        (None, Some("blobs")) => Err(Reason::UnsupportedHttpVerb.into()),
         // The JavaScript client takes the account in a path-style URL for a container.
         (None | Some("container"), Some("batch")) => batch(request, address),
         (Some("service"), Some("properties")) => service_properties(request),
@@ -163,7 +163,7 @@ fn account(
     }
 }
 
-fn check_container_type(restype: Option<&str>) -> Result<(), Error> {
+fn check_container_type(restype: Option<&str>) -> Result<(), Refusal> {
     match restype {
         Some("container") => Ok(()),
         Some(other) => Err(query::invalid("restype", other)),

@@ -2,16 +2,17 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::address::escapes_are_whole;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 
 /// Decoded parameters; names in lower case.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Splits and decodes; `+` is a space.
-    pub(super) fn parse(raw: Option<&str>) -> Result<Self, Error> {
+    pub(super) fn parse(raw: Option<&str>) -> Result<Self, Refusal> {
         let pieces = raw.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
         let pairs = pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
@@ -20,11 +21,11 @@ impl Query {
             let name = decode(name).ok_or_else(refused)?.to_ascii_lowercase();
             Ok((name, decoded))
         });
-        Ok(Self(pairs.collect::<Result<_, Error>>()?))
+        Ok(Self(pairs.collect::<Result<_, Refusal>>()?))
     }
 
     /// A parameter's value; empty counts as absent. Given twice is `InvalidQueryParameterValue`.
-    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Error> {
+    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Refusal> {
         let mut values = self.0.iter().filter(|(n, _)| n == name);
         let Some((_, value)) = values.next() else { return Ok(None) };
         if values.next().is_some() {
@@ -40,18 +41,18 @@ impl Query {
 }
 
 /// A refused parameter value, named in the body.
-pub(super) fn invalid(name: &str, value: &str) -> Error {
-    parameter(ErrorCode::InvalidQueryParameterValue, name, value)
+pub(super) fn invalid(name: &str, value: &str) -> Refusal {
+    parameter(Reason::InvalidQueryParameterValue, name, value)
 }
 
 /// An error about a parameter, named in the body.
-pub(super) fn parameter(code: ErrorCode, name: &str, value: &str) -> Error {
-    Error::new(code).detail("QueryParameterName", name).detail("QueryParameterValue", value)
+pub(super) fn parameter(code: Reason, name: &str, value: &str) -> Refusal {
+    Refusal::new(code).detail(Detail::ParameterName, name).detail(Detail::ParameterValue, value)
 }
 
 /// A parameter that has to be there and is not.
-pub(super) fn missing(name: &str) -> Error {
-    Error::new(ErrorCode::MissingRequiredQueryParameter).detail("QueryParameterName", name)
+pub(super) fn missing(name: &str) -> Refusal {
+    Refusal::new(Reason::MissingRequiredQueryParameter).detail(Detail::ParameterName, name)
 }
 
 fn decode(raw: &str) -> Option<String> {

@@ -4,17 +4,18 @@
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::azure::names;
-use crate::protocol::operation::RangeChecksum;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::RangeChecksum;
 use crate::types::ByteRange;
 
 /// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the
 /// service's own, so a malformed one is an error.
-pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Error> {
+pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
     if let Some(text) = headers::text(all, &names::RANGE)? {
         return parse(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));
     }
@@ -26,21 +27,21 @@ pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Error> {
 pub(super) fn checksum(
     all: &HeaderMap,
     range: Option<ByteRange>,
-) -> Result<Option<RangeChecksum>, Error> {
+) -> Result<Option<RangeChecksum>, Refusal> {
     let md5 = headers::flag(all, &names::RANGE_MD5)?;
     let crc64 = headers::flag(all, &names::RANGE_CRC64)?;
     let (name, kind) = match (md5, crc64) {
         (false, false) => return Ok(None),
-        (true, true) => return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into()),
+        (true, true) => return Err(Reason::BothCrc64AndMd5HeaderPresent.into()),
         (true, false) => (names::RANGE_MD5.as_str(), RangeChecksum::Md5),
         (false, true) => (names::RANGE_CRC64.as_str(), RangeChecksum::Crc64),
     };
     let Some(range) = range else { return Err(headers::invalid(name, "true")) };
     let longest = range.within(u64::MAX).map_or(0, |r| r.end - r.start);
     if longest > RANGE_CHECKSUM_BYTES_MAX && !is_open(range) {
-        return Err(Error::new(ErrorCode::OutOfRangeInput)
+        return Err(Refusal::new(Reason::OutOfRangeInput)
             .message("A checksum can be asked for ranges of at most 4 MiB.")
-            .detail("HeaderName", name));
+            .detail(Detail::HeaderName, name));
     }
     Ok(Some(kind))
 }

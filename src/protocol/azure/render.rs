@@ -8,25 +8,28 @@ use bytes::Bytes;
 use http::Response;
 use uuid::Uuid;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::delegation;
 use crate::protocol::azure::echo::Listing;
 use crate::protocol::azure::echo::Parameters;
 use crate::protocol::azure::echo::RequestEcho;
+use crate::protocol::azure::errors;
+use crate::protocol::azure::errors::Place;
+use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::render::head::Head;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words::public_access_name;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::ListContainers;
-use crate::protocol::reply::BlobFacts;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::LeaseOutcome;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::LeaseOutcome;
 use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
@@ -58,7 +61,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             Some(Listing { endpoint, parameters: Parameters::Blobs(asked) }) => {
                 Head::new(200, echo).xml(listing::blobs(listing, endpoint, asked))
             }
-            _ => render_error(&ErrorCode::InternalError.into(), echo),
+            _ => render_error(&Reason::InternalError.into(), echo),
         },
         Reply::ContainerCreated(change) => Head::new(201, echo).change(change).empty(),
         Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
@@ -158,7 +161,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             Some(Listing { endpoint, parameters: Parameters::Find(asked) }) => {
                 Head::new(200, echo).xml(tags::write_found(found, endpoint, asked))
             }
-            _ => render_error(&ErrorCode::InternalError.into(), echo),
+            _ => render_error(&Reason::InternalError.into(), echo),
         },
         Reply::Preflight(headers) => {
             let head = Head::new(200, echo);
@@ -218,51 +221,52 @@ fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Respons
     }
 }
 
-/// Writes an error: the code in header and body; no body for HEAD and 304.
+/// Writes a refusal: the code in header and body; no body for HEAD and 304.
 #[must_use]
-pub fn render_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
-    let (code, head) = (error.code, error_head(error, echo));
-    if is_bodiless(error, echo) {
+pub fn render_error(refusal: &Refusal, echo: &RequestEcho) -> Response<Bytes> {
+    let head = error_head(refusal, echo);
+    if is_bodiless(refusal, echo) {
         return head.bodiless();
     }
-    let message = error.message.as_deref().unwrap_or(code.message());
     let mut body = String::with_capacity(512);
     body.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");
-    escape::element(&mut body, "Code", code.azure());
+    escape::element(&mut body, "Code", error_row(refusal.reason).code);
     body.push_str("<Message>");
-    escape::text(&mut body, &fitting(message));
+    escape::text(&mut body, &fitting(errors::message(refusal)));
     body.push_str("\nRequestId:");
     body.push_str(&echo.request_id);
     body.push_str("\nTime:");
     body.push_str(&echo.time.to_iso());
     body.push_str("</Message>");
-    for (element, value) in &error.details {
-        escape::element(&mut body, element, &fitting(value));
+    for (place, value) in errors::details(refusal) {
+        if let Place::Element(name) = place {
+            escape::element(&mut body, name, &fitting(&value));
+        }
     }
     body.push_str("</Error>");
     head.xml(body)
 }
 
-/// Writes an error with the code in the header and no body.
+/// Writes a refusal with the code in the header and no body.
 #[must_use]
-pub fn render_error_without_text(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
-    let head = error_head(error, echo);
-    if is_bodiless(error, echo) { head.bodiless() } else { head.empty() }
+pub fn render_error_without_text(refusal: &Refusal, echo: &RequestEcho) -> Response<Bytes> {
+    let head = error_head(refusal, echo);
+    if is_bodiless(refusal, echo) { head.bodiless() } else { head.empty() }
 }
 
 /// An answer to HEAD, or that nothing changed.
-fn is_bodiless(error: &Error, echo: &RequestEcho) -> bool {
-    echo.head || error.http_status() == 304
+fn is_bodiless(refusal: &Refusal, echo: &RequestEcho) -> bool {
+    echo.head || errors::status(refusal) == 304
 }
 
-fn error_head(error: &Error, echo: &RequestEcho) -> Head {
-    let code = match error.http_status() {
-        304 => ErrorCode::ConditionNotMet,
-        _ => error.code,
-    };
-    let mut head = Head::new(error.http_status(), echo).fixed("x-ms-error-code", code.azure());
-    for (name, value) in &error.headers {
-        head = head.set(name, value);
+fn error_head(refusal: &Refusal, echo: &RequestEcho) -> Head {
+    let status = errors::status(refusal);
+    let reason = if status == 304 { Reason::ConditionNotMet } else { refusal.reason };
+    let mut head = Head::new(status, echo).fixed("x-ms-error-code", error_row(reason).code);
+    for (place, value) in errors::details(refusal) {
+        if let Place::Header(name) = place {
+            head = head.set(name, &value);
+        }
     }
     head
 }

@@ -2,14 +2,15 @@
 //!
 //! Source: "Set Blob Service Properties", "Get Blob Service Stats".
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::xml::tree;
 use crate::protocol::azure::xml::tree::Element;
 use crate::protocol::azure::xml::tree::invalid_value;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::CorsRule;
 use crate::types::Logging;
 use crate::types::ServiceMetrics;
@@ -42,7 +43,7 @@ const DOCUMENT_CHARS_MAX: usize = 255;
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`;
 /// `NotImplemented` for soft delete, which must not be believed to be on.
-pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Error> {
+pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Refusal> {
     let root = tree::parse(body, "StorageServiceProperties")?;
     root.only(&[
         "Logging",
@@ -66,11 +67,11 @@ pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Er
     })
 }
 
-fn required<'a>(element: &'a Element, name: &str) -> Result<&'a str, Error> {
+fn required<'a>(element: &'a Element, name: &str) -> Result<&'a str, Refusal> {
     element.child_text(name).ok_or_else(|| tree::missing(name))
 }
 
-fn flag(name: &str, text: &str) -> Result<bool, Error> {
+fn flag(name: &str, text: &str) -> Result<bool, Refusal> {
     match text {
         "true" | "True" | "1" => Ok(true),
         "false" | "False" | "0" => Ok(false),
@@ -78,7 +79,7 @@ fn flag(name: &str, text: &str) -> Result<bool, Error> {
     }
 }
 
-fn check_version(element: &Element) -> Result<(), Error> {
+fn check_version(element: &Element) -> Result<(), Refusal> {
     match required(element, "Version")? {
         "1.0" | "2.0" => Ok(()),
         other => Err(invalid_value("Version", other)),
@@ -86,7 +87,7 @@ fn check_version(element: &Element) -> Result<(), Error> {
 }
 
 /// `Enabled` and `Days`: the days when enabled.
-fn retention(policy: &Element) -> Result<Option<u32>, Error> {
+fn retention(policy: &Element) -> Result<Option<u32>, Refusal> {
     if !flag("Enabled", required(policy, "Enabled")?)? {
         return Ok(None);
     }
@@ -97,14 +98,14 @@ fn retention(policy: &Element) -> Result<Option<u32>, Error> {
     }
 }
 
-fn retention_of(element: &Element) -> Result<Option<u32>, Error> {
+fn retention_of(element: &Element) -> Result<Option<u32>, Refusal> {
     let policy =
         element.child("RetentionPolicy").ok_or_else(|| tree::missing("RetentionPolicy"))?;
     policy.only(&["Enabled", "Days"])?;
     retention(policy)
 }
 
-fn logging(element: &Element) -> Result<Logging, Error> {
+fn logging(element: &Element) -> Result<Logging, Refusal> {
     element.only(&["Version", "Delete", "Read", "Write", "RetentionPolicy"])?;
     check_version(element)?;
     let on = |name| flag(name, required(element, name)?);
@@ -116,7 +117,7 @@ fn logging(element: &Element) -> Result<Logging, Error> {
     })
 }
 
-fn metrics(element: &Element) -> Result<ServiceMetrics, Error> {
+fn metrics(element: &Element) -> Result<ServiceMetrics, Refusal> {
     element.only(&["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
     check_version(element)?;
     let enabled = flag("Enabled", required(element, "Enabled")?)?;
@@ -130,7 +131,7 @@ fn metrics(element: &Element) -> Result<ServiceMetrics, Error> {
     })
 }
 
-fn default_version(element: &Element) -> Result<Option<String>, Error> {
+fn default_version(element: &Element) -> Result<Option<String>, Refusal> {
     match element.text.trim() {
         "" => Ok(None),
         text if ServiceVersion::parse(text).is_some() => Ok(Some(text.to_owned())),
@@ -138,16 +139,16 @@ fn default_version(element: &Element) -> Result<Option<String>, Error> {
     }
 }
 
-fn soft_delete(element: &Element) -> Result<Option<u32>, Error> {
+fn soft_delete(element: &Element) -> Result<Option<u32>, Refusal> {
     element.only(&["Enabled", "Days", "AllowPermanentDelete"])?;
     match retention(element)? {
         None => Ok(None),
         Some(_) => Err(unserved::not_served("soft delete of blobs (DeleteRetentionPolicy)")
-            .detail("XmlNodeName", "DeleteRetentionPolicy")),
+            .detail(Detail::ElementName, "DeleteRetentionPolicy")),
     }
 }
 
-fn website(element: &Element) -> Result<Option<Website>, Error> {
+fn website(element: &Element) -> Result<Option<Website>, Refusal> {
     let documents = ["IndexDocument", "ErrorDocument404Path", "DefaultIndexDocumentPath"];
     element.only(&["Enabled", documents[0], documents[1], documents[2]])?;
     let path = |name: &str| match element.child_text(name) {
@@ -165,14 +166,14 @@ fn website(element: &Element) -> Result<Option<Website>, Error> {
         return Err(invalid_value(documents[0], index));
     }
     if site.index_document.is_some() && site.default_index_path.is_some() {
-        return Err(ErrorCode::InvalidXmlDocument.into());
+        return Err(Reason::InvalidXmlDocument.into());
     }
     Ok(flag("Enabled", required(element, "Enabled")?)?.then_some(site))
 }
 
-fn cors(element: &Element) -> Result<Vec<CorsRule>, Error> {
+fn cors(element: &Element) -> Result<Vec<CorsRule>, Refusal> {
     if element.children.len() > CORS_RULES_MAX {
-        return Err(ErrorCode::InvalidXmlDocument.into());
+        return Err(Reason::InvalidXmlDocument.into());
     }
     let rules: Vec<CorsRule> = element.children.iter().map(cors_rule).collect::<Result<_, _>>()?;
     let chars = |rule: &CorsRule| {
@@ -182,21 +183,20 @@ fn cors(element: &Element) -> Result<Vec<CorsRule>, Error> {
             .sum::<usize>()
     };
     if rules.iter().map(chars).sum::<usize>() > CORS_CHARS_MAX {
-        return Err(ErrorCode::InvalidXmlDocument.into());
+        return Err(Reason::InvalidXmlDocument.into());
     }
     Ok(rules)
 }
 
-fn cors_rule(element: &Element) -> Result<CorsRule, Error> {
+fn cors_rule(element: &Element) -> Result<CorsRule, Refusal> {
     if element.name != "CorsRule" {
-        return Err(
-            Error::new(ErrorCode::UnsupportedXmlNode).detail("XmlNodeName", element.name.as_str())
-        );
+        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+            .detail(Detail::ElementName, element.name.as_str()));
     }
     let names =
         ["AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders", "MaxAgeInSeconds"];
     element.only(&names)?;
-    let list = |name: &str, may_be_empty: bool| -> Result<String, Error> {
+    let list = |name: &str, may_be_empty: bool| -> Result<String, Refusal> {
         let text = required(element, name)?;
         let items = || text.split(',').map(str::trim);
         let too_long = items().count() > CORS_ITEMS_MAX

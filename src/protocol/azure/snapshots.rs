@@ -5,21 +5,24 @@
 use http::HeaderMap;
 use http::Method;
 
-use crate::protocol::Error;
-use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::request::Request;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::DeleteScope;
 use crate::types::Timestamp;
 
 /// `snapshot=` of a request about a blob. Snapshots are read, deleted, tagged and moved between
 /// tiers, nothing else.
-pub(super) fn time(request: &Request<'_>, comp: Option<&str>) -> Result<Option<Timestamp>, Error> {
+pub(super) fn time(
+    request: &Request<'_>,
+    comp: Option<&str>,
+) -> Result<Option<Timestamp>, Refusal> {
     const NAME: &str = "snapshot";
     let Some(text) = request.query.get(NAME)? else {
         return if request.query.has(NAME) { Err(query::invalid(NAME, "")) } else { Ok(None) };
@@ -34,7 +37,7 @@ pub(super) fn time(request: &Request<'_>, comp: Option<&str>) -> Result<Option<T
 }
 
 /// Snapshot Blob: metadata, when any is given, is that of the snapshot.
-pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let precondition = encryption::with(all, conditions::write(all)?)?;
     let metadata = Some(headers::metadata(all)?).filter(|metadata| !metadata.is_empty());
     Ok(Operation::SnapshotBlob { path, precondition, metadata })
@@ -46,7 +49,7 @@ pub(super) fn scope(
     all: &HeaderMap,
     parameters: &Query,
     path: &BlobPath,
-) -> Result<DeleteScope, Error> {
+) -> Result<DeleteScope, Refusal> {
     const NAME: &str = "x-ms-delete-snapshots";
     const TYPE: &str = "deletetype";
     match parameters.get(TYPE)? {

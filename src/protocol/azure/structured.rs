@@ -17,11 +17,12 @@ use http::HeaderValue;
 use http::Method;
 use http::header::CONTENT_LENGTH;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
 use crate::protocol::azure::names::STRUCTURED_LENGTH as LENGTH_HEADER;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 
 pub use crate::protocol::azure::names::STRUCTURED_BODY as BODY_HEADER;
 
@@ -68,7 +69,7 @@ pub fn announce(head: &mut HeaderMap) -> Option<Encoder> {
 }
 
 /// Whether the head names the format.
-pub(super) fn named(all: &HeaderMap) -> Result<bool, Error> {
+pub(super) fn named(all: &HeaderMap) -> Result<bool, Refusal> {
     let Some(text) = headers::text(all, &BODY_HEADER)? else {
         return match headers::text(all, &LENGTH_HEADER)? {
             Some(text) => Err(headers::invalid(LENGTH_HEADER.as_str(), text)),
@@ -84,12 +85,13 @@ pub(super) fn named(all: &HeaderMap) -> Result<bool, Error> {
 }
 
 /// The length of the content of a structured request body; `None` when the body is plain.
-pub(super) fn content_len(all: &HeaderMap) -> Result<Option<u64>, Error> {
+pub(super) fn content_len(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
     if !named(all)? {
         return Ok(None);
     }
     let text = headers::text(all, &LENGTH_HEADER)?.ok_or_else(|| {
-        Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", LENGTH_HEADER.as_str())
+        Refusal::new(Reason::MissingRequiredHeader)
+            .detail(Detail::HeaderName, LENGTH_HEADER.as_str())
     })?;
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let len = if digits { text.parse().ok() } else { None };
@@ -97,8 +99,8 @@ pub(super) fn content_len(all: &HeaderMap) -> Result<Option<u64>, Error> {
 }
 
 /// A body that does not keep to the format.
-fn broken(what: &str) -> Error {
-    Error::new(ErrorCode::InvalidInput)
+fn broken(what: &str) -> Refusal {
+    Refusal::new(Reason::InvalidInput)
         .message(format!("The structured message is not well formed: {what}."))
 }
 

@@ -6,8 +6,6 @@
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::address::escapes_are_whole;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
@@ -16,8 +14,11 @@ use crate::protocol::azure::names;
 use crate::protocol::azure::query;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::xml::tree;
-use crate::protocol::operation::FindBlobs;
-use crate::protocol::reply::FoundBlobs;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::FindBlobs;
+use crate::protocol::model::reply::FoundBlobs;
 use crate::types::ContainerName;
 use crate::types::TagCondition;
 use crate::types::TagQuery;
@@ -27,19 +28,19 @@ use crate::types::TagsError;
 /// Bytes of a Set Blob Tags body: ten tags of the longest kind, with room for white space.
 pub(super) const TAGS_BYTES_MAX: u64 = 64 * 1024;
 
-fn tags(pairs: Vec<(String, String)>) -> Result<Tags, Error> {
+fn tags(pairs: Vec<(String, String)>) -> Result<Tags, Refusal> {
     if pairs.iter().any(|(key, _)| key.is_empty()) {
-        return Err(ErrorCode::EmptyTagName.into());
+        return Err(Reason::EmptyTagName.into());
     }
     Tags::new(pairs).map_err(|error| match error {
-        TagsError::TooMany => ErrorCode::TagsTooLarge.into(),
-        TagsError::Invalid => ErrorCode::InvalidTag.into(),
-        TagsError::Duplicate => ErrorCode::DuplicateTagNames.into(),
+        TagsError::TooMany => Reason::TagsTooLarge.into(),
+        TagsError::Invalid => Reason::InvalidTag.into(),
+        TagsError::Duplicate => Reason::DuplicateTagNames.into(),
     })
 }
 
 /// `x-ms-tags`: pairs as in a query string.
-pub(super) fn header(all: &HeaderMap) -> Result<Tags, Error> {
+pub(super) fn header(all: &HeaderMap) -> Result<Tags, Refusal> {
     let Some(text) = headers::text(all, "x-ms-tags")? else { return Ok(Tags::default()) };
     let refused = || headers::invalid("x-ms-tags", text);
     let decode = |raw: &str| {
@@ -51,16 +52,16 @@ pub(super) fn header(all: &HeaderMap) -> Result<Tags, Error> {
         let (key, value) = piece.split_once('=').ok_or_else(refused)?;
         Ok((decode(key).ok_or_else(refused)?, decode(value).ok_or_else(refused)?))
     };
-    tags(text.split('&').map(pair).collect::<Result<_, Error>>()?)
+    tags(text.split('&').map(pair).collect::<Result<_, Refusal>>()?)
 }
 
 /// `x-ms-if-tags`.
-pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Error> {
+pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Refusal> {
     let Some(text) = headers::text(all, &names::IF_TAGS)? else { return Ok(None) };
     let parsed = TagCondition::parse(text);
-    parsed
-        .map(Some)
-        .map_err(|error| headers::invalid("x-ms-if-tags", text).detail("Reason", error.to_string()))
+    parsed.map(Some).map_err(|error| {
+        headers::invalid("x-ms-if-tags", text).detail(Detail::Explanation, error.to_string())
+    })
 }
 
 /// Reads the body of Set Blob Tags.
@@ -68,15 +69,14 @@ pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Error> 
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`; `EmptyTagName`,
 /// `InvalidTag`, `TagsTooLarge`, `DuplicateTagNames`.
-pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Error> {
+pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Refusal> {
     let root = tree::parse(body, "Tags")?;
     root.only(&["TagSet"])?;
     let set = root.child("TagSet").ok_or_else(|| tree::missing("TagSet"))?;
     let pair = |tag: &tree::Element| {
         if tag.name != "Tag" {
-            return Err(
-                Error::new(ErrorCode::UnsupportedXmlNode).detail("XmlNodeName", tag.name.as_str())
-            );
+            return Err(Refusal::new(Reason::UnsupportedXmlNode)
+                .detail(Detail::ElementName, tag.name.as_str()));
         }
         tag.only(&["Key", "Value"])?;
         let text = |name| match tag.child(name) {
@@ -85,7 +85,7 @@ pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Error> {
         };
         Ok((text("Key")?, text("Value")?))
     };
-    tags(set.children.iter().map(pair).collect::<Result<_, Error>>()?)
+    tags(set.children.iter().map(pair).collect::<Result<_, Refusal>>()?)
 }
 
 /// Appends `<Tags>..</Tags>`.
@@ -108,13 +108,14 @@ pub(super) fn write_document(pairs: &Tags) -> String {
 }
 
 /// The parameters of Find Blobs by Tags.
-pub(super) fn find(query: &Query, container: Option<ContainerName>) -> Result<FindBlobs, Error> {
+pub(super) fn find(query: &Query, container: Option<ContainerName>) -> Result<FindBlobs, Refusal> {
     let text = query.get("where")?.ok_or_else(|| query::missing("where"))?;
-    let parsed = TagQuery::parse(text)
-        .map_err(|error| query::invalid("where", text).detail("Reason", error.to_string()))?;
+    let parsed = TagQuery::parse(text).map_err(|error| {
+        query::invalid("where", text).detail(Detail::Explanation, error.to_string())
+    })?;
     if container.is_some() && parsed.container.is_some() {
         return Err(query::invalid("where", text)
-            .detail("Reason", "the container is in the URL already".to_owned()));
+            .detail(Detail::Explanation, "the container is in the URL already".to_owned()));
     }
     Ok(FindBlobs {
         container,
@@ -176,16 +177,16 @@ mod tests {
         assert!(header(&HeaderMap::new()).unwrap().is_empty());
         let many: Vec<String> = (0..11).map(|n| format!("k{n}=v")).collect();
         for (value, code) in [
-            ("a", ErrorCode::InvalidHeaderValue),
-            ("a=%2", ErrorCode::InvalidHeaderValue),
-            ("a=%FF", ErrorCode::InvalidHeaderValue),
-            ("=1", ErrorCode::EmptyTagName),
-            ("a=1&a=2", ErrorCode::DuplicateTagNames),
-            ("a=%26", ErrorCode::InvalidTag),
-            (&format!("{}=1", "k".repeat(129)), ErrorCode::InvalidTag),
-            (&many.join("&"), ErrorCode::TagsTooLarge),
+            ("a", Reason::InvalidHeaderValue),
+            ("a=%2", Reason::InvalidHeaderValue),
+            ("a=%FF", Reason::InvalidHeaderValue),
+            ("=1", Reason::EmptyTagName),
+            ("a=1&a=2", Reason::DuplicateTagNames),
+            ("a=%26", Reason::InvalidTag),
+            (&format!("{}=1", "k".repeat(129)), Reason::InvalidTag),
+            (&many.join("&"), Reason::TagsTooLarge),
         ] {
-            assert_eq!(read(value).unwrap_err().code, code, "{value}");
+            assert_eq!(read(value).unwrap_err().reason, code, "{value}");
         }
     }
 
@@ -195,20 +196,17 @@ mod tests {
         assert_eq!(read_tags(write_document(&tags).as_bytes()).unwrap(), tags);
         assert!(read_tags(b"<Tags><TagSet/></Tags>").unwrap().is_empty());
         for (body, code) in [
-            ("<Tags/>", ErrorCode::MissingRequiredXmlNode),
-            ("<TagSet/>", ErrorCode::InvalidXmlDocument),
-            ("<Tags><TagSet><Pair/></TagSet></Tags>", ErrorCode::UnsupportedXmlNode),
-            ("<Tags><TagSet><Tag/></TagSet></Tags>", ErrorCode::MissingRequiredXmlNode),
-            (
-                "<Tags><TagSet><Tag><Key></Key><Value/></Tag></TagSet></Tags>",
-                ErrorCode::EmptyTagName,
-            ),
+            ("<Tags/>", Reason::MissingRequiredXmlNode),
+            ("<TagSet/>", Reason::InvalidXmlDocument),
+            ("<Tags><TagSet><Pair/></TagSet></Tags>", Reason::UnsupportedXmlNode),
+            ("<Tags><TagSet><Tag/></TagSet></Tags>", Reason::MissingRequiredXmlNode),
+            ("<Tags><TagSet><Tag><Key></Key><Value/></Tag></TagSet></Tags>", Reason::EmptyTagName),
             (
                 "<Tags><TagSet><Tag><Key>a</Key><Value>&lt;</Value></Tag></TagSet></Tags>",
-                ErrorCode::InvalidTag,
+                Reason::InvalidTag,
             ),
         ] {
-            assert_eq!(read_tags(body.as_bytes()).unwrap_err().code, code, "{body}");
+            assert_eq!(read_tags(body.as_bytes()).unwrap_err().reason, code, "{body}");
         }
     }
 
@@ -216,13 +214,13 @@ mod tests {
     fn conditions_and_searches_name_what_is_wrong() {
         let read = |value: &str| condition(&headed("x-ms-if-tags", value));
         assert!(read("a = '1' OR b <> '2'").unwrap().is_some());
-        assert_eq!(read("a = 1").unwrap_err().code, ErrorCode::InvalidHeaderValue);
+        assert_eq!(read("a = 1").unwrap_err().reason, Reason::InvalidHeaderValue);
         let search = |text: &str| find(&Query::parse(Some(text)).unwrap(), None);
         assert!(search("where=%22a%22%3D'1'").is_ok());
-        assert_eq!(search("").unwrap_err().code, ErrorCode::MissingRequiredQueryParameter);
+        assert_eq!(search("").unwrap_err().reason, Reason::MissingRequiredQueryParameter);
         assert_eq!(
-            search("where=a%3D'1'+or+b%3D'2'").unwrap_err().code,
-            ErrorCode::InvalidQueryParameterValue
+            search("where=a%3D'1'+or+b%3D'2'").unwrap_err().reason,
+            Reason::InvalidQueryParameterValue
         );
     }
 }

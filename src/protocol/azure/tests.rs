@@ -5,17 +5,17 @@ mod parameters;
 use http::Request;
 use http::request::Parts;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::Address;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::address;
 use crate::protocol::azure::parse;
-use crate::protocol::operation::BlockListKind;
-use crate::protocol::operation::RangeChecksum;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlockListKind;
+use crate::protocol::model::operation::RangeChecksum;
 use crate::types::AccessTier;
 use crate::types::ByteRange;
 use crate::types::DeleteScope;
@@ -35,21 +35,21 @@ fn head(line: &str, headers: &[&str]) -> Parts {
     request.body(()).unwrap().into_parts().0
 }
 
-fn located(line: &str, host: &str) -> Result<Address, Error> {
+fn located(line: &str, host: &str) -> Result<Address, Refusal> {
     let head = head(line, &[]);
     let addressing = Addressing { domains: vec!["localhost".into(), "store.example".into()] };
     address(&head.method, &head.uri, Some(host), &addressing)
 }
 
-fn operation(line: &str, headers: &[&str]) -> Result<Operation, Error> {
+fn operation(line: &str, headers: &[&str]) -> Result<Operation, Refusal> {
     let head = head(line, headers);
     let context = Context::from_head(&head)?;
     let address = address(&head.method, &head.uri, Some("127.0.0.1:1"), &Addressing::default())?;
     parse(&head, &address, &context).map(|parsed| parsed.into_parts().0)
 }
 
-fn refused(line: &str, headers: &[&str]) -> ErrorCode {
-    operation(line, headers).map(|done| panic!("{line} {headers:?}: {done:?}")).unwrap_err().code
+fn refused(line: &str, headers: &[&str]) -> Reason {
+    operation(line, headers).map(|done| panic!("{line} {headers:?}: {done:?}")).unwrap_err().reason
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn addresses_are_read_in_every_style() {
     for (url, host, expected, endpoint) in cases {
         let found = located(&format!("GET {url}"), host);
         if expected.is_empty() {
-            assert_eq!(found.unwrap_err().code, ErrorCode::InvalidUri, "{url}");
+            assert_eq!(found.unwrap_err().reason, Reason::InvalidUri, "{url}");
             continue;
         }
         let found = found.unwrap();
@@ -97,32 +97,32 @@ fn bad_addresses_have_their_codes() {
     let long_blob = format!("/acct/con/{}", "b".repeat(1025));
     let long_container = format!("/acct/{}/b", "c".repeat(64));
     let cases = [
-        ("GET /", ErrorCode::InvalidUri),
-        ("GET /ab/con/b", ErrorCode::InvalidUri),
-        ("GET /Acct/con/b", ErrorCode::InvalidUri),
-        ("GET /acct//b", ErrorCode::InvalidUri),
-        ("GET /acct/con/%zz", ErrorCode::InvalidUri),
-        ("GET /acct/con/%2", ErrorCode::InvalidUri),
-        ("GET /acct/con/%", ErrorCode::InvalidUri),
-        ("GET /acct/con/%FF", ErrorCode::InvalidUri),
-        ("GET /acct/con/%ED%A0%80", ErrorCode::InvalidUri),
-        ("GET /acct/con/a%00b", ErrorCode::InvalidResourceName),
-        ("GET /acct/Con/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/c--n/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/-con/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/con-/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/c_n/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/%24other/b", ErrorCode::InvalidResourceName),
-        ("GET /acct/a%2Fb/c", ErrorCode::InvalidResourceName),
-        ("GET /acct/co/b", ErrorCode::OutOfRangeInput),
-        (&format!("GET {long_container}"), ErrorCode::OutOfRangeInput),
-        (&format!("GET {long_blob}"), ErrorCode::OutOfRangeInput),
-        ("TRACE /acct/con/b", ErrorCode::UnsupportedHttpVerb),
-        ("BREW /acct/con/b", ErrorCode::InvalidHttpVerb),
-        ("OPTIONS *", ErrorCode::InvalidUri),
+        ("GET /", Reason::InvalidUri),
+        ("GET /ab/con/b", Reason::InvalidUri),
+        ("GET /Acct/con/b", Reason::InvalidUri),
+        ("GET /acct//b", Reason::InvalidUri),
+        ("GET /acct/con/%zz", Reason::InvalidUri),
+        ("GET /acct/con/%2", Reason::InvalidUri),
+        ("GET /acct/con/%", Reason::InvalidUri),
+        ("GET /acct/con/%FF", Reason::InvalidUri),
+        ("GET /acct/con/%ED%A0%80", Reason::InvalidUri),
+        ("GET /acct/con/a%00b", Reason::InvalidResourceName),
+        ("GET /acct/Con/b", Reason::InvalidResourceName),
+        ("GET /acct/c--n/b", Reason::InvalidResourceName),
+        ("GET /acct/-con/b", Reason::InvalidResourceName),
+        ("GET /acct/con-/b", Reason::InvalidResourceName),
+        ("GET /acct/c_n/b", Reason::InvalidResourceName),
+        ("GET /acct/%24other/b", Reason::InvalidResourceName),
+        ("GET /acct/a%2Fb/c", Reason::InvalidResourceName),
+        ("GET /acct/co/b", Reason::OutOfRangeInput),
+        (&format!("GET {long_container}"), Reason::OutOfRangeInput),
+        (&format!("GET {long_blob}"), Reason::OutOfRangeInput),
+        ("TRACE /acct/con/b", Reason::UnsupportedHttpVerb),
+        ("BREW /acct/con/b", Reason::InvalidHttpVerb),
+        ("OPTIONS *", Reason::InvalidUri),
     ];
     for (line, expected) in cases {
-        assert_eq!(located(line, "127.0.0.1").unwrap_err().code, expected, "{line}");
+        assert_eq!(located(line, "127.0.0.1").unwrap_err().reason, expected, "{line}");
     }
 }
 
@@ -138,7 +138,7 @@ fn versions_are_dates_and_echoed() {
         assert_eq!(ServiceVersion::parse(text), None, "{text}");
     }
     let garbage = Context::from_head(&head("GET /", &["x-ms-version: latest"]));
-    assert_eq!(garbage.unwrap_err().code, ErrorCode::InvalidHeaderValue);
+    assert_eq!(garbage.unwrap_err().reason, Reason::InvalidHeaderValue);
     let absent = Context::from_head(&head("GET /", &[])).unwrap();
     assert_eq!(absent.version, ServiceVersion::DEFAULT);
 }
@@ -149,7 +149,7 @@ fn client_request_ids_have_a_limit() {
     let context = Context::from_head(&head("GET /", &[&line(1024)])).unwrap();
     assert_eq!(context.client_request_id.unwrap().len(), 1024);
     let refused = Context::from_head(&head("GET /", &[&line(1025)])).unwrap_err();
-    assert_eq!(refused.code, ErrorCode::InvalidHeaderValue);
+    assert_eq!(refused.reason, Reason::InvalidHeaderValue);
 }
 
 const PUT_BLOB: &[&str] = &["x-ms-blob-type: BlockBlob", "content-length: 5"];
@@ -227,7 +227,7 @@ fn what_is_not_served_says_so() {
         "OPTIONS /acct/con/b",
     ];
     for line in queries {
-        assert_eq!(refused(line, &[]), ErrorCode::NotImplemented, "{line}");
+        assert_eq!(refused(line, &[]), Reason::NotImplemented, "{line}");
     }
     let headers = [
         "x-ms-immutability-policy-mode: unlocked",
@@ -236,13 +236,13 @@ fn what_is_not_served_says_so() {
     ];
     for header in headers {
         let error = operation("PUT /acct/con/b", &with(PUT_BLOB, &[header])).unwrap_err();
-        assert_eq!(error.code, ErrorCode::NotImplemented, "{header}");
+        assert_eq!(error.reason, Reason::NotImplemented, "{header}");
         let name = header.split_once(':').unwrap().0;
         let named = error.details.iter().any(|(_, value)| value == name);
         assert!(named, "{header}: {error:?}");
     }
     let acl = "HEAD /acct/con?action=getAccessControl";
-    assert_eq!(refused(acl, &[]), ErrorCode::HierarchicalNamespaceNotEnabled);
+    assert_eq!(refused(acl, &[]), Reason::HierarchicalNamespaceNotEnabled);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn the_secondary_is_for_reading() {
     assert!(operation("GET /acct-secondary/con/b", &[]).is_ok());
     assert!(operation("HEAD /acct-secondary/con?restype=container", &[]).is_ok());
     for line in ["PUT /acct-secondary/con/b", "DELETE /acct-secondary/con?restype=container"] {
-        assert_eq!(refused(line, PUT_BLOB), ErrorCode::InsufficientAccountPermissions, "{line}");
+        assert_eq!(refused(line, PUT_BLOB), Reason::InsufficientAccountPermissions, "{line}");
     }
 }
 
@@ -263,13 +263,13 @@ fn tiers_are_read_in_any_case() {
         assert_eq!(tier, Some(expected));
     }
     let bad = with(PUT_BLOB, &["x-ms-access-tier: Lukewarm"]);
-    assert_eq!(refused("PUT /acct/con/b", &bad), ErrorCode::InvalidHeaderValue);
+    assert_eq!(refused("PUT /acct/con/b", &bad), Reason::InvalidHeaderValue);
 }
 
 #[test]
 fn malformed_requests_have_their_codes() {
-    use ErrorCode as E;
-    let cases: &[(&str, &[&str], ErrorCode)] = &[
+    use Reason as E;
+    let cases: &[(&str, &[&str], Reason)] = &[
         ("GET /acct", &[], E::MissingRequiredQueryParameter),
         ("GET /acct?comp=nothing", &[], E::InvalidQueryParameterValue),
         ("PUT /acct?comp=list", &[], E::UnsupportedHttpVerb),
@@ -361,7 +361,7 @@ fn body_limits_follow_the_version() {
             let kind = "x-ms-blob-type: BlockBlob";
             assert!(operation(line, &[&version, kind, &most]).is_ok(), "{version} {line}");
             let code = refused(line, &[&version, kind, &more]);
-            assert_eq!(code, ErrorCode::RequestBodyTooLarge, "{version} {line}");
+            assert_eq!(code, Reason::RequestBodyTooLarge, "{version} {line}");
         }
     }
 }
@@ -376,13 +376,13 @@ fn checksums_of_bodies_are_read_and_not_mixed() {
     let Ok(Operation::PutBlob { upload, .. }) = put(&[crc64]) else { panic!("refused") };
     assert!(upload.md5.is_none() && upload.crc64.is_some());
     let codes = [
-        (vec![md5, crc64], ErrorCode::BothCrc64AndMd5HeaderPresent),
-        (vec!["content-md5: XUFAKrxLKna5cZ2REBfFkg"], ErrorCode::InvalidMd5),
-        (vec!["content-md5: YWFh"], ErrorCode::InvalidMd5),
-        (vec!["x-ms-blob-content-md5: YWFh"], ErrorCode::InvalidMd5),
-        (vec!["x-ms-content-crc64: YWFh"], ErrorCode::InvalidHeaderValue),
+        (vec![md5, crc64], Reason::BothCrc64AndMd5HeaderPresent),
+        (vec!["content-md5: XUFAKrxLKna5cZ2REBfFkg"], Reason::InvalidMd5),
+        (vec!["content-md5: YWFh"], Reason::InvalidMd5),
+        (vec!["x-ms-blob-content-md5: YWFh"], Reason::InvalidMd5),
+        (vec!["x-ms-content-crc64: YWFh"], Reason::InvalidHeaderValue),
     ];
     for (headers, expected) in codes {
-        assert_eq!(put(&headers).unwrap_err().code, expected, "{headers:?}");
+        assert_eq!(put(&headers).unwrap_err().reason, expected, "{headers:?}");
     }
 }

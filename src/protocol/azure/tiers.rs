@@ -4,14 +4,15 @@
 
 use http::HeaderMap;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Operation;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::unserved;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::AccessTier;
 use crate::types::RehydratePriority;
 
@@ -23,26 +24,27 @@ const PREMIUM: &[&str] = &[
 ];
 
 /// `x-ms-access-tier`, if given.
-pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Error> {
+pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
     let Some(text) = headers::text(all, NAME)? else { return Ok(None) };
     if let Some(tier) = AccessTier::parse(text) {
         return Ok(Some(tier));
     }
     if PREMIUM.iter().any(|known| known.eq_ignore_ascii_case(text)) {
-        return Err(ErrorCode::BlobAccessTierNotSupportedForAccountType.into());
+        return Err(Reason::BlobAccessTierNotSupportedForAccountType.into());
     }
     if text.eq_ignore_ascii_case("Smart") {
-        return Err(unserved::not_served("the access tier Smart").detail("HeaderName", NAME));
+        return Err(unserved::not_served("the access tier Smart").detail(Detail::HeaderName, NAME));
     }
     Err(headers::invalid(NAME, text))
 }
 
 /// Set Blob Tier.
-pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Error> {
+pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     const PRIORITY: &str = "x-ms-rehydrate-priority";
     let precondition = conditions::dated(all, Dates::None)?;
-    let tier = tier(all)?
-        .ok_or_else(|| Error::new(ErrorCode::MissingRequiredHeader).detail("HeaderName", NAME))?;
+    let tier = tier(all)?.ok_or_else(|| {
+        Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, NAME)
+    })?;
     let priority = match headers::text(all, PRIORITY)? {
         None => RehydratePriority::Standard,
         Some(text) => {

@@ -4,13 +4,14 @@
 use http::HeaderMap;
 use http::Method;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::query::Query;
 use crate::protocol::azure::query::invalid as invalid_parameter;
 use crate::protocol::azure::structured;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
 const HEADERS: &[&str] = &[
@@ -32,12 +33,12 @@ const FILE_SYSTEM: &[&str] = &["resource", "action", "recursive"];
 const ACL_ACTIONS: &[&str] = &["getaccesscontrol", "setaccesscontrol", "setaccesscontrolrecursive"];
 
 /// 501 that names what is not served.
-pub(super) fn not_served(what: &str) -> Error {
-    Error::new(ErrorCode::NotImplemented).message(format!("Blockyard does not serve {what} yet."))
+pub(super) fn not_served(what: &str) -> Refusal {
+    Refusal::new(Reason::NotImplemented).message(format!("Blockyard does not serve {what} yet."))
 }
 
 /// Refuses headers and parameters whose meaning would be lost.
-pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(), Error> {
+pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(), Refusal> {
     check_file_system(query)?;
     for (name, what) in PARAMETERS {
         match query.get(name)? {
@@ -54,22 +55,22 @@ pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(
             || (name.starts_with("x-ms-structured-") && !structured)
             || (name == copy_headers::SEAL && !copy_headers::is_copy_blob(comp.as_deref(), all))
         {
-            return Err(Error::new(ErrorCode::UnsupportedHeader).detail("HeaderName", name));
+            return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
         let refused = |entry: &&&str| {
             if entry.ends_with('-') { name.starts_with(**entry) } else { name == **entry }
         };
         if HEADERS.iter().find(refused).is_some() {
-            return Err(not_served(&format!("the header {name}")).detail("HeaderName", name));
+            return Err(not_served(&format!("the header {name}")).detail(Detail::HeaderName, name));
         }
     }
     Ok(())
 }
 
-fn check_file_system(query: &Query) -> Result<(), Error> {
+fn check_file_system(query: &Query) -> Result<(), Refusal> {
     let is = |action: &str| ACL_ACTIONS.iter().any(|known| known.eq_ignore_ascii_case(action));
     if query.get("action")?.is_some_and(is) {
-        return Err(ErrorCode::HierarchicalNamespaceNotEnabled.into());
+        return Err(Reason::HierarchicalNamespaceNotEnabled.into());
     }
     match FILE_SYSTEM.iter().find(|name| query.has(name)) {
         Some(name) => Err(not_served(&format!("the Data Lake dialect ({name}=)"))),

@@ -3,16 +3,17 @@
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
 use crate::protocol::azure::structured;
-use crate::protocol::operation::Upload;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 
 /// Length and checksums of the body.
-pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
+pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
     let md5 = headers::md5(all, &names::CONTENT_MD5)?;
     let crc64 = match headers::text(all, &names::CONTENT_CRC64)? {
         None => None,
@@ -22,9 +23,9 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
         ),
     };
     if md5.is_some() && crc64.is_some() {
-        return Err(ErrorCode::BothCrc64AndMd5HeaderPresent.into());
+        return Err(Reason::BothCrc64AndMd5HeaderPresent.into());
     }
-    let text = headers::text(all, &CONTENT_LENGTH)?.ok_or(ErrorCode::MissingContentLengthHeader)?;
+    let text = headers::text(all, &CONTENT_LENGTH)?.ok_or(Reason::MissingContentLengthHeader)?;
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let len: u64 = if digits {
         text.parse().unwrap_or(u64::MAX)
@@ -37,7 +38,7 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Error> {
     };
     if len > len_max {
         return Err(
-            Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string())
+            Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string())
         );
     }
     Ok(Upload { len, message_len, md5, crc64 })

@@ -14,17 +14,19 @@ use http::Response;
 use http::Uri;
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::RequestEcho;
 use crate::protocol::azure::address;
 use crate::protocol::azure::conditions;
+use crate::protocol::azure::errors;
+use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::escape;
 use crate::protocol::azure::range;
 use crate::protocol::azure::render_error;
-use crate::protocol::operation::RequestEncryption;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::RequestEncryption;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ByteRange;
@@ -109,9 +111,9 @@ pub fn web_documents(path: &str, website: &Website) -> Vec<BlobName> {
 pub fn web_request(
     method: &Method,
     all: &HeaderMap,
-) -> Result<(Precondition, Option<ByteRange>), Error> {
+) -> Result<(Precondition, Option<ByteRange>), Refusal> {
     if method != Method::GET && method != Method::HEAD {
-        return Err(ErrorCode::UnsupportedHttpVerb.into());
+        return Err(Reason::UnsupportedHttpVerb.into());
     }
     let mut known = HeaderMap::new();
     for name in HEADERS {
@@ -140,22 +142,22 @@ pub fn web_answer<B>(mut response: Response<B>) -> Response<B> {
 
 /// Writes an error as a page.
 #[must_use]
-pub fn web_error(error: &Error, echo: &RequestEcho) -> Response<Bytes> {
+pub fn web_error(error: &Refusal, echo: &RequestEcho) -> Response<Bytes> {
     let response = render_error(error, echo);
     if response.body().is_empty() {
         return web_answer(response);
     }
     let (mut head, _xml) = response.into_parts();
-    let message = error.message.as_deref().unwrap_or(error.code.message());
+    let (row, message) = (error_row(error.reason), errors::message(error));
     let mut page = String::from("<!DOCTYPE html><html><head><title>");
-    page.push_str(error.code.azure());
+    page.push_str(row.code);
     page.push_str("</title></head><body><h1>");
     escape::text(&mut page, message);
     page.push_str("</h1><p><ul>");
     let (id, time) = echo.stamp();
     for (name, value) in [
-        ("HttpStatusCode", error.http_status().to_string()),
-        ("ErrorCode", error.code.azure().to_owned()),
+        ("HttpStatusCode", errors::status(error).to_string()),
+        ("ErrorCode", row.code.to_owned()),
         ("RequestId ", id),
         ("TimeStamp ", time),
     ] {
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(precondition.encryption, RequestEncryption::Plain);
         for method in [Method::PUT, Method::POST, Method::DELETE, Method::OPTIONS] {
             let refused = web_request(&method, &all).unwrap_err();
-            assert_eq!(refused.code, ErrorCode::UnsupportedHttpVerb);
+            assert_eq!(refused.reason, Reason::UnsupportedHttpVerb);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Words for states, as headers and lists have them.
 
-use crate::protocol::reply::LeaseFacts;
+use crate::protocol::model::reply::LeaseFacts;
 use crate::types::LeaseState;
 use crate::types::PublicAccess;
 

@@ -9,8 +9,9 @@ use quick_xml::events::BytesRef;
 use quick_xml::events::BytesStart;
 use quick_xml::events::Event;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
@@ -42,7 +43,7 @@ enum Place {
 /// `InvalidXmlDocument` when it is not one XML document with the root `BlockList`;
 /// `UnsupportedXmlNode` for other elements; `InvalidXmlNodeValue` for an empty entry;
 /// `InvalidBlockId`; `BlockListTooLong` above 50,000 entries.
-pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Error> {
+pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
     let mut reader = Reader::from_str(text);
@@ -73,11 +74,11 @@ pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Error> {
     }
 }
 
-fn not_xml() -> Error {
-    ErrorCode::InvalidXmlDocument.into()
+fn not_xml() -> Refusal {
+    Reason::InvalidXmlDocument.into()
 }
 
-fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Error> {
+fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Refusal> {
     if tag.attributes().any(|attribute| attribute.is_err()) {
         return Err(not_xml());
     }
@@ -99,23 +100,24 @@ fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Error> {
     }
 }
 
-fn unsupported(name: &str) -> Error {
-    Error::new(ErrorCode::UnsupportedXmlNode).detail("XmlNodeName", name)
+fn unsupported(name: &str) -> Refusal {
+    Refusal::new(Reason::UnsupportedXmlNode).detail(Detail::ElementName, name)
 }
 
-fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Error> {
+fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refusal> {
     match place {
         Place::List => Ok(Place::End),
         Place::Entry(source, text) => {
             if entries.len() == BLOCKS_COMMITTED_MAX {
-                return Err(ErrorCode::BlockListTooLong.into());
+                return Err(Reason::BlockListTooLong.into());
             }
             let text = text.trim();
             if text.is_empty() {
-                return Err(ErrorCode::InvalidXmlNodeValue.into());
+                return Err(Reason::InvalidXmlNodeValue.into());
             }
-            let id = BlockId::from_base64(text)
-                .map_err(|_| Error::new(ErrorCode::InvalidBlockId).detail("XmlNodeValue", text))?;
+            let id = BlockId::from_base64(text).map_err(|_| {
+                Refusal::new(Reason::InvalidBlockId).detail(Detail::ElementValue, text)
+            })?;
             entries.push(BlockListEntry { source, id });
             Ok(Place::List)
         }
@@ -123,26 +125,26 @@ fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Error
     }
 }
 
-fn add_text(place: &mut Place, piece: &str) -> Result<(), Error> {
+fn add_text(place: &mut Place, piece: &str) -> Result<(), Refusal> {
     match place {
         Place::Entry(_, text) if text.len() + piece.len() <= ID_CHARS_MAX => {
             text.push_str(piece);
             Ok(())
         }
-        Place::Entry(..) => Err(ErrorCode::InvalidBlockId.into()),
+        Place::Entry(..) => Err(Reason::InvalidBlockId.into()),
         Place::Start | Place::List | Place::End if piece.trim().is_empty() => Ok(()),
-        Place::List => Err(ErrorCode::InvalidXmlNodeValue.into()),
+        Place::List => Err(Reason::InvalidXmlNodeValue.into()),
         Place::Start | Place::End => Err(not_xml()),
     }
 }
 
-fn add_reference(place: &mut Place, piece: &BytesRef<'_>) -> Result<(), Error> {
+fn add_reference(place: &mut Place, piece: &BytesRef<'_>) -> Result<(), Refusal> {
     let mut bytes = [0; 4];
     add_text(place, reference(piece)?.encode_utf8(&mut bytes))
 }
 
 /// The character a reference stands for: by number, or one of the predefined five.
-fn reference(piece: &BytesRef<'_>) -> Result<char, Error> {
+fn reference(piece: &BytesRef<'_>) -> Result<char, Refusal> {
     match piece.resolve_char_ref().map_err(|_| not_xml())? {
         Some(character) => Ok(character),
         None => match AsRef::<str>::as_ref(piece) {
@@ -156,7 +158,7 @@ fn reference(piece: &BytesRef<'_>) -> Result<char, Error> {
     }
 }
 
-fn check_encoding<E>(encoding: Option<Result<Cow<'_, str>, E>>) -> Result<(), Error> {
+fn check_encoding<E>(encoding: Option<Result<Cow<'_, str>, E>>) -> Result<(), Refusal> {
     match encoding {
         None => Ok(()),
         Some(Ok(name)) if name.eq_ignore_ascii_case("utf-8") => Ok(()),

@@ -2,7 +2,7 @@
 //! table.
 #![no_main]
 
-use blockyard::protocol::Error;
+use blockyard::protocol::model::Refusal;
 use blockyard::protocol::azure::Addressing;
 use blockyard::protocol::azure::Context;
 use blockyard::protocol::azure::RequestEcho;
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn read(head: &Parts, echo: &mut RequestEcho) -> Result<(), Error> {
+fn read(head: &Parts, echo: &mut RequestEcho) -> Result<(), Refusal> {
     let context = Context::from_head(head)?;
     let host = head.headers.get("host").and_then(|value| value.to_str().ok());
     let address = address(&head.method, &head.uri, host, &Addressing::default())?;

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use blockyard::protocol::azure::errors::error_row;
 use blockyard::protocol::azure::structured::Decoder;
 use blockyard::protocol::azure::structured::Encoder;
 use bytes::Bytes;
@@ -21,7 +22,7 @@ fn decode(message: &[u8], claimed: u64, step: usize) -> Option<Vec<u8>> {
                 Ok(Some(part)) => content.extend_from_slice(&part),
                 Ok(None) => break,
                 Err(error) => {
-                    assert_eq!(error.code.status(), 400);
+                    assert_eq!(error_row(error.reason).status, 400);
                     return None;
                 }
             }

@@ -60,7 +60,10 @@ class Judge:
 
     def __init__(self, document, folder=SPEC):
         self.document = document
-        self.status = {row["code"]: row["status"] for row in json.loads((folder / "errors.json").read_text())}
+        self.status = {
+            row["azure"]["code"]: row["azure"]["status"]
+            for row in json.loads((folder / "errors.json").read_text())
+        }
         self.common = set(document["x-common-error-codes"])
         self.cors = {name.lower() for name in document["x-cors-headers"]}
         self.common_headers = {name.lower(): value for name, value in document["x-common-headers"].items()}

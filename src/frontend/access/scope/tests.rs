@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::azure;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
+use crate::protocol::model::Detail;
 
 const KEY: &[&str] = &[
     "x-ms-encryption-key: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
@@ -27,7 +28,7 @@ fn operation(line: &str, headers: &[&str]) -> Operation {
 }
 
 /// What is written with it under the scope `ours` in the signature.
-fn applied(line: &str, headers: &[&str]) -> Result<Option<RequestEncryption>, Error> {
+fn applied(line: &str, headers: &[&str]) -> Result<Option<RequestEncryption>, Refusal> {
     let mut operation = operation(line, headers);
     apply(&mut operation, "ours")?;
     Ok(of_write(&mut operation).map(|precondition| precondition.encryption.clone()))
@@ -87,14 +88,14 @@ fn request_that_names_another_scope_or_a_key_is_refused_by_the_header() {
     for (line, headers) in WRITES {
         let other = [*headers, &["x-ms-encryption-scope: theirs"]].concat();
         let refused = applied(line, &other).unwrap_err();
-        assert_eq!(refused.code, ErrorCode::InvalidHeaderValue, "{line}");
-        let header = ("HeaderName", "x-ms-encryption-scope");
+        assert_eq!(refused.reason, Reason::InvalidHeaderValue, "{line}");
+        let header = (Detail::HeaderName, "x-ms-encryption-scope");
         let named = refused.details.iter().any(|(name, value)| (*name, value.as_str()) == header);
         assert!(named, "{line}: {refused:?}");
     }
     let (line, headers) = WRITES[0];
     let refused = applied(line, &[headers, KEY].concat()).unwrap_err();
-    assert_eq!(refused.code, ErrorCode::InvalidHeaderValue);
+    assert_eq!(refused.reason, Reason::InvalidHeaderValue);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use bytes::Bytes;
 use super::*;
 use crate::env::SimClock;
 use crate::frontend::answers::Purse;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
 
 const MIB: u64 = 1 << 20;
 
@@ -74,7 +74,7 @@ async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
     let clock = Arc::clone(&budget.clock);
     let begun = clock.monotonic();
     let refused = budget.begin((one, MIB), PATIENCE).await.unwrap_err();
-    assert_eq!((refused.code, clock.monotonic() - begun), (ErrorCode::ServerBusy, PATIENCE));
+    assert_eq!((refused.reason, clock.monotonic() - begun), (Reason::ServerBusy, PATIENCE));
     assert!(!budget.is_short(true), "who gave up waits no more");
     let frees = async {
         clock.sleep(Duration::from_secs(60)).await;

@@ -9,7 +9,7 @@ use crate::frontend::answers::Fault;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::StallLimits;
 use crate::frontend::testing;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
 
 const SECOND: Duration = Duration::from_secs(1);
 const ACCOUNT: AccountId = AccountId::new(9);
@@ -77,7 +77,7 @@ async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
         }
     };
     let (cut, ()) = tokio::join!(body.next(), cuts);
-    assert_eq!(cut.unwrap_err().code, ErrorCode::RequestTimeout);
+    assert_eq!(cut.unwrap_err().reason, Reason::RequestTimeout);
     assert!(faults(&uploads, clock.monotonic()).is_empty());
     let began = clock.monotonic();
     body.drain().await;
@@ -119,7 +119,7 @@ async fn copy_gives_way_to_others_as_an_upload_does() {
         }
     };
     let (cut, ()) = tokio::join!(body.next(), cuts);
-    assert_eq!(cut.unwrap_err().code, ErrorCode::ServerBusy);
+    assert_eq!(cut.unwrap_err().reason, Reason::ServerBusy);
     assert!(faults(&uploads, clock.monotonic()).is_empty(), "it is watched no more");
 }
 
@@ -131,7 +131,7 @@ async fn copy_source_has_its_own_limits_while_it_is_watched() {
         let (mut body, _source) = copy(&uploads, limits).await;
         let began = body.env.clock.monotonic();
         let late = body.next().await.unwrap_err();
-        assert_eq!(late.code, ErrorCode::CannotVerifyCopySource);
+        assert_eq!(late.reason, Reason::CannotVerifyCopySource);
         assert_eq!(body.env.clock.monotonic() - began, SECOND * took);
         assert!(faults(&uploads, began).is_empty());
     }

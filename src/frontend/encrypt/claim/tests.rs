@@ -30,11 +30,11 @@ const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 fn settled(
     scope: Option<(&str, bool)>,
     encryption: RequestEncryption,
-) -> Result<RequestEncryption, ErrorCode> {
+) -> Result<RequestEncryption, Reason> {
     let mut precondition = Precondition { encryption, ..Precondition::default() };
     match settle(&container(scope), &mut precondition) {
         Ok(()) => Ok(precondition.encryption),
-        Err(error) => Err(error.code),
+        Err(error) => Err(error.reason),
     }
 }
 
@@ -43,7 +43,7 @@ fn a_container_fills_in_and_may_insist_on_its_scope() {
     use RequestEncryption as R;
     let key = || R::Key(CustomerKey::from_base64(KEY).unwrap());
     let scope = |name: &str| R::Scope(name.to_owned());
-    let forbidden = Err(ErrorCode::RequestForbiddenByContainerEncryptionPolicy);
+    let forbidden = Err(Reason::RequestForbiddenByContainerEncryptionPolicy);
     for request in [R::Plain, key(), scope("a")] {
         assert_eq!(settled(None, request.clone()), Ok(request));
     }

@@ -25,14 +25,14 @@ use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::index::NewContent;
 use crate::index::PutCopy;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::copy::CopyBlob;
-use crate::protocol::copy::CopyState;
-use crate::protocol::copy::PutBlobFromUrl;
-use crate::protocol::copy::TagOption;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::copy::PutBlobFromUrl;
+use crate::protocol::model::copy::TagOption;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::Crc64;
@@ -50,14 +50,14 @@ pub(crate) async fn put_blob(
     front: &FrontEnd,
     asking: Asking<'_>,
     mut put: PutBlobFromUrl,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let container = put.path.container.clone();
     let key = lookup::content_key(front, asking.1, put.path, &mut put.precondition).await?;
     let found = source::open(front, asking, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
     let taken = take::take(front, found, &put.source, Form::Whole).await?;
-    let md5 = taken.md5.ok_or(ErrorCode::InternalError)?;
+    let md5 = taken.md5.ok_or(Reason::InternalError)?;
     let mut properties = put.properties;
     if put.source_properties {
         fill_in(&mut properties, &facts.properties);
@@ -92,12 +92,12 @@ pub(crate) async fn copy(
     front: &FrontEnd,
     asking: Asking<'_>,
     mut copy: CopyBlob,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let container = copy.path.container.clone();
     let key = lookup::content_key(front, asking.1, copy.path, &mut copy.precondition).await?;
     let found = source::open(front, asking, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
-        return Err(Error::new(ErrorCode::CannotVerifyCopySource).status(409).message(
+        return Err(Refusal::new(Reason::CannotVerifyCopySource).status(409).message(
             "A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.",
         ));
     }
@@ -171,13 +171,13 @@ fn nothing() -> (CopiedContent, Crc64, Option<Hold>) {
 
 /// The kind of the destination: an append blob is sealed when its source is, unless the request
 /// says otherwise.
-fn sealed(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Error> {
+fn sealed(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal> {
     match (kind, seal) {
         (kind, None) => Ok(kind),
         (BlobKind::Append { blocks, .. }, Some(sealed)) => Ok(BlobKind::Append { blocks, sealed }),
         (kind, Some(false)) => Ok(kind),
         (BlobKind::Block | BlobKind::Page { .. }, Some(true)) => {
-            Err(ErrorCode::InvalidBlobType.into())
+            Err(Reason::InvalidBlobType.into())
         }
     }
 }

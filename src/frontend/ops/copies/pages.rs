@@ -25,8 +25,8 @@ use crate::index::CopiedContent;
 use crate::index::FillLayer;
 use crate::index::NewContent;
 use crate::index::PageSpan;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::Crc64;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
@@ -41,10 +41,10 @@ pub(super) async fn take(
     front: &FrontEnd,
     blob: &RoutingKey,
     found: Source,
-) -> Result<Taken, Error> {
+) -> Result<Taken, Refusal> {
     let len = found.len();
     if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
-        return Err(Error::new(ErrorCode::CannotVerifyCopySource)
+        return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(409)
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
@@ -72,14 +72,14 @@ impl Layer<'_> {
         FillLayer { blob: self.blob.clone(), layer: self.id, spans }
     }
 
-    fn filled(&mut self, answer: Result<u64, index::Error>) -> Result<u64, Error> {
+    fn filled(&mut self, answer: Result<u64, index::Error>) -> Result<u64, Refusal> {
         let id = answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         self.id = Some(id);
         Ok(id)
     }
 
     /// The layer, which may be empty.
-    async fn finish(mut self) -> Result<u64, Error> {
+    async fn finish(mut self) -> Result<u64, Refusal> {
         match self.id {
             Some(id) => Ok(id),
             None => {
@@ -91,7 +91,7 @@ impl Layer<'_> {
 }
 
 /// By reference, from a blob of this store.
-async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Error> {
+async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Refusal> {
     let mut from = Some(0);
     while let Some(start) = from {
         let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
@@ -105,7 +105,7 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Error> {
 }
 
 /// By storing the bytes, from a source elsewhere.
-async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Result<(), Error> {
+async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Result<(), Refusal> {
     let front = layer.front;
     let (mut at, mut batch, mut held) = (0u64, BytesMut::new(), Vec::new());
     while at < len {
@@ -131,14 +131,14 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
     }
     match (batch.is_empty(), body.next().await?) {
         (true, None) => Ok(()),
-        (_, Some(_)) | (false, None) => Err(Error::new(ErrorCode::CannotVerifyCopySource)
+        (_, Some(_)) | (false, None) => Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(409)
             .message("The copy source sent more than it said.")),
     }
 }
 
-fn short() -> Error {
-    Error::new(ErrorCode::CannotVerifyCopySource)
+fn short() -> Refusal {
+    Refusal::new(Reason::CannotVerifyCopySource)
         .status(500)
         .message("The answer of the copy source ended early; try again.")
 }

@@ -16,15 +16,15 @@ use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::AppendedBlock;
 use crate::index::StageBlock;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::copy::CopySource;
-use crate::protocol::operation::BlobPath;
-use crate::protocol::operation::SequenceBounds;
-use crate::protocol::reply::Change;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::SequenceBounds;
+use crate::protocol::model::reply::Change;
 use crate::types::BlockId;
 
 /// Bytes of a source that Put Block From URL takes.
@@ -38,13 +38,13 @@ pub(crate) async fn put_block(
     asking: Asking<'_>,
     (path, id, precondition): (BlobPath, BlockId, Precondition),
     source: &CopySource,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, asking.1, path).await?;
     let found = source::open(front, asking, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), BLOCK_BYTES_MAX)?;
     let taken = take::take(front, found, source, Form::Part).await?;
-    let content = take::flat(&taken.content).ok_or(ErrorCode::InternalError)?;
+    let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
     let guard = lookup::guard(precondition);
     let write = StageBlock { key, guard, id, content, crc64: taken.crc64 };
@@ -60,13 +60,13 @@ pub(crate) async fn append(
     asking: Asking<'_>,
     (path, precondition, bounds): (BlobPath, Precondition, Bounds),
     source: &CopySource,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, asking.1, path).await?;
     let found = source::open(front, asking, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), APPEND_BYTES_MAX)?;
     let taken = take::take(front, found, source, Form::Part).await?;
-    let content = take::flat(&taken.content).ok_or(ErrorCode::InternalError)?;
+    let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
     let write = AppendBlock {
         key,
@@ -101,13 +101,13 @@ pub(crate) async fn put_pages(
     asking: Asking<'_>,
     put: Pages,
     source: &CopySource,
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, asking.1, put.path).await?;
     let found = source::open(front, asking, source).await?;
     let upload = take::upload(source, found.len());
     if upload.len != put.range.end - put.range.start {
         // The source ends before its range does.
-        return Err(ErrorCode::InvalidRange.into());
+        return Err(Reason::InvalidRange.into());
     }
     let mut body = found.body(front).await?;
     let start = put.range.start;
@@ -115,9 +115,9 @@ pub(crate) async fn put_pages(
     pages::put_stored(front, key, (put.precondition, put.sequence, put.range), ingested).await
 }
 
-fn check_not_empty(len: u64) -> Result<(), Error> {
+fn check_not_empty(len: u64) -> Result<(), Refusal> {
     if len > 0 {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::InvalidRange).message("The source has no bytes to take."))
+    Err(Refusal::new(Reason::InvalidRange).message("The source has no bytes to take."))
 }

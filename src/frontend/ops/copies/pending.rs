@@ -30,7 +30,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
 use crate::frontend::ops::copies::pages;
-use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, describe, given_up};
+use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, given_up};
 use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
@@ -48,12 +48,13 @@ use crate::index::CopyLink;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Precondition;
-use crate::protocol::Reply;
-use crate::protocol::copy::CopySource;
-use crate::protocol::operation::BlobPath;
+use crate::protocol::azure::errors::one_line;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::BlobPath;
 use crate::types::AccountId;
 use crate::types::BlobKind;
 use crate::types::PartitionId;
@@ -90,7 +91,7 @@ pub(crate) async fn abort(
     account: &Account,
     path: BlobPath,
     (id, precondition): (Uuid, Precondition),
-) -> Result<Reply, Error> {
+) -> Result<Reply, Refusal> {
     let key = lookup::blob_key(front, account, path).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&key), id, end };
@@ -282,12 +283,12 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
 async fn settle(
     front: &FrontEnd,
     pending: &PendingCopy,
-    done: Result<(CopyEnd, Option<Hold>), Error>,
+    done: Result<(CopyEnd, Option<Hold>), Refusal>,
 ) -> Result<(), index::Error> {
     let (end, hold) = match done {
         Ok(done) => done,
-        Err(error) if error.code == ErrorCode::ServerBusy => return Err(index::Error::Overloaded),
-        Err(error) => (CopyEnd::Failed(describe(&error)), None),
+        Err(error) if error.reason == Reason::ServerBusy => return Err(index::Error::Overloaded),
+        Err(error) => (CopyEnd::Failed(one_line(&error)), None),
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
     let write = Box::new(end);
@@ -309,10 +310,10 @@ async fn fetch(
     front: &FrontEnd,
     pending: &PendingCopy,
     running: &Running,
-) -> Result<(CopyEnd, Option<Hold>), Error> {
+) -> Result<(CopyEnd, Option<Hold>), Refusal> {
     let job = &pending.job;
-    let link = link(front, pending).ok_or(ErrorCode::InternalError)?;
-    let gone = || Error::new(ErrorCode::CannotVerifyCopySource).status(409);
+    let link = link(front, pending).ok_or(Reason::InternalError)?;
+    let gone = || Refusal::new(Reason::CannotVerifyCopySource).status(409);
     let mut conditions = HeaderMap::new();
     if let Some(etag) = &job.etag {
         let etag = HeaderValue::from_str(etag).map_err(|_| gone())?;

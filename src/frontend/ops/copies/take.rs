@@ -11,10 +11,11 @@ use crate::index::NewContent;
 use crate::index::WriteRequest;
 use crate::index::inflight::CopyGuard;
 use crate::index::inflight::LayerGuard;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::copy::CopySource;
-use crate::protocol::operation::Upload;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Md5;
@@ -45,11 +46,11 @@ pub(super) const fn upload(source: &CopySource, len: u64) -> Upload {
     Upload { len, message_len: None, md5: source.md5, crc64: source.crc64 }
 }
 
-pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Error> {
+pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
     if len <= len_max {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", len_max.to_string()))
+    Err(Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string()))
 }
 
 /// What the content becomes.
@@ -69,7 +70,7 @@ pub(super) async fn take(
     found: Source,
     source: &CopySource,
     form: Form,
-) -> Result<Taken, Error> {
+) -> Result<Taken, Refusal> {
     let upload = upload(source, found.len());
     if let Source::Inside(inside) = &found
         && let Some(shared) = inside.share(front).await?

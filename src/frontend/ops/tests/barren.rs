@@ -7,9 +7,9 @@ use super::*;
 use crate::index::ContainerPage;
 use crate::index::ListPage;
 use crate::index::TagPage;
-use crate::protocol::operation::FindBlobs;
-use crate::protocol::operation::ListBlobs;
-use crate::protocol::operation::ListContainers;
+use crate::protocol::model::operation::FindBlobs;
+use crate::protocol::model::operation::ListBlobs;
+use crate::protocol::model::operation::ListContainers;
 
 /// Rows that are looked at for a page.
 const SEEN: usize = 20_000;

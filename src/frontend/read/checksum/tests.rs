@@ -27,7 +27,7 @@ use crate::index::Piece;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
 use crate::types::AccountId;
 use crate::types::BlobKey;
 use crate::types::BlobName;
@@ -152,7 +152,7 @@ async fn a_range_is_refused_before_it_is_read_when_answers_hold_all_memory() {
     let blob = Blob::new(4 * MIB).await;
     let held = blob.budget.begin((payer(false), 3 * MIB), SECOND).await.unwrap();
     let refused = checksum(blob.source(false), RangeChecksum::Md5).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::ServerBusy);
+    assert_eq!(refused.reason, Reason::ServerBusy);
     drop(held);
     // Of what strangers may have, less than a quarter of all is left.
     let held = blob.budget.begin((payer(false), 5 * MIB / 2), SECOND).await.unwrap();
@@ -183,6 +183,6 @@ async fn steps_of_a_range_together_wait_no_longer_than_one_may() {
         () = others => panic!("it never ends"),
     };
     let took = clock.monotonic() - began;
-    assert_eq!(hashed.unwrap_err().code, ErrorCode::ServerBusy);
+    assert_eq!(hashed.unwrap_err().reason, Reason::ServerBusy);
     assert!(took >= SECOND * 2 && took < SECOND * 3, "{took:?}");
 }

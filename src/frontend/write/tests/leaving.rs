@@ -9,7 +9,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::ingest::ingest;
 use crate::frontend::ingest::ingest_pages;
-use crate::protocol::operation::Upload;
+use crate::protocol::model::operation::Upload;
 
 const BUDGET: u64 = 1 << 20;
 const STALL: Duration = Duration::from_secs(10);

@@ -24,9 +24,9 @@ fn sha256() -> String {
     CustomerKey::from_base64(KEY_TEXT).unwrap().encryption().header().1
 }
 
-fn refused(pairs: &[(&'static str, &str)]) -> (ErrorCode, String) {
+fn refused(pairs: &[(&'static str, &str)]) -> (Reason, String) {
     let error = read(&all(pairs)).unwrap_err();
-    (error.code, format!("{error:?}"))
+    (error.reason, format!("{error:?}"))
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_whole_key_is_taken() {
 
 #[test]
 fn part_of_a_key_is_refused() {
-    let missing = ErrorCode::MissingRequiredHeader;
+    let missing = Reason::MissingRequiredHeader;
     assert_eq!(refused(&[(KEY, KEY_TEXT)]).0, missing);
     assert_eq!(refused(&[(KEY, KEY_TEXT), (SHA256, KEY_SHA)]).0, missing);
     assert_eq!(refused(&[(SHA256, KEY_SHA)]).0, missing);
@@ -59,10 +59,10 @@ fn a_wrong_key_is_refused_and_not_repeated() {
     let short = STANDARD.encode([3; 31]);
     for key in [short.as_str(), "secret-not-base64"] {
         let (code, text) = refused(&[(KEY, key), (SHA256, KEY_SHA), (ALGORITHM, "AES256")]);
-        assert_eq!(code, ErrorCode::InvalidHeaderValue);
+        assert_eq!(code, Reason::InvalidHeaderValue);
         assert!(!text.contains(key), "{text}");
     }
-    let invalid = ErrorCode::InvalidHeaderValue;
+    let invalid = Reason::InvalidHeaderValue;
     let other = STANDARD.encode([0; 32]);
     let (code, text) = refused(&[(KEY, KEY_TEXT), (SHA256, &other), (ALGORITHM, "AES256")]);
     assert_eq!(code, invalid);
@@ -97,7 +97,7 @@ fn a_key_that_need_not_come_is_held_to_when_it_does() {
     };
     assert_eq!(read(&[]), Ok(RequestEncryption::Unchecked));
     assert_eq!(read(&[(SCOPE, "abc")]), Ok(RequestEncryption::Scope("abc".to_owned())));
-    assert_eq!(read(&[(KEY, KEY_TEXT)]).unwrap_err().code, ErrorCode::MissingRequiredHeader);
+    assert_eq!(read(&[(KEY, KEY_TEXT)]).unwrap_err().reason, Reason::MissingRequiredHeader);
 }
 
 #[test]

@@ -6,26 +6,28 @@ use http::Request;
 use http::Response;
 use http::request::Parts;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
-use crate::protocol::Reply;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::RequestEcho;
 use crate::protocol::azure::address;
+use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::parse;
 use crate::protocol::azure::render;
 use crate::protocol::azure::render_error;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::reply::BlobFacts;
-use crate::protocol::reply::BlobItem;
-use crate::protocol::reply::BlobListing;
-use crate::protocol::reply::BlockItem;
-use crate::protocol::reply::Change;
-use crate::protocol::reply::ContainerFacts;
-use crate::protocol::reply::ContainerItem;
-use crate::protocol::reply::ContainerListing;
-use crate::protocol::reply::LeaseFacts;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::model::reply::BlobItem;
+use crate::protocol::model::reply::BlobListing;
+use crate::protocol::model::reply::BlockItem;
+use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::ContainerFacts;
+use crate::protocol::model::reply::ContainerItem;
+use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::model::reply::LeaseFacts;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -90,7 +92,7 @@ fn get<'a, B>(response: &'a Response<B>, name: &str) -> &'a str {
 
 #[test]
 fn every_answer_echoes_the_request() {
-    let error = render_error(&ErrorCode::BlobNotFound.into(), &echo("GET", "/a/b/c"));
+    let error = render_error(&Reason::BlobNotFound.into(), &echo("GET", "/a/b/c"));
     let reply = render(&Reply::BlobDeleted, &echo("DELETE", "/a/b/c"));
     for response in [error, reply] {
         assert_eq!(get(&response, "x-ms-version"), "2021-02-12");
@@ -106,17 +108,17 @@ fn an_echo_is_made_from_a_malformed_head_too() {
     let mut head = head("GET", "/a/b/c");
     head.headers.insert("x-ms-version", "garbage".parse().unwrap());
     let echo = RequestEcho::new(&head, "r".to_owned(), NOW);
-    let response = render_error(&ErrorCode::InvalidHeaderValue.into(), &echo);
+    let response = render_error(&Reason::InvalidHeaderValue.into(), &echo);
     assert_eq!(get(&response, "x-ms-client-request-id"), "client-1");
     assert_eq!(get(&response, "x-ms-version"), "2026-10-06");
 }
 
 #[test]
 fn errors_carry_code_message_and_details() {
-    let error = Error::new(ErrorCode::InvalidHeaderValue)
+    let error = Refusal::new(Reason::InvalidHeaderValue)
         .message("a < b")
-        .detail("HeaderName", "x\u{1}\u{fffe}y&")
-        .header("retry-after", "1");
+        .detail(Detail::HeaderName, "x\u{1}\u{fffe}y&")
+        .detail(Detail::RetryAfter, "1");
     let response = render_error(&error, &echo("GET", "/a/b/c"));
     assert_eq!(response.status(), 400);
     assert_eq!(get(&response, "x-ms-error-code"), "InvalidHeaderValue");
@@ -132,20 +134,20 @@ fn errors_carry_code_message_and_details() {
 
 #[test]
 fn errors_without_a_body_keep_their_code() {
-    let missing = render_error(&ErrorCode::BlobNotFound.into(), &echo("HEAD", "/a/b/c"));
+    let missing = render_error(&Reason::BlobNotFound.into(), &echo("HEAD", "/a/b/c"));
     assert_eq!((missing.status().as_u16(), text(&missing)), (404, ""));
     assert_eq!(get(&missing, "x-ms-error-code"), "BlobNotFound");
-    let same = render_error(&ErrorCode::NotModified.into(), &echo("GET", "/a/b/c"));
+    let same = render_error(&Reason::NotModified.into(), &echo("GET", "/a/b/c"));
     assert_eq!((same.status().as_u16(), text(&same)), (304, ""));
     assert_eq!(get(&same, "x-ms-error-code"), "ConditionNotMet");
 }
 
 #[test]
 fn every_row_of_the_error_table_renders() {
-    for code in ErrorCode::ALL {
+    for code in Reason::ALL {
         let response = render_error(&(*code).into(), &echo("GET", "/a/b/c"));
-        assert_eq!(response.status().as_u16(), code.status());
-        assert_eq!(text(&response).is_empty(), code.status() == 304, "{code:?}");
+        assert_eq!(response.status().as_u16(), error_row(*code).status);
+        assert_eq!(text(&response).is_empty(), error_row(*code).status == 304, "{code:?}");
     }
 }
 

@@ -1,13 +1,13 @@
 use super::*;
 
-fn read(inner: &str) -> Result<ServicePropertiesChange, Error> {
+fn read(inner: &str) -> Result<ServicePropertiesChange, Refusal> {
     read_properties(
         format!("<StorageServiceProperties>{inner}</StorageServiceProperties>").as_bytes(),
     )
 }
 
-fn refused(inner: &str) -> ErrorCode {
-    read(inner).expect_err(inner).code
+fn refused(inner: &str) -> Reason {
+    read(inner).expect_err(inner).reason
 }
 
 const RULE: &str = "<CorsRule><AllowedOrigins>http://a.example, *</AllowedOrigins><AllowedMethods>GET,PUT\
@@ -50,7 +50,7 @@ fn properties_survive_writing_and_reading() {
 
 #[test]
 fn what_the_service_refuses_is_refused() {
-    use ErrorCode as E;
+    use Reason as E;
     let many = format!("<Cors>{}</Cors>", RULE.repeat(6));
     let long = RULE.replace("http://a.example", &"h".repeat(257));
     let cases = [

@@ -9,8 +9,9 @@ use super::HEADER_LEN;
 use super::SEGMENT_HEADER_LEN;
 use super::VERSION;
 use super::broken;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Crc64Hasher;
@@ -72,7 +73,7 @@ impl Decoder {
     /// # Errors
     /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when content is not what
     /// it was.
-    pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Error> {
+    pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         while !bytes.is_empty() {
             if let Part::Content { left } = self.part {
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
@@ -102,7 +103,7 @@ impl Decoder {
     ///
     /// # Errors
     /// `InvalidInput` when it ended early.
-    pub fn finish(&self) -> Result<(), Error> {
+    pub fn finish(&self) -> Result<(), Refusal> {
         if self.part == Part::End { Ok(()) } else { Err(broken("it ends early")) }
     }
 
@@ -117,7 +118,7 @@ impl Decoder {
         usize::try_from(len).unwrap_or(usize::MAX)
     }
 
-    fn fixed_part(&mut self, held: &[u8]) -> Result<(), Error> {
+    fn fixed_part(&mut self, held: &[u8]) -> Result<(), Refusal> {
         match self.part {
             Part::Header => self.header(held),
             Part::SegmentHeader => self.segment_header(held),
@@ -130,7 +131,7 @@ impl Decoder {
         }
     }
 
-    fn header(&mut self, mut held: &[u8]) -> Result<(), Error> {
+    fn header(&mut self, mut held: &[u8]) -> Result<(), Refusal> {
         let (version, len) = (held.get_u8(), held.get_u64_le());
         let (flags, segments) = (held.get_u16_le(), held.get_u16_le());
         if version != VERSION {
@@ -152,7 +153,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn segment_header(&mut self, mut held: &[u8]) -> Result<(), Error> {
+    fn segment_header(&mut self, mut held: &[u8]) -> Result<(), Refusal> {
         let (number, len) = (held.get_u16_le(), held.get_u64_le());
         self.segment += 1;
         if number != self.segment {
@@ -175,7 +176,7 @@ impl Decoder {
         }
     }
 
-    fn segment_trailer(&mut self, held: &[u8]) -> Result<(), Error> {
+    fn segment_trailer(&mut self, held: &[u8]) -> Result<(), Refusal> {
         let crc64 = std::mem::take(&mut self.segment_crc64).finish();
         compare(held, crc64)?;
         self.crc64 = self.combiner.combine(self.crc64, crc64, self.segment_len);
@@ -191,12 +192,12 @@ impl Decoder {
     }
 }
 
-fn compare(held: &[u8], computed: Crc64) -> Result<(), Error> {
+fn compare(held: &[u8], computed: Crc64) -> Result<(), Refusal> {
     let claimed = Crc64::from_le_bytes(held.try_into().unwrap_or_default());
     if claimed == computed {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::Crc64Mismatch)
-        .detail("UserSpecifiedCrc", claimed.to_base64())
-        .detail("ServerCalculatedCrc", computed.to_base64()))
+    Err(Refusal::new(Reason::Crc64Mismatch)
+        .detail(Detail::ClaimedCrc64, claimed.to_base64())
+        .detail(Detail::ComputedCrc64, computed.to_base64()))
 }

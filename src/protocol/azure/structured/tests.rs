@@ -17,16 +17,16 @@ fn encode(content: &[u8], step: usize) -> Vec<u8> {
     message
 }
 
-fn decode(message: &[u8], content_len: u64, step: usize) -> Result<Vec<u8>, ErrorCode> {
+fn decode(message: &[u8], content_len: u64, step: usize) -> Result<Vec<u8>, Reason> {
     let mut decoder = Decoder::new(message.len() as u64, content_len);
     let mut content = Vec::new();
     for piece in message.chunks(step) {
         let mut piece = Bytes::copy_from_slice(piece);
-        while let Some(part) = decoder.next(&mut piece).map_err(|e| e.code)? {
+        while let Some(part) = decoder.next(&mut piece).map_err(|e| e.reason)? {
             content.extend_from_slice(&part);
         }
     }
-    decoder.finish().map_err(|e| e.code)?;
+    decoder.finish().map_err(|e| e.reason)?;
     Ok(content)
 }
 
@@ -62,21 +62,21 @@ fn any_changed_byte_is_noticed() {
         message[at] ^= 0x40;
         let code = decode(&message, 3, 7).unwrap_err();
         let in_header = !matches!(at, 23..=32 | 43..=59);
-        let expected = if in_header { ErrorCode::InvalidInput } else { ErrorCode::Crc64Mismatch };
+        let expected = if in_header { Reason::InvalidInput } else { Reason::Crc64Mismatch };
         assert_eq!(code, expected, "byte {at}");
     }
 }
 
 #[test]
 fn messages_of_another_length_are_refused() {
-    let (message, invalid) = (two(), ErrorCode::InvalidInput);
+    let (message, invalid) = (two(), Reason::InvalidInput);
     assert_eq!(decode(&message, 2, 60).unwrap_err(), invalid);
     assert_eq!(decode(&message, 4, 60).unwrap_err(), invalid);
     for len in 0..message.len() {
         let mut decoder = Decoder::new(60, 3);
         let mut cut = Bytes::copy_from_slice(&message[..len]);
         while decoder.next(&mut cut).unwrap().is_some() {}
-        assert_eq!(decoder.finish().unwrap_err().code, invalid, "{len} bytes");
+        assert_eq!(decoder.finish().unwrap_err().reason, invalid, "{len} bytes");
     }
     let mut decoder = Decoder::new(60, 3);
     let mut longer = Bytes::from([message, vec![0]].concat());
@@ -84,7 +84,7 @@ fn messages_of_another_length_are_refused() {
     while !longer.is_empty() && found.is_ok() {
         found = decoder.next(&mut longer);
     }
-    assert_eq!(found.unwrap_err().code, invalid);
+    assert_eq!(found.unwrap_err().reason, invalid);
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn heads_name_the_format_and_the_length() {
         let name = http::HeaderName::from_static;
         pairs.iter().map(|(n, value)| (name(n), value.parse().unwrap())).collect()
     };
-    let len = |pairs| content_len(&head(pairs)).map_err(|e| e.code);
+    let len = |pairs| content_len(&head(pairs)).map_err(|e| e.reason);
     assert_eq!(len(&[]), Ok(None));
     assert_eq!(len(&[(BODY, STRUCTURED_BODY), (LENGTH, "7")]), Ok(Some(7)));
-    let missing = Err(ErrorCode::MissingRequiredHeader);
+    let missing = Err(Reason::MissingRequiredHeader);
     assert_eq!(len(&[(BODY, STRUCTURED_BODY)]), missing);
-    let invalid = Err(ErrorCode::InvalidHeaderValue);
+    let invalid = Err(Reason::InvalidHeaderValue);
     assert_eq!(len(&[(BODY, "XSM/2.0"), (LENGTH, "7")]), invalid);
     assert_eq!(len(&[(LENGTH, "7")]), invalid);
     assert_eq!(len(&[(BODY, STRUCTURED_BODY), (LENGTH, "-1")]), invalid);

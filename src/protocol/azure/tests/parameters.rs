@@ -32,7 +32,7 @@ fn ranges_prefer_the_service_header_and_ignore_what_http_ignores() {
     for text in ignored {
         assert_eq!(range(&[&format!("range: {text}")]), None, "{text}");
         let own = format!("x-ms-range: {text}");
-        assert_eq!(refused("GET /acct/con/b", &[&own]), ErrorCode::InvalidHeaderValue, "{text}");
+        assert_eq!(refused("GET /acct/con/b", &[&own]), Reason::InvalidHeaderValue, "{text}");
     }
 }
 
@@ -46,9 +46,9 @@ fn range_checksums_need_a_short_range() {
     };
     assert_eq!(checksum, Some(RangeChecksum::Crc64));
     let long = get(&["x-ms-range: bytes=5-4194309", flag]).unwrap_err();
-    assert_eq!(long.code, ErrorCode::OutOfRangeInput);
+    assert_eq!(long.reason, Reason::OutOfRangeInput);
     let both = get(&["range: bytes=0-1", flag, "x-ms-range-get-content-md5: true"]).unwrap_err();
-    assert_eq!(both.code, ErrorCode::BothCrc64AndMd5HeaderPresent);
+    assert_eq!(both.reason, Reason::BothCrc64AndMd5HeaderPresent);
     let off = get(&["x-ms-range-get-content-md5: false"]).unwrap();
     assert!(matches!(off, Operation::GetBlob { checksum: None, .. }));
 }
@@ -88,7 +88,7 @@ fn reads_take_several_tags_and_writes_one_condition() {
     ];
     for headers in forbidden {
         let code = refused("DELETE /acct/con/b", headers);
-        assert_eq!(code, ErrorCode::MultipleConditionHeadersNotSupported, "{headers:?}");
+        assert_eq!(code, Reason::MultipleConditionHeadersNotSupported, "{headers:?}");
     }
 }
 
@@ -122,8 +122,8 @@ fn list_parameters_are_read() {
 
 #[test]
 fn bad_list_parameters_have_their_codes() {
-    let out = ErrorCode::OutOfRangeQueryParameterValue;
-    let invalid = ErrorCode::InvalidQueryParameterValue;
+    let out = Reason::OutOfRangeQueryParameterValue;
+    let invalid = Reason::InvalidQueryParameterValue;
     let cases = [
         ("maxresults=0", out),
         ("maxresults=-1", out),
@@ -192,6 +192,6 @@ fn snapshots_are_read_deleted_and_tiered_only() {
     }
     for comp in ["metadata", "properties", "snapshot", "lease", "undelete", "blocklist"] {
         let line = format!("PUT /acct/con/b?comp={comp}&{TAKEN}");
-        assert_eq!(refused(&line, &[]), ErrorCode::InvalidQueryParameterValue, "{line}");
+        assert_eq!(refused(&line, &[]), Reason::InvalidQueryParameterValue, "{line}");
     }
 }

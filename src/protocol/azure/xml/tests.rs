@@ -4,17 +4,17 @@ use proptest::prelude::any;
 use proptest::prelude::proptest;
 use proptest::prop_assert;
 
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::xml::BLOCK_LIST_BYTES_MAX;
 use crate::protocol::azure::xml::block_list;
+use crate::protocol::model::Reason;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BlockSource;
 
 const WHOLE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<BlockList>\n  <Latest>YWFh</Latest>\n  \
     <Committed>YmJi</Committed><!-- c --><Uncommitted> Y2Nj </Uncommitted></BlockList>\n";
 
-fn code(body: &[u8]) -> Option<ErrorCode> {
-    block_list(body).err().map(|error| error.code)
+fn code(body: &[u8]) -> Option<Reason> {
+    block_list(body).err().map(|error| error.reason)
 }
 
 #[test]
@@ -56,45 +56,45 @@ fn an_empty_list_is_legal() {
 }
 
 /// Bodies and the codes they are refused with; the bad-input suite sends the same kinds over TCP.
-const REFUSED: &[(&[u8], ErrorCode)] = &[
-    (b"", ErrorCode::InvalidXmlDocument),
-    (b" ", ErrorCode::InvalidXmlDocument),
-    (b"{}", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"</BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList></Blocklist>", ErrorCode::InvalidXmlDocument),
-    (b"<blocklist/>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList/><BlockList/>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList/>x", ErrorCode::InvalidXmlDocument),
-    (b"x<BlockList/>", ErrorCode::InvalidXmlDocument),
-    (b"<Tags/>", ErrorCode::InvalidXmlDocument),
-    (b"<x:BlockList xmlns:x='y'/>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList a=1/>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList a='1' a='2'/>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>YWFh</BlockList></Latest>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>YWFh</Latest>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>YW\xff</Latest></BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>&unknown;</Latest></BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>&#xFFFFFFF;</Latest></BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><Latest>&#0;</Latest></BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<BlockList><!-- a -- b --></BlockList>", ErrorCode::InvalidXmlDocument),
-    (b"<?xml version='1.0' encoding='utf-16'?><BlockList/>", ErrorCode::InvalidXmlDocument),
-    (b"\xff\xfe<\0B\0", ErrorCode::InvalidXmlDocument),
+const REFUSED: &[(&[u8], Reason)] = &[
+    (b"", Reason::InvalidXmlDocument),
+    (b" ", Reason::InvalidXmlDocument),
+    (b"{}", Reason::InvalidXmlDocument),
+    (b"<BlockList>", Reason::InvalidXmlDocument),
+    (b"</BlockList>", Reason::InvalidXmlDocument),
+    (b"<BlockList></Blocklist>", Reason::InvalidXmlDocument),
+    (b"<blocklist/>", Reason::InvalidXmlDocument),
+    (b"<BlockList/><BlockList/>", Reason::InvalidXmlDocument),
+    (b"<BlockList/>x", Reason::InvalidXmlDocument),
+    (b"x<BlockList/>", Reason::InvalidXmlDocument),
+    (b"<Tags/>", Reason::InvalidXmlDocument),
+    (b"<x:BlockList xmlns:x='y'/>", Reason::InvalidXmlDocument),
+    (b"<BlockList a=1/>", Reason::InvalidXmlDocument),
+    (b"<BlockList a='1' a='2'/>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>YWFh</BlockList></Latest>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>YWFh</Latest>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>YW\xff</Latest></BlockList>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>&unknown;</Latest></BlockList>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>&#xFFFFFFF;</Latest></BlockList>", Reason::InvalidXmlDocument),
+    (b"<BlockList><Latest>&#0;</Latest></BlockList>", Reason::InvalidXmlDocument),
+    (b"<BlockList><!-- a -- b --></BlockList>", Reason::InvalidXmlDocument),
+    (b"<?xml version='1.0' encoding='utf-16'?><BlockList/>", Reason::InvalidXmlDocument),
+    (b"\xff\xfe<\0B\0", Reason::InvalidXmlDocument),
     (
         b"<!DOCTYPE b [<!ENTITY a 'YWFh'>]><BlockList><Latest>&a;</Latest></BlockList>",
-        ErrorCode::InvalidXmlDocument,
+        Reason::InvalidXmlDocument,
     ),
-    (b"<BlockList>YWFh</BlockList>", ErrorCode::InvalidXmlNodeValue),
-    (b"<BlockList><Latest></Latest></BlockList>", ErrorCode::InvalidXmlNodeValue),
-    (b"<BlockList><Latest/></BlockList>", ErrorCode::InvalidXmlNodeValue),
-    (b"<BlockList><Latest> \n</Latest></BlockList>", ErrorCode::InvalidXmlNodeValue),
-    (b"<BlockList><Newest>YWFh</Newest></BlockList>", ErrorCode::UnsupportedXmlNode),
-    (b"<BlockList><latest>YWFh</latest></BlockList>", ErrorCode::UnsupportedXmlNode),
-    (b"<BlockList><Latest><b>YWFh</b></Latest></BlockList>", ErrorCode::UnsupportedXmlNode),
-    (b"<BlockList><BlockList/></BlockList>", ErrorCode::UnsupportedXmlNode),
-    (b"<BlockList><Latest>***</Latest></BlockList>", ErrorCode::InvalidBlockId),
-    (b"<BlockList><Latest>YWF</Latest></BlockList>", ErrorCode::InvalidBlockId),
-    (b"<BlockList><Latest>YW Fh</Latest></BlockList>", ErrorCode::InvalidBlockId),
+    (b"<BlockList>YWFh</BlockList>", Reason::InvalidXmlNodeValue),
+    (b"<BlockList><Latest></Latest></BlockList>", Reason::InvalidXmlNodeValue),
+    (b"<BlockList><Latest/></BlockList>", Reason::InvalidXmlNodeValue),
+    (b"<BlockList><Latest> \n</Latest></BlockList>", Reason::InvalidXmlNodeValue),
+    (b"<BlockList><Newest>YWFh</Newest></BlockList>", Reason::UnsupportedXmlNode),
+    (b"<BlockList><latest>YWFh</latest></BlockList>", Reason::UnsupportedXmlNode),
+    (b"<BlockList><Latest><b>YWFh</b></Latest></BlockList>", Reason::UnsupportedXmlNode),
+    (b"<BlockList><BlockList/></BlockList>", Reason::UnsupportedXmlNode),
+    (b"<BlockList><Latest>***</Latest></BlockList>", Reason::InvalidBlockId),
+    (b"<BlockList><Latest>YWF</Latest></BlockList>", Reason::InvalidBlockId),
+    (b"<BlockList><Latest>YW Fh</Latest></BlockList>", Reason::InvalidBlockId),
 ];
 
 #[test]
@@ -108,10 +108,10 @@ fn malformed_bodies_are_refused_with_their_codes() {
 fn ids_longer_than_the_limit_are_refused_before_they_are_collected() {
     let long = "YWFh".repeat(22);
     let body = format!("<BlockList><Latest>{long}</Latest></BlockList>");
-    assert_eq!(code(body.as_bytes()), Some(ErrorCode::InvalidBlockId));
+    assert_eq!(code(body.as_bytes()), Some(Reason::InvalidBlockId));
     let endless = "YWFh".repeat(100_000);
     let body = format!("<BlockList><Latest>{endless}</Latest></BlockList>");
-    assert_eq!(code(body.as_bytes()), Some(ErrorCode::InvalidBlockId));
+    assert_eq!(code(body.as_bytes()), Some(Reason::InvalidBlockId));
 }
 
 #[test]
@@ -122,15 +122,15 @@ fn the_longest_list_fits_and_one_more_is_refused() {
     assert!(u64::try_from(body.len()).unwrap() < BLOCK_LIST_BYTES_MAX);
     assert_eq!(block_list(body.as_bytes()).unwrap().len(), BLOCKS_COMMITTED_MAX);
     let body = format!("<BlockList>{}</BlockList>", entry.repeat(BLOCKS_COMMITTED_MAX + 1));
-    assert_eq!(code(body.as_bytes()), Some(ErrorCode::BlockListTooLong));
+    assert_eq!(code(body.as_bytes()), Some(Reason::BlockListTooLong));
 }
 
 #[test]
 fn deep_nesting_and_entity_bombs_cost_nothing() {
     let deep = format!("<BlockList>{}", "<Latest>".repeat(200_000));
-    assert_eq!(code(deep.as_bytes()), Some(ErrorCode::UnsupportedXmlNode));
+    assert_eq!(code(deep.as_bytes()), Some(Reason::UnsupportedXmlNode));
     let bomb = "<!DOCTYPE l [<!ENTITY a 'x'><!ENTITY b '&a;&a;&a;&a;'>]><BlockList>&b;</BlockList>";
-    assert_eq!(code(bomb.as_bytes()), Some(ErrorCode::InvalidXmlDocument));
+    assert_eq!(code(bomb.as_bytes()), Some(Reason::InvalidXmlDocument));
 }
 
 #[test]

@@ -6,11 +6,12 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
 use crate::protocol::azure::xml::check_encoding;
 use crate::protocol::azure::xml::not_xml;
 use crate::protocol::azure::xml::reference;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 
 /// Elements inside elements; the deepest document of Blob REST has five levels.
 const DEPTH_MAX: usize = 16;
@@ -45,43 +46,44 @@ impl Element {
     ///
     /// # Errors
     /// `UnsupportedXmlNode`, `InvalidXmlDocument`.
-    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+    pub fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         for (at, child) in self.children.iter().enumerate() {
             if !known.contains(&child.name.as_str()) {
-                return Err(Error::new(ErrorCode::UnsupportedXmlNode)
-                    .detail("XmlNodeName", child.name.as_str()));
+                return Err(Refusal::new(Reason::UnsupportedXmlNode)
+                    .detail(Detail::ElementName, child.name.as_str()));
             }
             if self.children.iter().skip(at + 1).any(|other| other.name == child.name) {
-                return Err(Error::new(ErrorCode::InvalidXmlDocument)
-                    .detail("XmlNodeName", child.name.as_str()));
+                return Err(Refusal::new(Reason::InvalidXmlDocument)
+                    .detail(Detail::ElementName, child.name.as_str()));
             }
         }
         if self.text.trim().is_empty() {
             return Ok(());
         }
-        Err(Error::new(ErrorCode::InvalidXmlNodeValue).detail("XmlNodeName", self.name.as_str()))
+        Err(Refusal::new(Reason::InvalidXmlNodeValue)
+            .detail(Detail::ElementName, self.name.as_str()))
     }
 }
 
 /// A value an element must not have.
 #[must_use]
-pub fn invalid_value(name: &str, value: &str) -> Error {
-    Error::new(ErrorCode::InvalidXmlNodeValue)
-        .detail("XmlNodeName", name)
-        .detail("XmlNodeValue", value)
+pub fn invalid_value(name: &str, value: &str) -> Refusal {
+    Refusal::new(Reason::InvalidXmlNodeValue)
+        .detail(Detail::ElementName, name)
+        .detail(Detail::ElementValue, value)
 }
 
 /// An element that has to be there and is not.
 #[must_use]
-pub fn missing(name: &str) -> Error {
-    Error::new(ErrorCode::MissingRequiredXmlNode).detail("XmlNodeName", name)
+pub fn missing(name: &str) -> Refusal {
+    Refusal::new(Reason::MissingRequiredXmlNode).detail(Detail::ElementName, name)
 }
 
 /// Reads a document whose root has the name `root`.
 ///
 /// # Errors
 /// `InvalidXmlDocument` when it is not one XML document with that root, or too deep or large.
-pub fn parse(body: &[u8], root: &str) -> Result<Element, Error> {
+pub fn parse(body: &[u8], root: &str) -> Result<Element, Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
     let mut reader = Reader::from_str(text);
@@ -123,7 +125,7 @@ pub fn parse(body: &[u8], root: &str) -> Result<Element, Error> {
     }
 }
 
-fn close(open: &mut Vec<Element>, done: &mut Option<Element>) -> Result<(), Error> {
+fn close(open: &mut Vec<Element>, done: &mut Option<Element>) -> Result<(), Refusal> {
     let element = open.pop().ok_or_else(not_xml)?;
     match open.last_mut() {
         Some(parent) => parent.children.push(element),
@@ -132,7 +134,7 @@ fn close(open: &mut Vec<Element>, done: &mut Option<Element>) -> Result<(), Erro
     Ok(())
 }
 
-fn add(open: &mut [Element], piece: &str) -> Result<(), Error> {
+fn add(open: &mut [Element], piece: &str) -> Result<(), Refusal> {
     match open.last_mut() {
         Some(element) => {
             element.text.push_str(piece);
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(found.child_text("C"), Some(""));
         assert_eq!(found.child("D"), None);
         assert!(found.only(&["B", "C"]).is_ok());
-        assert_eq!(found.only(&["B"]).unwrap_err().code, ErrorCode::UnsupportedXmlNode);
+        assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedXmlNode);
     }
 
     #[test]
@@ -174,12 +176,9 @@ mod tests {
             &deep,
         ];
         for text in bad {
-            assert_eq!(
-                parse(text.as_bytes(), "A").unwrap_err().code,
-                ErrorCode::InvalidXmlDocument
-            );
+            assert_eq!(parse(text.as_bytes(), "A").unwrap_err().reason, Reason::InvalidXmlDocument);
         }
         let twice = parse(b"<A><B/><B/></A>", "A").unwrap();
-        assert_eq!(twice.only(&["B"]).unwrap_err().code, ErrorCode::InvalidXmlDocument);
+        assert_eq!(twice.only(&["B"]).unwrap_err().reason, Reason::InvalidXmlDocument);
     }
 }

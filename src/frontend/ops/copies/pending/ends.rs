@@ -7,25 +7,19 @@ use crate::auth::SecretContext;
 use crate::frontend::state::FrontEnd;
 use crate::index::CopyLink;
 use crate::index::PendingCopy;
-use crate::protocol::Error;
-use crate::protocol::ErrorCode;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
 /// A copy that panicked so often is not begun anew: it would again.
 pub(super) const PANICS_MAX: u32 = 3;
 
 /// How a copy ends that panics again and again.
-pub(super) fn given_up() -> Error {
+pub(super) fn given_up() -> Refusal {
     let times = PANICS_MAX;
-    Error::new(ErrorCode::InternalError).message(format!(
+    Refusal::new(Reason::InternalError).message(format!(
         "The copy was begun {times} times and a fault of the server ended it; the server's log says which. Try it again after a restart."
     ))
-}
-
-/// As `x-ms-copy-status-description` shows it.
-pub(super) fn describe(error: &Error) -> String {
-    let text = error.message.as_deref().unwrap_or_else(|| error.code.message());
-    format!("{} {} \"{text}\"", error.http_status(), error.code.azure())
 }
 
 /// Where the bytes come from; `None`, which is logged, when that does not open.

@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use uuid::Uuid;
 
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::copy::CopyFacts;
-use crate::protocol::copy::CopyState;
-use crate::protocol::operation::AccessPolicy;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::copy::CopyFacts;
+use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::operation::AccessPolicy;
 use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;

@@ -1,9 +1,9 @@
 //! What a request asks for, as far as its head says.
 
-use crate::protocol::Error;
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::operation::Operation;
-use crate::protocol::operation::Upload;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::Operation;
+use crate::protocol::model::operation::Upload;
 
 /// What a dialect reads in the head of a request.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct DocumentBody {
 ///
 /// # Errors
 /// The documented code of the first thing wrong with the document.
-pub type Decode = fn(&mut Operation, &Document<'_>) -> Result<(), Error>;
+pub type Decode = fn(&mut Operation, &Document<'_>) -> Result<(), Refusal>;
 
 /// A document that has come, with the checksums that were claimed of it.
 #[derive(Clone, Copy, Debug)]

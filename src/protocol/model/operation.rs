@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
-use crate::protocol::checksum::BodyChecksum;
-use crate::protocol::copy::CopyBlob;
-use crate::protocol::copy::CopySource;
-use crate::protocol::copy::PutBlobFromUrl;
+use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::BlockId;

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use http::Uri;
 use uuid::Uuid;
 
-use crate::protocol::operation::parts::BlobPath;
-use crate::protocol::operation::parts::Precondition;
+use crate::protocol::model::operation::parts::BlobPath;
+use crate::protocol::model::operation::parts::Precondition;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;

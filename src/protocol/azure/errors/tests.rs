@@ -1,0 +1,44 @@
+//! The published table is the table.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::*;
+
+#[test]
+fn published_table_has_every_row_and_no_other() {
+    let table: Vec<Value> =
+        serde_json::from_str(include_str!("../../../../api-spec/errors.json")).unwrap();
+    let published: Vec<(&str, &str, u64, &str)> = table
+        .iter()
+        .map(|row| {
+            let azure = &row["azure"];
+            (
+                row["reason"].as_str().unwrap(),
+                azure["code"].as_str().unwrap(),
+                azure["status"].as_u64().unwrap(),
+                azure["message"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let coded: Vec<(&str, &str, u64, &str)> = Reason::ALL
+        .iter()
+        .map(|reason| {
+            let row = error_row(*reason);
+            (reason.name(), row.code, u64::from(row.status), row.message)
+        })
+        .collect();
+    assert_eq!(published, coded, "api-spec/errors.json differs from src/protocol/azure/errors.rs");
+}
+
+#[test]
+fn rows_are_distinct_errors_with_messages() {
+    let rows = Reason::ALL.iter().map(|reason| error_row(*reason));
+    let codes: HashSet<&str> = rows.clone().map(|row| row.code).collect();
+    assert_eq!(codes.len(), Reason::ALL.len());
+    for row in rows {
+        assert!(matches!(row.status, 304 | 400..=599), "{row:?}");
+        assert!(row.message.ends_with('.'), "{row:?}");
+    }
+}

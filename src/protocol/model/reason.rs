@@ -1,0 +1,255 @@
+//! Why a request is refused: the reasons that operations, authorization and parsers know.
+//!
+//! A reason has no code, no status and no text: each dialect has its own for it
+//! (`azure/errors.rs`). `api-spec/errors.json` shows them side by side.
+
+macro_rules! reasons {
+    ($($(#[doc = $what:literal])+ $reason:ident,)*) => {
+        /// Why a request is refused, in no dialect's words.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $($(#[doc = $what])+ $reason,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of `api-spec/errors.json`.
+            pub const ALL: &[Self] = &[$(Self::$reason),*];
+
+            /// The name, as logs and `api-spec/errors.json` have it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$reason => stringify!($reason),)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Server failed to authenticate the request. Make sure the value of the Authorization header
+    /// is formed correctly including the signature.
+    AuthenticationFailed,
+    /// This request is not authorized to perform this operation.
+    AuthorizationFailure,
+    /// This request is not authorized to perform this operation using this permission.
+    AuthorizationPermissionMismatch,
+    /// This request is not authorized to perform this operation using this protocol.
+    AuthorizationProtocolMismatch,
+    /// This request is not authorized to perform this operation using this resource type.
+    AuthorizationResourceTypeMismatch,
+    /// This request is not authorized to perform this operation using this service.
+    AuthorizationServiceMismatch,
+    /// This request is not authorized to perform this operation using this source IP.
+    AuthorizationSourceIPMismatch,
+    /// This request is not authorized to perform blob overwrites.
+    UnauthorizedBlobOverwrite,
+    /// Public access is not permitted on this storage account.
+    PublicAccessNotPermitted,
+    /// Authentication information is not given in the correct format. Check the value of the
+    /// Authorization header.
+    InvalidAuthenticationInfo,
+    /// Server failed to authenticate the request. Please refer to the information in the www-
+    /// authenticate header.
+    NoAuthenticationInformation,
+    /// Write operations to the secondary location are not allowed.
+    InsufficientAccountPermissions,
+    /// The specified resource does not exist.
+    ResourceNotFound,
+    /// The specified container does not exist.
+    ContainerNotFound,
+    /// The specified blob does not exist.
+    BlobNotFound,
+    /// The specified container already exists.
+    ContainerAlreadyExists,
+    /// The specified blob already exists.
+    BlobAlreadyExists,
+    /// The condition specified using HTTP conditional header(s) is not met.
+    ConditionNotMet,
+    /// The resource has not changed.
+    NotModified,
+    /// There is currently no lease on the blob.
+    LeaseNotPresentWithBlobOperation,
+    /// There is currently no lease on the container.
+    LeaseNotPresentWithContainerOperation,
+    /// There is currently a lease on the resource and no lease ID was specified in the request.
+    LeaseIdMissing,
+    /// The lease ID specified did not match the lease ID for the blob.
+    LeaseIdMismatchWithBlobOperation,
+    /// The lease ID specified did not match the lease ID for the container.
+    LeaseIdMismatchWithContainerOperation,
+    /// A lease ID was specified, but the lease has expired or was broken.
+    LeaseLost,
+    /// There is currently no lease to act on.
+    LeaseNotPresentWithLeaseOperation,
+    /// The lease ID specified did not match the current lease ID.
+    LeaseIdMismatchWithLeaseOperation,
+    /// There is already a lease present.
+    LeaseAlreadyPresent,
+    /// The lease ID matched, but the lease is currently in breaking state and cannot be acquired
+    /// until it is broken.
+    LeaseIsBreakingAndCannotBeAcquired,
+    /// The lease ID matched, but the lease is currently in breaking state and cannot be changed.
+    LeaseIsBreakingAndCannotBeChanged,
+    /// The lease ID matched, but the lease has been broken explicitly and cannot be renewed.
+    LeaseIsBrokenAndCannotBeRenewed,
+    /// This operation is not permitted because the blob has snapshots.
+    SnapshotsPresent,
+    /// This operation is not permitted on an archived blob.
+    BlobArchived,
+    /// This operation is not permitted because the blob is being rehydrated.
+    BlobBeingRehydrated,
+    /// The access tier is not supported for this account type.
+    BlobAccessTierNotSupportedForAccountType,
+    /// The request includes an unsatisfiable condition for this operation.
+    UnsatisfiableCondition,
+    /// Multiple condition headers are not supported.
+    MultipleConditionHeadersNotSupported,
+    /// Condition headers are not supported.
+    ConditionHeadersNotSupported,
+    /// Value for one of the query parameters specified in the request URI is invalid.
+    InvalidQueryParameterValue,
+    /// One of the query parameters specified in the request URI is outside the permissible range.
+    OutOfRangeQueryParameterValue,
+    /// A query parameter that's mandatory for this request is not specified.
+    MissingRequiredQueryParameter,
+    /// The account being accessed does not support http.
+    AccountRequiresHttps,
+    /// The value for one of the HTTP headers is not in the correct format.
+    InvalidHeaderValue,
+    /// An HTTP header that's mandatory for this request is not specified.
+    MissingRequiredHeader,
+    /// One of the HTTP headers specified in the request is not supported.
+    UnsupportedHeader,
+    /// One of the request inputs is not valid.
+    InvalidInput,
+    /// One of the request inputs is out of range.
+    OutOfRangeInput,
+    /// The requested URI does not represent any resource on the server.
+    InvalidUri,
+    /// The specified resource name contains invalid characters.
+    InvalidResourceName,
+    /// The metadata specified is invalid. It has characters that are not permitted.
+    InvalidMetadata,
+    /// The key for one of the metadata key-value pairs is empty.
+    EmptyMetadataKey,
+    /// The size of the specified metadata exceeds the maximum size permitted.
+    MetadataTooLarge,
+    /// The tags specified are invalid. They have characters that are not permitted or are too
+    /// long.
+    InvalidTag,
+    /// The name of one of the tag key-value pairs is empty.
+    EmptyTagName,
+    /// The tags specified contain duplicate names.
+    DuplicateTagNames,
+    /// The tags specified exceed the maximum permissible limit.
+    TagsTooLarge,
+    /// The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and
+    /// Base64-encoded.
+    InvalidMd5,
+    /// The MD5 value specified in the request did not match with the MD5 value calculated by the
+    /// server.
+    Md5Mismatch,
+    /// The CRC64 value specified in the request did not match with the CRC64 value calculated by
+    /// the server.
+    Crc64Mismatch,
+    /// Both x-ms-content-crc64 header and Content-MD5 header are present.
+    BothCrc64AndMd5HeaderPresent,
+    /// CORS not enabled or no matching rule found for this request.
+    CorsPreflightFailure,
+    /// The batch operation exceeds maximum number of allowed subrequests.
+    ExceedsMaxBatchRequestCount,
+    /// XML specified is not syntactically valid.
+    InvalidXmlDocument,
+    /// The value for one of the XML nodes is not in the correct format.
+    InvalidXmlNodeValue,
+    /// A required XML node is not specified in the request body.
+    MissingRequiredXmlNode,
+    /// One of the XML nodes specified in the request body is not supported.
+    UnsupportedXmlNode,
+    /// The specified blob or block content is invalid.
+    InvalidBlobOrBlock,
+    /// The specified block ID is invalid. The block ID must be Base64-encoded.
+    InvalidBlockId,
+    /// The specified block list is invalid.
+    InvalidBlockList,
+    /// The block list may not contain more than 50,000 blocks.
+    BlockListTooLong,
+    /// The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.
+    BlockCountExceedsLimit,
+    /// Could not verify the copy source.
+    CannotVerifyCopySource,
+    /// The source condition specified using HTTP conditional header(s) is not met.
+    SourceConditionNotMet,
+    /// There is currently a pending copy operation.
+    PendingCopyOperation,
+    /// There is currently no pending copy operation.
+    NoPendingCopyOperation,
+    /// The specified copy ID did not match the copy ID for the pending copy operation.
+    CopyIdMismatch,
+    /// The blob type is invalid for this operation.
+    InvalidBlobType,
+    /// The specified blob is sealed and its contents can't be modified unless the blob is re-
+    /// created after a delete operation.
+    BlobIsSealed,
+    /// The sequence number increment cannot be performed because it would result in overflow of
+    /// the sequence number.
+    SequenceNumberIncrementTooLarge,
+    /// The sequence number condition specified was not met.
+    SequenceNumberConditionNotMet,
+    /// The page range specified is invalid.
+    InvalidPageRange,
+    /// The prevsnapshot query parameter value cannot be newer than snapshot query parameter
+    /// value.
+    PreviousSnapshotCannotBeNewer,
+    /// The previous snapshot is not found.
+    PreviousSnapshotNotFound,
+    /// Differential Get Page Ranges is not supported on the previous snapshot.
+    PreviousSnapshotOperationNotSupported,
+    /// The blob has been recreated since the previous snapshot was taken.
+    BlobOverwritten,
+    /// The append position condition specified was not met.
+    AppendPositionConditionNotMet,
+    /// The max blob size condition specified was not met.
+    MaxBlobSizeConditionNotMet,
+    /// The blob is encrypted with customer specified encryption, but it was not provided in the
+    /// request.
+    BlobUsesCustomerSpecifiedEncryption,
+    /// The blob is not encrypted with customer specified encryption, but one was provided in the
+    /// request.
+    BlobDoesNotUseCustomerSpecifiedEncryption,
+    /// The given customer specified encryption does not match the encryption used to encrypt the
+    /// blob.
+    BlobCustomerSpecifiedEncryptionMismatch,
+    /// The request is forbidden by the container encryption policy.
+    RequestForbiddenByContainerEncryptionPolicy,
+    /// The range specified is invalid for the current size of the resource.
+    InvalidRange,
+    /// The Content-Length header was not specified.
+    MissingContentLengthHeader,
+    /// The request body is too large and exceeds the maximum permissible limit.
+    RequestBodyTooLarge,
+    /// The URL in the request could not be parsed.
+    RequestUrlFailedToParse,
+    /// The HTTP verb specified is invalid - it is not recognized by the server.
+    InvalidHttpVerb,
+    /// The resource doesn't support the specified HTTP verb.
+    UnsupportedHttpVerb,
+    /// One of the query parameters specified in the request URI is not supported.
+    UnsupportedQueryParameter,
+    /// The client sent its body too slowly, or nothing of it for too long. Send the body without
+    /// pauses.
+    RequestTimeout,
+    /// The requested content does not exist.
+    WebContentNotFound,
+    /// The account has no hierarchical namespace.
+    HierarchicalNamespaceNotEnabled,
+    /// The operation could not be completed within the permitted time.
+    OperationTimedOut,
+    /// The server encountered an internal error. Please retry the request.
+    InternalError,
+    /// The server is busy. Retry the request after the time in Retry-After.
+    ServerBusy,
+    /// The disks are full. Free space or add a data directory; reads and deletes go on.
+    InsufficientStorage,
+    /// Blockyard does not serve this operation.
+    NotImplemented,
+}

@@ -1,0 +1,142 @@
+//! A refusal: why a request is not carried out, and what only this request knows of it. Each
+//! dialect renders it.
+
+use crate::protocol::model::reason::Reason;
+
+/// Why a request is refused, and what only this request knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why. It decides the dialect's code, status and text.
+    pub reason: Reason,
+    /// Replaces the HTTP status that the dialect has for the reason: a copy answers with the status
+    /// of its source, a refused token is 401.
+    pub status: Option<u16>,
+    /// Replaces the text that the dialect has for the reason; says what to do next.
+    pub message: Option<String>,
+    /// The refusal of a copy source that this refusal passes on.
+    pub source: Option<SourceRefusal>,
+    /// Further facts for the client, in order.
+    pub details: Vec<(Detail, String)>,
+    /// For the operator, in metrics and logs. Clients do not see it.
+    pub cause: Option<Cause>,
+}
+
+/// What a copy source was refused with, when the source is in this store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceRefusal {
+    /// Why.
+    pub reason: Reason,
+    /// As [`Refusal::status`].
+    pub status: Option<u16>,
+}
+
+/// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Why the request could not be authenticated.
+    AuthenticationFailure,
+    /// HTTP status of the answer of a copy source.
+    SourceStatus,
+    /// Error code of the answer of a copy source, in the words of its server.
+    SourceCode,
+    /// Name of the header that is wrong or missing.
+    HeaderName,
+    /// Its value.
+    HeaderValue,
+    /// The longest body, bytes.
+    Limit,
+    /// The highest value allowed.
+    Maximum,
+    /// The lowest value allowed.
+    Minimum,
+    /// Name of the query parameter that is wrong or missing.
+    ParameterName,
+    /// Its value.
+    ParameterValue,
+    /// What is wrong with it.
+    Explanation,
+    /// CRC-64 of the content that arrived, base64.
+    ComputedCrc64,
+    /// CRC-64 that the client sent, base64.
+    ClaimedCrc64,
+    /// MD5 of the content that arrived, base64.
+    ComputedMd5,
+    /// MD5 that the client sent, base64.
+    ClaimedMd5,
+    /// Name of the element of the document that is wrong or missing.
+    ElementName,
+    /// Its text.
+    ElementValue,
+    /// The ranges that exist: `bytes */LENGTH` (RFC 9110, Content-Range).
+    SatisfiableRange,
+    /// After how many seconds to try again.
+    RetryAfter,
+    /// How to authenticate (RFC 9110, WWW-Authenticate).
+    Challenge,
+}
+
+/// Why a request was refused, in one word of metrics and logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The server had no room: what was short.
+    Busy(&'static str),
+    /// The sender is not authenticated: what was wrong with the proof.
+    Authentication(&'static str),
+    /// The sender may not do this: what did not allow it.
+    Authorization(&'static str),
+}
+
+impl Refusal {
+    /// The reason alone.
+    #[must_use]
+    pub const fn new(reason: Reason) -> Self {
+        Self { reason, status: None, message: None, source: None, details: Vec::new(), cause: None }
+    }
+
+    /// With a detail for the client.
+    #[must_use]
+    pub fn detail(mut self, detail: Detail, value: impl Into<String>) -> Self {
+        self.details.push((detail, value.into()));
+        self
+    }
+
+    /// With another status.
+    #[must_use]
+    pub const fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// With another message.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// With what an operator sees.
+    #[must_use]
+    pub const fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// The ranges that exist, of content of `len` bytes.
+    #[must_use]
+    pub fn satisfiable(self, len: u64) -> Self {
+        self.detail(Detail::SatisfiableRange, format!("bytes */{len}"))
+    }
+
+    /// Whether the client did not authenticate itself, or not well enough: then it is told how to.
+    #[must_use]
+    pub fn asks_for_authentication(&self) -> bool {
+        self.status == Some(401)
+            || (self.status.is_none() && self.reason == Reason::NoAuthenticationInformation)
+    }
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self::new(reason)
+    }
+}
