@@ -11,7 +11,7 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
 /// The refusal of a change that would violate an invariant.
-pub(super) fn refused(violation: Violation) -> Failed {
+pub(super) fn refused(violation: &Violation) -> Failed {
     tracing::error!(%violation, "a change of the partition map is refused");
     Failed::Refused(violation.to_string())
 }

@@ -159,7 +159,8 @@ async fn unite(
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
     let keys = PartitionKeys::joined(parts);
-    let keys = keys.ok_or_else(|| refused(Invariant::Tiling.violated("they are no neighbours")))?;
+    let keys =
+        keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -182,7 +183,7 @@ async fn unite(
             sources.active.insert(family, key, sequence, value);
         }
     }
-    check_goes_on(&manifest, sequence, held).map_err(refused)?;
+    check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
     let parts = &shared.parts;
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
     let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)

@@ -66,7 +66,8 @@ impl Partition {
         parts: Vec<(PartitionId, PartitionKeys)>,
     ) -> Result<Split, NotChanged> {
         let sources = self.core.published().sources;
-        check_tiles(&self.core.keys, parts.iter().map(|(_, keys)| keys)).map_err(refused)?;
+        check_tiles(&self.core.keys, parts.iter().map(|(_, keys)| keys))
+            .map_err(|violation| refused(&violation))?;
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have
@@ -172,7 +173,8 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
     let writes = children.iter().map(|child| {
         let manifest = manifest(child.id);
         async move {
-            check_goes_on(&manifest, held.sequence, std::slice::from_ref(held)).map_err(refused)?;
+            check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
+                .map_err(|violation| refused(&violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
             writer::write_first(parts.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }

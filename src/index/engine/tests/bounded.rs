@@ -138,7 +138,7 @@ fn with_snapshots(count: usize) -> Snapshot {
     for (offset, id) in (0..).zip(&ids) {
         let location = Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
         let content = NewContent::Stored(vec![location]);
-        let (key, guard, id) = (key.clone(), Guard::default(), id.clone());
+        let (key, guard, id) = (key.clone(), Guard::default(), *id);
         let stage = StageBlock { key, guard, id, content, crc64: Crc64::EMPTY };
         partition.write(&Write::StageBlock(stage)).unwrap();
     }

@@ -105,17 +105,14 @@ async fn readers_that_would_go_back_stop_the_partition() {
 #[tokio::test]
 async fn a_queue_that_is_counted_wrongly_stops_the_partition() {
     let (world, partition) = with_a_row().await;
-    let partition = Arc::new(partition);
     let paused = partition.pause().await.unwrap();
-    let writer = Arc::clone(&partition);
-    let write = tokio::spawn(async move { writer.apply(put("b", "2")).await });
-    while partition.queued_bytes.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
-    partition.break_with(|committer| committer.queued_bytes.store(0, Ordering::Relaxed)).await;
-    drop(paused);
-    assert!(matches!(write.await.unwrap(), Err(Error::Unavailable(_))));
-    let partition = Arc::into_inner(partition).unwrap();
+    let (refused, ()) = tokio::join!(partition.apply(put("b", "2")), async {
+        assert!(partition.queued_bytes.load(Ordering::Relaxed) > 0, "the write is queued");
+        let forget = |committer: &mut Committer| committer.queued_bytes.store(0, Ordering::Relaxed);
+        partition.break_with(forget).await;
+        drop(paused);
+    });
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
     check_stopped(&world, partition, "I16").await;
 }
 

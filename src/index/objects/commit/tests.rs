@@ -18,7 +18,7 @@ fn entry(number: u8, len: u64) -> Entry {
 }
 
 fn broken(checked: Result<(), Violation>) -> bool {
-    matches!(checked, Err(Violation { invariant: Invariant::ExactBlocks, .. }))
+    checked.is_err_and(|violation| violation.invariant == Invariant::ExactBlocks)
 }
 
 #[test]

@@ -120,5 +120,5 @@ async fn partitions_that_begin_before_the_end_of_others_are_found() {
     assert!(is(check_goes_on(&early, old.sequence, &held), Invariant::Seamless));
     let fewer = Sequence::new(old.sequence.get() - 1);
     assert!(is(check_goes_on(&manifest, fewer, &held), Invariant::Seamless));
-    held.map(Held::resume);
+    held.into_iter().for_each(Held::resume);
 }
