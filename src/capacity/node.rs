@@ -37,6 +37,7 @@ use crate::capacity::twins;
 use crate::env::{Disk, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in
@@ -383,10 +384,14 @@ impl Capacity for CapacityNode {
         }
     }
 
-    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
+    async fn next_frame(
+        &self,
+        extent: ExtentId,
+        offset: ExtentOffset,
+    ) -> Result<Option<LogFrame>, Error> {
         loop {
             let home = self.home(extent)?;
-            let done = home.store.next_frame(&home.extent, offset).await;
+            let done = home.store.next_frame(&home.extent, offset.get()).await;
             if !self.look_again(&home, &done) {
                 return done;
             }
@@ -405,7 +410,7 @@ impl Capacity for CapacityNode {
         }
     }
 
-    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error> {
         loop {
             let home = self.home(extent)?;
             let Home { store, extent } = home.clone();
@@ -413,7 +418,7 @@ impl Capacity for CapacityNode {
             let end = self.owned("seal", seal).await;
             self.forget_removed(&home);
             if !self.look_again(&home, &end) {
-                return end;
+                return end.map(ExtentOffset::new);
             }
         }
     }

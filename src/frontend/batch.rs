@@ -14,6 +14,7 @@ use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit_at;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::observe::Seen;
@@ -154,8 +155,10 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
             // The batch has the place among the requests.
-            let requester = Requester { head: &head, peer, authenticated, admitted: None };
-            boxed(|| dispatch(front, (requester, &account), operation, (&mut none, None))).await
+            let (account, head) = (&account, &head);
+            let requester = Requester { account, head, peer, authenticated, admitted: None };
+            let content = RequestContent { body: &mut none, document: None };
+            boxed(|| dispatch(front, requester, operation, content)).await
         }
         Err(error) => Err(error),
     };

@@ -23,6 +23,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::read_document;
@@ -206,7 +207,7 @@ impl FrontEnd {
         self.meet_faults(head, seen)?;
         self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
         let admitted = body.admitted_for();
-        let requester = Requester { head, peer, authenticated, admitted };
+        let requester = Requester { account: &account, head, peer, authenticated, admitted };
         let mut memory = None;
         if let Some(document) = document {
             check_before_document(&account, &operation)?;
@@ -216,7 +217,7 @@ impl FrontEnd {
         let answer = if let Operation::Batch(batch) = operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
-            dispatch(self, (requester, &account), operation, (body, memory)).await
+            dispatch(self, requester, operation, RequestContent { body, document: memory }).await
         };
         match answer {
             Ok((mut reply, stream)) => {

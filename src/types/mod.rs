@@ -3,11 +3,14 @@
 //! Each type is valid once constructed: constructors check, fields are private, units stand in the
 //! docs.
 
+mod acl;
 mod block;
 mod checksum;
 mod chunks;
 mod cipher;
 mod condition;
+mod container_key;
+mod content_checksum;
 mod content_md5;
 mod encryption;
 mod etag;
@@ -23,6 +26,7 @@ mod peer;
 mod properties;
 mod range;
 pub mod request;
+mod retention;
 mod role;
 mod scope;
 mod secret;
@@ -33,20 +37,22 @@ mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
+mod versioning;
 
+pub use acl::CannedAcl;
 pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError,
     BlockListEntry, BlockSource,
 };
-pub use checksum::{
-    Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
-};
+pub use checksum::{Crc32c, Crc32cHasher, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher};
 pub use chunks::{
     AUTHENTICATED_CHUNK_BYTES, CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkWriter,
     authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
 pub use condition::{Conditions, EtagMatch, Outcome};
+pub use container_key::ContainerKey;
+pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
@@ -54,12 +60,15 @@ pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequ
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
 pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PAGE_WINDOW_BYTES};
 pub use lease::{Lease, LeaseAction, LeaseState};
-pub use location::{Location, locations_len};
+pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
+pub use retention::{
+    DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod, SoftDelete,
+};
 pub use role::{PrincipalKind, Role, RoleAssignment};
 pub use scope::DeleteScope;
 pub use secret::Secret;
@@ -72,3 +81,4 @@ pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQue
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
+pub use versioning::{VersionId, Versioning};

@@ -21,6 +21,7 @@ use crate::capacity::journal::layout::{RECORD_HEADER, Record};
 use crate::capacity::units::zeros;
 use crate::env::DiskError;
 use crate::types::Epoch;
+use crate::types::ExtentOffset;
 
 /// A recovery has at most about this much of an open extent to look at, beside what is not synced.
 /// Bytes.
@@ -79,7 +80,7 @@ impl Store {
         budget: OwnedSemaphorePermit,
     ) -> Result<Appended, Error> {
         extent.check_append(&request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset);
+        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
         self.reserve(extent, placed.end).await?;
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
@@ -110,7 +111,7 @@ impl Store {
         }
         durable.await.map_err(|_| self.health.error())?;
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: placed.end })
+        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
     }
 
     async fn append_direct(
@@ -121,7 +122,7 @@ impl Store {
         turn: Turn,
     ) -> Result<Appended, Error> {
         extent.check_append(request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset);
+        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
         self.reserve(extent, placed.end).await?;
         self.health.check()?;
         let file = self.writable(extent).await?;
@@ -145,7 +146,7 @@ impl Store {
             self.note_progress(extent, PROGRESS_STEP).await?;
         }
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: placed.end })
+        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
     }
 
     /// Makes everything appended so far durable in the extent's file.

@@ -260,6 +260,9 @@ fn continues(record: &Record, id: ExtentId, end: u64) -> Option<Range<u64>> {
 fn add(report: &mut CheckReport, found: &ScrubReport) {
     report.frames += found.frames;
     report.bytes += found.bytes;
-    let frames = found.corrupt.iter().map(|&(extent, offset)| Problem::Frame { extent, offset });
+    let frames = found
+        .corrupt
+        .iter()
+        .map(|&(extent, offset)| Problem::Frame { extent, offset: offset.get() });
     report.problems.extend(frames);
 }

@@ -19,7 +19,7 @@ use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{index, size};
 use crate::env::{DiskError, DiskFile};
-use crate::types::crc32c;
+use crate::types::Crc32c;
 
 /// How the name of a file that is not complete ends; a start removes those.
 pub(crate) const UNFINISHED: &str = ".new";
@@ -233,9 +233,9 @@ impl Store {
             sequence: old.sequence + 1,
             epoch,
             padding: 0,
-            padding_crc: 0,
+            padding_crc: Crc32c::EMPTY,
             map: u32::try_from(map.len()).map_err(|_| Error::Full)?,
-            map_crc: crc32c(&bytes),
+            map_crc: Crc32c::of(&bytes),
             map_at: copy.at,
             ..old
         };

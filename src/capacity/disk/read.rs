@@ -14,8 +14,9 @@ use crate::capacity::extent::frame::{
 };
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{index, page_up, size};
+use crate::types::Crc32c;
+use crate::types::ExtentOffset;
 use crate::types::Location;
-use crate::types::crc32c_combine;
 
 /// Up to this far into a frame, the wanted chunks are read together with the head before them,
 /// bytes.
@@ -40,6 +41,7 @@ impl Store {
             }
             Err(Error::Corrupt { offset, .. }) => {
                 self.metrics.corrupt_frames.inc();
+                let offset = offset.get();
                 tracing::error!(extent = %extent.id, offset, "a frame is damaged or missing");
             }
             Err(_) => {}
@@ -54,19 +56,19 @@ impl Store {
         range: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
         check_location(extent, location, &range)?;
-        let whole = range == (0..location.len);
-        let mut crc: Option<u32> = None;
+        let whole = range == (0..location.len.get());
+        let mut crc: Option<Crc32c> = None;
         let mut pieces = Vec::new();
         for part in parts(location, &range) {
             let (head, bytes) = self.read_part(extent, &part, &range).await?;
-            if part.len == location.len && head.crc != location.crc {
+            if part.len == location.len.get() && head.crc != location.crc {
                 return Err(extent.corrupt(part.offset));
             }
-            crc = Some(crc.map_or(head.crc, |crc| crc32c_combine(crc, head.crc, part.len)));
+            crc = Some(crc.map_or(head.crc, |crc| crc.combine(head.crc, part.len)));
             pieces.push(bytes);
         }
         if whole && crc.is_some_and(|crc| crc != location.crc) {
-            return Err(extent.corrupt(location.offset));
+            return Err(extent.corrupt(location.offset.get()));
         }
         Ok(pieces)
     }
@@ -122,7 +124,11 @@ impl Store {
                 break;
             }
             let next = frame_end(start, head.len);
-            return Ok(Some(LogFrame { offset: start, payload, next }));
+            return Ok(Some(LogFrame {
+                offset: ExtentOffset::new(start),
+                payload,
+                next: ExtentOffset::new(next),
+            }));
         }
         self.metrics.corrupt_frames.inc();
         Err(extent.corrupt(offset))
@@ -180,13 +186,14 @@ fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
 
 /// Locations come from index rows: one that cannot be right is damage, not a bug to stop for.
 fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> Result<(), Error> {
-    let sane = location.len > 0
-        && location.len <= u64::MAX / 4
-        && location.offset <= u64::MAX / 4
+    let (offset, len) = (location.offset.get(), location.len.get());
+    let is_sane = len > 0
+        && len <= u64::MAX / 4
+        && offset <= u64::MAX / 4
         && range.start <= range.end
-        && range.end <= location.len;
-    if !sane {
-        return Err(extent.corrupt(location.offset));
+        && range.end <= len;
+    if !is_sane {
+        return Err(extent.corrupt(offset));
     }
     let frames = frames_of(location);
     let state = extent.state();
@@ -194,7 +201,7 @@ fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> R
         return Err(extent.missing());
     }
     if frames.end > state.end || state.dead.overlaps(&frames) {
-        return Err(extent.corrupt(location.offset));
+        return Err(extent.corrupt(offset));
     }
     Ok(())
 }

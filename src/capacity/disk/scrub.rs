@@ -14,6 +14,7 @@ use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{PAGE, page_down, page_up};
 use crate::env::{Clock, DiskError, Env};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// From start to the first round.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -112,7 +113,9 @@ impl Store {
                 unsure += holed.len();
             } else {
                 // Freed ranges are known here: a live frame with a page of zeros has lost it.
-                report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at)));
+                report
+                    .corrupt
+                    .extend(holed.into_iter().map(|at| (extent.id, ExtentOffset::new(at))));
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
@@ -125,9 +128,10 @@ impl Store {
         scrubbed(extent, unsure > 0);
         self.metrics.scrubbed_frames.inc_by(report.frames);
         // Freed while we read: not damage.
-        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset.get()));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
+            let offset = offset.get();
             tracing::error!(extent = %id, offset, "scrub: frame damaged");
         }
         match unreadable {
@@ -166,7 +170,7 @@ pub(crate) async fn scrub_range(
                 if holed {
                     holed_frames.push(at);
                 } else {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, ExtentOffset::new(at)));
                 }
                 at = end;
                 hole = false;
@@ -185,7 +189,7 @@ pub(crate) async fn scrub_range(
                 if page_up(at + 1) < range.end && walker.before_hole(at).await? {
                     holed_frames.push(at);
                 } else if !hole {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, ExtentOffset::new(at)));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;

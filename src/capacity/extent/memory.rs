@@ -18,6 +18,7 @@ use crate::capacity::units::{index, size};
 use crate::env::DiskFile;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// An extent of one disk.
 ///
@@ -197,13 +198,13 @@ impl Extent {
 
     /// The answer when the frame at `offset` is not what it should be.
     pub(crate) fn corrupt(&self, offset: u64) -> Error {
-        Error::Corrupt { extent: self.id, offset }
+        Error::Corrupt { extent: self.id, offset: ExtentOffset::new(offset) }
     }
 
     /// Whether the writer may append at that offset now.
     pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
         self.check_open(request.epoch)?;
-        let expected = self.state().end;
+        let expected = ExtentOffset::new(self.state().end);
         if request.offset != expected {
             return Err(Error::WrongOffset { extent: self.id, expected });
         }

@@ -2,7 +2,7 @@
 //! read is cut. So is an upload that its client does not send.
 //!
 //! 1. `budget.rs`: the bytes that all answers may hold, shared by accounts and peers (`payer.rs`).
-//!    A body takes bytes of it before it reads (`purse.rs`, `holding.rs`), and gives them back when
+//!    A body takes bytes of it before it reads (`answer_memory.rs`, `holding.rs`), and gives them back when
 //!    the connection has taken them (`counted.rs`). A body that gets none immediately waits
 //!    (`queue.rs`).
 //! 2. `flow.rs`: measures how fast a client takes one answer, or sends one upload.
@@ -10,17 +10,18 @@
 //! 4. `watch.rs`: cuts answers and uploads that stall or are too slow; it cuts sooner while others
 //!    need their memory or their place among the requests. `warnings.rs` says so of uploads.
 
+mod answer_memory;
 mod budget;
 mod counted;
 mod flow;
 mod holding;
 mod payer;
-mod purse;
 mod queue;
 mod socket;
 mod warnings;
 mod watch;
 
+pub(crate) use answer_memory::AnswerMemory;
 pub(crate) use budget::Budget;
 pub(crate) use budget::Reservation;
 pub(crate) use budget::STEP_MIN_BYTES;
@@ -32,7 +33,6 @@ pub(crate) use flow::Upload;
 pub(crate) use flow::Watch;
 pub(crate) use holding::Holding;
 pub(crate) use payer::Payer;
-pub(crate) use purse::Purse;
 pub(crate) use socket::paced;
 pub(crate) use watch::cut_stalled;
 pub use watch::run;

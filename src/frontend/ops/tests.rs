@@ -26,6 +26,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
@@ -146,7 +147,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         outside: Outside::new(Rules::default(), client),
     };
     let front = FrontEnd::new(parts, config);
-    let new = containers::New {
+    let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
@@ -207,8 +208,9 @@ async fn carry_out(
         None => None,
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
-    let requester = Requester { head: &head, peer, authenticated: true, admitted: None };
-    let answer = dispatch(front, (requester, account), operation, (&mut body, memory)).await;
+    let requester = Requester { account, head: &head, peer, authenticated: true, admitted: None };
+    let content = RequestContent { body: &mut body, document: memory };
+    let answer = dispatch(front, requester, operation, content).await;
     answer.map(|(reply, _)| reply)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::auth;
+use crate::auth::ClaimedKey;
 use crate::auth::Issuer;
 use crate::auth::Principal;
 use crate::auth::TrustedIssuer;
@@ -73,8 +74,8 @@ impl Tokens {
     /// # Errors
     /// [`auth::Error::Token`].
     pub async fn verify(&self, token: &str, env: &Env) -> Result<Principal, auth::Error> {
-        if let Some((name, key)) = claimed_key(token)
-            && let Some(keyring) = self.keyrings.iter().find(|keyring| keyring.name() == name)
+        if let Some(ClaimedKey { issuer, key }) = claimed_key(token)
+            && let Some(keyring) = self.keyrings.iter().find(|keyring| keyring.name() == issuer)
         {
             keyring.renew_for(key.as_deref(), env).await;
             if keyring.issuer().is_none() {

@@ -18,6 +18,7 @@ use crate::index::inflight::WriteGuard;
 use crate::protocol::model::Refusal;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// Data extents have one writer for life, so their epoch never moves.
@@ -70,7 +71,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct ExtentWriter {
     shared: Arc<Shared>,
-    open: Option<(ExtentId, u64)>,
+    open: Option<(ExtentId, ExtentOffset)>,
 }
 
 impl ExtentWriter {
@@ -84,7 +85,7 @@ impl ExtentWriter {
         payloads: Vec<Payload>,
         durability: Durability,
     ) -> Result<(Vec<Location>, WriteGuard), NotStored> {
-        if self.open.is_some_and(|(_, end)| end >= self.shared.extent_bytes_max) {
+        if self.open.is_some_and(|(_, end)| end.get() >= self.shared.extent_bytes_max) {
             self.seal();
         }
         match self.try_append(payloads.clone(), durability).await {
@@ -129,7 +130,7 @@ impl ExtentWriter {
         Ok((appended.locations, guard))
     }
 
-    async fn open(&mut self) -> Result<(ExtentId, u64), NotStored> {
+    async fn open(&mut self) -> Result<(ExtentId, ExtentOffset), NotStored> {
         let id = self.shared.ids.next().await.map_err(|error| {
             if error.is_full() {
                 return NotStored::NoId;
@@ -140,8 +141,8 @@ impl ExtentWriter {
         })?;
         let extent = ExtentId::new(id);
         self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;
-        self.open = Some((extent, 0));
-        Ok((extent, 0))
+        self.open = Some((extent, ExtentOffset::START));
+        Ok((extent, ExtentOffset::START))
     }
 
     /// Stops using the extent. Sealing runs on its own: nobody waits for it, and a restart seals

@@ -39,7 +39,6 @@ use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
-use crate::types::ServiceProperties;
 
 /// Reads an account.
 pub(super) async fn account(
@@ -63,15 +62,7 @@ pub(super) async fn create_account(
     if let Some(record) = account(eval.view, name).await? {
         return Ok(WriteReply::Account(Box::new(record)));
     }
-    let record = AccountRecord {
-        id,
-        created: eval.now,
-        keys: Vec::new(),
-        anonymous,
-        delegation_secret: None,
-        properties: ServiceProperties::default(),
-        assignments: Vec::new(),
-    };
+    let record = AccountRecord::new(id, eval.now, anonymous);
     let key = RoutingKey::account(name).as_bytes().clone();
     eval.out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))
@@ -186,16 +177,10 @@ pub(super) async fn create(
         return Err(Error::ContainerExists);
     }
     let record = ContainerRecord {
-        id: create.id,
-        collation: create.collation,
-        created: eval.now,
-        last_modified: eval.now,
-        etag: Etag::from_commit(eval.now),
         metadata: create.metadata.clone(),
         public_access: create.public_access,
-        policies: Vec::new(),
-        lease: None,
         encryption_scope: create.encryption_scope.clone(),
+        ..ContainerRecord::new(create.id, create.collation, eval.now)
     };
     store(eval, create.account, &create.name, &record);
     Ok(blob_row::written(eval.now))

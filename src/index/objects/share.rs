@@ -207,7 +207,7 @@ async fn mark_segments(
         let mut entries = layout::segment(eval.view, key, place, segment.entries).await?;
         entries.iter_mut().for_each(|entry| entry.content.mark());
         let row = keys::layout_segment(key, generation, number);
-        eval.out.put(Family::Layout, row, values::encode(&entries));
+        eval.out.put(Family::Layout, row, values::encode_segment(&entries));
     }
     Ok(())
 }

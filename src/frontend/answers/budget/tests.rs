@@ -2,7 +2,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::env::SimClock;
-use crate::frontend::answers::Purse;
+use crate::frontend::answers::AnswerMemory;
 use crate::protocol::model::Reason;
 
 const MIB: u64 = 1 << 20;
@@ -137,9 +137,9 @@ async fn what_turns_out_smaller_gives_the_rest_back() {
 #[tokio::test(start_paused = true)]
 async fn what_is_rendered_is_given_back_as_it_is_taken() {
     let budget = budget(128 * MIB);
-    let purse = Purse::new(&budget, payer(1, "127.0.0.1", true));
+    let memory = AnswerMemory::new(&budget, payer(1, "127.0.0.1", true));
     let rendered: Vec<u8> = (0..4 * MIB + 9).map(|n| n.to_le_bytes()[1]).collect();
-    let reservation = purse.begin(16 * MIB).await.unwrap();
+    let reservation = memory.begin(16 * MIB).await.unwrap();
     let mut pieces = reservation.pieces(Bytes::from(rendered.clone()));
     assert_eq!(budget.taken(), 4 * MIB + 9);
     let mut out = Vec::new();
@@ -148,7 +148,7 @@ async fn what_is_rendered_is_given_back_as_it_is_taken() {
         out.extend_from_slice(&piece);
         drop(piece);
         let left = (rendered.len() - out.len()) as u64;
-        assert_eq!((budget.taken(), purse.holding().bytes()), (left, left));
+        assert_eq!((budget.taken(), memory.holding().bytes()), (left, left));
     }
     assert_eq!(out, rendered);
 }

@@ -3,8 +3,8 @@ use futures_util::FutureExt;
 use super::*;
 use crate::env::SimClock;
 use crate::frontend::admission::ANYBODY;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
 use crate::frontend::answers::Upload;
 use crate::frontend::answers::Watch;
@@ -41,16 +41,16 @@ impl Bed {
         watch
     }
 
-    fn purse(&self, account: AccountId, known: bool) -> Purse {
+    fn memory(&self, account: AccountId, known: bool) -> AnswerMemory {
         let peer = "192.0.2.1".parse().unwrap();
-        Purse::new(&self.answers, Payer { account, peer, known })
+        AnswerMemory::new(&self.answers, Payer { account, peer, known })
     }
 
     /// One that holds memory.
     fn holding(&self, account: AccountId, known: bool, bytes: u64) -> (Watch, Reservation) {
-        let (watch, purse) = (self.stalled(), self.purse(account, known));
-        let reservation = purse.try_take(bytes).unwrap();
-        watch.flow().hold(None, Some(purse.holding()));
+        let (watch, memory) = (self.stalled(), self.memory(account, known));
+        let reservation = memory.try_take(bytes).unwrap();
+        watch.flow().hold(None, Some(memory.holding()));
         (watch, reservation)
     }
 
@@ -88,14 +88,14 @@ async fn while_nothing_is_short_nothing_is_in_the_way() {
 async fn who_holds_none_of_what_is_short_is_not_cut() {
     let bed = bed();
     let _idle = bed.stalled();
-    let purse = bed.purse(A, true);
-    let all = purse.try_take(8 * MIB).unwrap();
-    let asks = bed.purse(B, true);
+    let memory = bed.memory(A, true);
+    let all = memory.try_take(8 * MIB).unwrap();
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.cut().is_empty(), "it would not help who waits");
     let holder = bed.stalled();
-    holder.flow().hold(None, Some(purse.holding()));
+    holder.flow().hold(None, Some(memory.holding()));
     assert!(bed.is_cut_alone(&holder));
     drop(all);
     assert!(bed.cut().is_empty(), "it holds nothing any more");
@@ -111,8 +111,8 @@ async fn who_has_more_than_its_share_is_cut_first() {
     let (above, _much) = bed.holding(A, true, 5 * MIB);
     above.flow().took(0, Duration::ZERO);
     above.flow().offer(Duration::from_secs(1));
-    let _rest = bed.purse(B, true).try_take(2 * MIB).unwrap();
-    let asks = bed.purse(B, true);
+    let _rest = bed.memory(B, true).try_take(2 * MIB).unwrap();
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&above));
@@ -123,7 +123,7 @@ async fn who_is_known_is_not_cut_for_those_who_are_not() {
     let bed = bed();
     let (_known, _first) = bed.holding(A, true, MIB);
     let (open, _second) = bed.holding(A, false, 6 * MIB);
-    let asks = bed.purse(B, false);
+    let asks = bed.memory(B, false);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&open));
@@ -133,12 +133,12 @@ async fn who_is_known_is_not_cut_for_those_who_are_not() {
 async fn memory_of_a_stream_that_ended_is_its_connections() {
     let bed = bed();
     let connection = bed.stalled();
-    let purse = bed.purse(A, true);
-    let _buffered = purse.try_take(8 * MIB).unwrap();
+    let memory = bed.memory(A, true);
+    let _buffered = memory.try_take(8 * MIB).unwrap();
     let stream = bed.flows.stream(connection.flow());
-    stream.flow().hold(None, Some(purse.holding()));
+    stream.flow().hold(None, Some(memory.holding()));
     drop(stream);
-    let asks = bed.purse(B, true);
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&connection));

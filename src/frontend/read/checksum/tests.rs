@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Budget;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::read::ContentVersion;
 use crate::frontend::route::Router;
 use crate::frontend::testing::ReadIndex;
 use crate::frontend::testing::Reads;
@@ -99,15 +101,13 @@ impl Blob {
             router: Arc::clone(&self.router),
             capacity: Arc::clone(&self.rig.node) as _,
             tasks: self.rig.env.tasks.clone(),
-            key,
-            snapshot: None,
-            etag: Etag::from_commit(Timestamp::ZERO),
-            generation: None,
+            blob: BlobVersion { key, snapshot: None },
+            content: ContentVersion { etag: Etag::from_commit(Timestamp::ZERO), generation: None },
             pieces: vec![Piece::Stored { location, range: 0..len }].into(),
             pieces_end: len,
             end: len,
             decrypting: None,
-            purse: Some(Purse::new(&self.budget, payer(known))),
+            memory: Some(AnswerMemory::new(&self.budget, payer(known))),
             guard: InFlight::default().read(self.rig.env.clock.monotonic()),
             request: None,
         }

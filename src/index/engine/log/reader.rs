@@ -10,6 +10,7 @@ use crate::index::engine::failure;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::{Batch, HEADER_LEN, Header, Kind};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// A decoded record.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl<'a> LogReader<'a> {
                 Some(_) | None => Ok(None),
             };
         };
-        let mut at = first.next;
+        let mut at = first.next.get();
         let mut bytes = Joined::One(first.payload);
         let header = loop {
             if bytes.len() >= HEADER_LEN {
@@ -95,7 +96,7 @@ impl<'a> LogReader<'a> {
     async fn more(&self, bytes: &mut Joined, at: u64) -> Result<Option<u64>, Error> {
         let Some(frame) = self.frame(at).await? else { return Ok(None) };
         bytes.push(&frame.payload);
-        Ok(Some(frame.next))
+        Ok(Some(frame.next.get()))
     }
 
     /// The frame at `offset` and where the next one is; `None` at the end.
@@ -103,6 +104,7 @@ impl<'a> LogReader<'a> {
         if self.end.is_some_and(|end| offset >= end) {
             return Ok(None);
         }
+        let offset = ExtentOffset::new(offset);
         let frame = self.capacity.next_frame(self.extent, offset).await;
         frame.map_err(|error| failure::read(&error))
     }

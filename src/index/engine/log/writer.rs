@@ -16,6 +16,7 @@ use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::PartitionId;
 use crate::types::Sequence;
 
@@ -290,11 +291,11 @@ async fn append_at(
     let request = AppendRequest {
         extent,
         epoch,
-        offset,
+        offset: ExtentOffset::new(offset),
         payloads: records.into_iter().map(|record| vec![record]).collect(),
         durability: Durability::Durable,
     };
-    Ok(capacity.append(request).await?.end)
+    Ok(capacity.append(request).await?.end.get())
 }
 
 /// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the

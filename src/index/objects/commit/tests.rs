@@ -14,7 +14,7 @@ fn named(numbers: &[u8]) -> Vec<BlockListEntry> {
 
 fn entry(number: u8, len: u64) -> Entry {
     let content = Content::Inline(Bytes::from_static(b"four"));
-    Entry { id: id(number), len, crc64: Crc64::EMPTY, content }
+    Entry::new(id(number), len, Crc64::EMPTY, content)
 }
 
 fn broken(checked: Result<(), Violation>) -> bool {

@@ -107,8 +107,9 @@ fn a_block_of_another_length_than_its_bytes_is_found() {
     p.must(&stage(&a, "1", inline(b"four")));
     let row = keys::staged_block(&RoutingKey::blob(&a), &block_id("1"));
     let content = Content::Inline(Bytes::from_static(b"four"));
-    let block = StagedBlock { len: 5, crc64: Crc64::of(b"four"), time: p.now, content };
-    p.memory.rows.insert((Family::Staged, row), values::encode(&block));
+    let block =
+        StagedBlock { len: 5, crc64: Crc64::of(b"four"), time: p.now, fields: None, content };
+    p.memory.rows.insert((Family::Staged, row), values::encode_record(&block));
     let error = p.write(&Write::CommitBlocks(commit(&a, &["1"]))).unwrap_err();
     assert!(names(&error, "I10"), "{error}");
     assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::BlobNotFound);

@@ -1,4 +1,4 @@
-//! The purse, with which one answer takes memory.
+//! The memory, with which one answer takes memory.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::payer::Payer;
 
 /// Takes memory for one answer. Clones belong to the same answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Purse {
+pub(crate) struct AnswerMemory {
     budget: Arc<Budget>,
     holding: Arc<Holding>,
 }
 
-impl Purse {
-    /// The purse of an answer that holds nothing yet.
+impl AnswerMemory {
+    /// The memory of an answer that holds nothing yet.
     pub(crate) fn new(budget: &Arc<Budget>, payer: Payer) -> Self {
         Self { budget: Arc::clone(budget), holding: Arc::new(Holding::new(payer)) }
     }
