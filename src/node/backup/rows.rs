@@ -32,6 +32,7 @@ use crate::index::open_offline;
 use crate::index::rows::Machine;
 use crate::reclaim::cursor::KEY as AUDIT_CURSOR;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Timestamp;
 
@@ -261,7 +262,7 @@ impl PartitionRows<'_> {
     async fn garbage(
         &self,
         wanted: &(dyn Fn(ExtentId) -> bool + Sync),
-    ) -> Result<BTreeSet<(ExtentId, u64)>, index::Error> {
+    ) -> Result<BTreeSet<(ExtentId, ExtentOffset)>, index::Error> {
         let range = self.descriptor.keys.range();
         let mut garbage = BTreeSet::new();
         let mut from = Bytes::new();
