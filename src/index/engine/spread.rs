@@ -1,4 +1,4 @@
-//! How a partition's rows are spread over its keys, from what is in memory.
+//! How a partition's rows are distributed over its keys, from what is in memory.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
