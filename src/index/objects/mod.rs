@@ -1,7 +1,7 @@
 //! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of
 //! rows.
 //!
-//! 1. `machine.rs` sends each request to its file.
+//! 1. `machine.rs` sends each request to its file; `evaluation.rs` is a write being evaluated.
 //! 2. `guard.rs` and `encryption.rs` hold it against the current state; `lease.rs` is the life of a
 //!    lease; `blob_row.rs`: the row of a blob or snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
@@ -36,6 +36,7 @@ mod copy;
 pub(in crate::index) mod copy_jobs;
 mod cursor;
 mod encryption;
+mod evaluation;
 mod garbage;
 mod guard;
 pub(in crate::index) mod keys;

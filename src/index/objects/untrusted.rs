@@ -1,5 +1,7 @@
 //! Every decoder of rows on bytes from anywhere: the entry of the fuzz target.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::objects::keys;
