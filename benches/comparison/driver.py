@@ -32,12 +32,12 @@ class Driver:
         )
 
     def run(self, server, workloads, extra=()):
-        """Runs `workloads`; answers their figures by name. Failed operations are in the figures."""
+        """Runs `workloads`; returns their figures by name. Failed operations are in the figures."""
         return finish(self.start(server, workloads, extra))
 
 
 def finish(process):
-    """Waits for a started driver; answers figures by workload."""
+    """Waits for a started driver; returns figures by workload."""
     lines, _ = process.communicate()
     figures = [json.loads(line) for line in lines.splitlines()]
     return {figure["workload"]: figure for figure in figures}

@@ -15,7 +15,7 @@ from comparison.servers import Azurite, Blockyard, say, target_dir
 CLIENTS = 2_000
 # Open files of the driver and of a server, each: its connections and what else it needs.
 FILES = CLIENTS + 2_000
-# What arrives on its own schedule comes at this part of what was answered at full speed, so that nothing piles up for good.
+# Scheduled requests arrive at this part of the rate at full speed, so that no queue grows without end.
 SHARE = 0.4
 BAR = 10
 
@@ -121,7 +121,7 @@ def worst(figures, of):
 
 
 def summary(servers):
-    """The table of herds. Failed requests and the ratio are what is judged."""
+    """The table of herds. Failed requests and the ratio are judged."""
     yield line(["herd", "server", "requests/s", "failed", "p50 ms", "p99 ms", "max ms", "worst second's p99 / p50",
                 "the same without connecting", f"<= {BAR} in every second"])
     yield line(["---", "---"] + ["---:"] * 7 + ["---"])

@@ -74,7 +74,7 @@ def arguments():
 
 
 def save(results, out):
-    """Writes what there is so far, so that a run cut short leaves its figures."""
+    """Writes the figures measured so far, so that an interrupted run leaves them."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "latest.json").write_text(json.dumps(results, indent=1) + "\n")
     (out / "latest.md").write_text(report.render(results))

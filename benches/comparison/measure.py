@@ -29,7 +29,7 @@ def speed(server, driver, work):
 def syncs(server, driver, work):
     """Disk syncs per 4 KiB PUT, one at a time and 16 at once, counted by the kernel's tracer from outside.
 
-    Answers none where strace is missing. Files opened for synchronous writes would not be seen.
+    Returns none where strace is missing. Files opened for synchronous writes would not be seen.
     """
     if shutil.which("strace") is None:
         say("strace is not here: no count of disk syncs")
@@ -51,7 +51,7 @@ def syncs(server, driver, work):
         finally:
             server.stop()
         done = figures.get("put4k", {}).get("ops", 0)
-        # The driver's 64 warm-up writes are in the count, so they are in the divisor too.
+        # The count includes the driver's 64 warm-up writes, so the divisor does too.
         counts[concurrency] = (after - before) / (done + 64) if done else None
     return counts
 
@@ -71,7 +71,7 @@ def crash(server, driver, work, objects):
         filled = driver.run(server, ["fill"], ["--ops", str(objects)])["fill"]
         server.kill()
         waiting = driver.start(server, ["ready"])
-        # The driver polls before there is a server, so that its own start is not in the time.
+        # The driver polls before the server starts, so that the measured time excludes the start of the driver.
         time.sleep(0.5)
         began = time.time()
         server.start(data, wait=False)
@@ -90,6 +90,6 @@ def fresh(work):
     data = work / "data"
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
-    # What the last server left to be written back is not this one's to wait for.
+    # Dirty pages of the previous server must not delay this one.
     subprocess.run(["sync"], check=False)
     return data

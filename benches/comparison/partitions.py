@@ -9,7 +9,7 @@ import time
 
 EVERY = 0.1
 LOOKS = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
-# A partition with fewer of a moment's requests than this does not serve the herd.
+# A partition with a smaller share of the requests is not counted as serving the herd.
 PART = 0.01
 
 
@@ -39,7 +39,7 @@ class Watch:
             self._seen.append((time.time(), [(one["id"], one["requests"]) for one in look["partitions"]]))
 
     def stop(self):
-        """Ends it; answers what was seen."""
+        """Ends it; returns what was seen."""
         self._ended.set()
         self._thread.join()
         return Seen(self._seen, self._look(self._changes_before)["changes"])

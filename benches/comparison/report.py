@@ -36,7 +36,7 @@ def render(results):
 
 
 def versions(servers):
-    """A line for each server. A load far above 1 tells that others used the machine: CPU figures read too high."""
+    """A line for each server. A load average far above 1 means that other processes used the machine; CPU figures are too high then."""
     return [
         f"- {name}: {server['version']}, 1/{server['divide']} of the operations, "
         f"load average {server.get('load', 'not noted')} over its speed run"
@@ -83,7 +83,7 @@ def memory_table(servers):
 
 
 def durability_table(servers):
-    """What an acknowledgement is worth, told and measured."""
+    """The durability of an acknowledged write: documented and measured."""
     yield line(["server", "what it promises", "syncs per PUT, c=1", "c=16", "acknowledged writes lost to kill -9"])
     yield line(["---", "---", "---:", "---:", "---:"])
     for name, server in servers.items():
@@ -138,7 +138,7 @@ def met(value, budget):
 
 
 def figure(value):
-    """A number with three digits that mean something."""
+    """A number with three significant digits."""
     if value is None:
         return "-"
     if value >= 100:

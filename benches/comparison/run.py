@@ -1,4 +1,4 @@
-"""What every bench of this server alone is told, and where it leaves its results."""
+"""The options that all benches of this server share, and where they write their results."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ def about():
 
 
 def write(out, name, results, render):
-    """Keeps what is known so far, as figures and as a page; the page."""
+    """Writes the results so far as JSON and as Markdown. Returns the Markdown."""
     out.mkdir(parents=True, exist_ok=True)
     page = render(results)
     (out / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -63,7 +63,7 @@ def one_slice(server, driver, work, kind, seconds, results):
     before = results["slices"][kind]
     first = before[-1]["next"] if before else 0
     say(f"{kind}: slice {len(before) + 1}, from number {first}")
-    # What the other server left to be written back is not this one's to wait for.
+    # Dirty pages of the other server must not delay this one.
     subprocess.run(["sync"], check=False)
     watch = Watch(server, work / "data")
     try:

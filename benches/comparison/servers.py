@@ -23,10 +23,10 @@ class Server:
     """One server: at most one process at a time, on loopback ports from `base` on."""
 
     name = ""
-    # What an acknowledged write is worth by the server's documentation, as configured here.
+    # The durability of an acknowledged write by the server's documentation, as configured here.
     durability = ""
     restart_objects = 20_000
-    # A slow server is asked for fewer operations: what one costs needs no more of them.
+    # A slow server gets fewer operations; they suffice for the cost of one.
     divide = 1
 
     def __init__(self, cache, base):
@@ -35,7 +35,7 @@ class Server:
         self.process = None
 
     def install(self):
-        """Makes the program available; answers its version."""
+        """Makes the program available; returns its version."""
         raise NotImplementedError
 
     def command(self, data):
@@ -135,7 +135,7 @@ class Azurite(Server):
 
     name = "azurite"
     durability = "blob bytes are synced before the ack, the index that names them is in memory and saved later"
-    # Its DELETE looks at every blob of the account, so that long runs would take hours.
+    # Its DELETE reads every blob of the account, so long runs would take hours.
     divide = 8
 
     def install(self):

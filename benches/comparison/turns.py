@@ -15,7 +15,7 @@ from comparison.run import about, options, write
 from comparison.servers import Blockyard, say, target_dir
 
 SIDES = ("before", "now")
-# A ratio above this one is told.
+# Ratios above this one are reported.
 BAR = 1.05
 
 
@@ -56,8 +56,8 @@ def main():
 
 
 def interleave(servers, driver, work, rounds, count):
-    """Both programs run all the time, and take turns at each workload: what changes on the machine within minutes, such as the
-    speed of its disk, meets both."""
+    """Both programs run all the time and take turns at each workload. What changes on the machine within minutes, such as the
+    speed of its disk, affects both."""
     rounds.update({side: [{} for _ in range(count)] for side in SIDES})
     try:
         for side, server in servers.items():

@@ -1,4 +1,4 @@
-//! What the driver asks of a server, in words of neither protocol.
+//! What the driver requests of a server, in the words of neither protocol.
 
 use bytes::Bytes;
 

@@ -1,5 +1,5 @@
-//! Writes, reads, deletes and lists names that belong to one connection, and knows what each holds:
-//! any answer that is not what a store of one writer would give is a failure.
+//! Writes, reads, deletes and lists names that belong to one connection, which knows the content of
+//! each. An answer that a store with one writer would not give is a failure.
 
 use std::collections::BTreeMap;
 

@@ -153,7 +153,7 @@ async fn read(mut body: Incoming) -> Result<BytesMut, String> {
     Ok(all)
 }
 
-/// Reads the body and holds each piece of it against `expect`, keeping none.
+/// Reads the body and compares each piece of it with `expect`, keeping none.
 async fn compare(mut body: Incoming, expect: &Bytes) -> Result<(), String> {
     let mut at = 0;
     while let Some(frame) = body.frame().await {

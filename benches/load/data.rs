@@ -1,4 +1,5 @@
-//! The bytes of every blob: a function of its number and size, so that any answer can be verified.
+//! The bytes of every blob: a function of its number and size, so that every answer can be
+//! verified.
 
 use bytes::Bytes;
 use rand::RngExt;

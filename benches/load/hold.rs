@@ -1,4 +1,4 @@
-//! Waits for the caller before and after what is measured, so that a profiler sees nothing else.
+//! Waits for the caller before and after the measured part, so that a profiler sees only that part.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What a server's processes used, read from `/proc`.
+//! What the processes of a server use, read from `/proc`.
 //!
 //! CPU is the figure to trust on a shared machine: it is counted for the process and all its
 //! descendants, so a server that spreads over several processes is charged for each of them.

@@ -1,4 +1,4 @@
-//! A server's own count of disk syncs, read from its Prometheus page.
+//! The server's own count of disk syncs, read from its Prometheus page.
 
 use bytes::Bytes;
 use http::Request;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Reasons of failures that are told apart.
+/// Reasons of failures that are counted apart.
 const REASONS_MAX: usize = 20;
 
 /// Latencies, microseconds.

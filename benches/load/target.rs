@@ -1,4 +1,5 @@
-//! Where requests go and how they look there: one endpoint, one container, one of the two dialects.
+//! Where requests go and how they are written there: one endpoint, one container, one of the two
+//! dialects.
 
 mod azure;
 mod s3;

@@ -1,4 +1,4 @@
-//! What the benches of roles stand on: a runtime, a folder that goes away, a capacity node on it.
+//! What the benches of roles share: a runtime, a temporary folder, a capacity node on it.
 
 use std::sync::Arc;
 

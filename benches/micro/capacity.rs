@@ -6,6 +6,7 @@ use blockyard::capacity::Durability;
 use blockyard::capacity::ExtentKind;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
+use blockyard::types::ExtentOffset;
 use blockyard::types::Location;
 use bytes::Bytes;
 use divan::Bencher;
@@ -42,7 +43,7 @@ impl Extents {
             self.bed.node.append(AppendRequest {
                 extent: ExtentId::new(extent),
                 epoch: EPOCH,
-                offset,
+                offset: ExtentOffset::new(offset),
                 payloads: vec![vec![payload.clone()]],
                 durability,
             })
@@ -51,7 +52,7 @@ impl Extents {
         let mut locations = Vec::new();
         for (end, appended) in self.ends.iter_mut().zip(appended) {
             let appended = appended.expect("an append");
-            *end = appended.end;
+            *end = appended.end.get();
             locations.extend(appended.locations);
         }
         locations
@@ -89,7 +90,7 @@ fn read_cached(bencher: Bencher<'_, '_>, bytes: usize) {
         extents
             .bed
             .runtime
-            .block_on(extents.bed.node.read(location, 0..location.len))
+            .block_on(extents.bed.node.read(location, 0..location.len.get()))
             .expect("a read")
     });
 }

@@ -1,10 +1,10 @@
-//! Checksums per MiB: what every byte pays on its way in and out.
+//! Checksums per MiB: the cost of every byte in and out.
 
 use blockyard::types::ChunkCipher;
 use blockyard::types::ChunkWriter;
+use blockyard::types::Crc32c;
 use blockyard::types::CustomerKey;
 use blockyard::types::KeyedNonce;
-use blockyard::types::crc32c;
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -17,7 +17,7 @@ const BYTES: usize = 1 << 20;
 #[divan::bench]
 fn crc32c_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
-    bencher.counter(BytesCount::new(BYTES)).bench(|| crc32c(divan::black_box(&bytes)));
+    bencher.counter(BytesCount::new(BYTES)).bench(|| Crc32c::of(divan::black_box(&bytes)));
 }
 
 /// CRC-64/NVME, the Blob service's own checksum.

@@ -1,4 +1,4 @@
-//! Lookups that join: what the product does not do, and why (ADR 0020). Requests for a key share
+//! Lookups that join, which the product does not do; ADR 0020 says why. Requests for a key share
 //! the answer of the next lookup of it, the first that began after they came.
 
 use std::collections::HashMap;

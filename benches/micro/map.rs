@@ -1,4 +1,4 @@
-//! The partition map: which partition owns a key, and what a change of one of many costs.
+//! The partition map: a lookup of the owner of a key, and a change of one of many partitions.
 
 use blockyard::index::PartitionDescriptor;
 use blockyard::index::PartitionMap;

@@ -1,4 +1,4 @@
-//! The Azure dialect and its signature: what every request pays before and after the work.
+//! The Azure dialect and its signature: the cost of every request before and after its work.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a sync costs on the disk that is measured: 4 KiB written in place, then `fdatasync`, as the
+//! The cost of a sync on the measured disk: 4 KiB written in place, then `fdatasync`, as the
 //! journal does at least once for every durable write.
 
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Partitions at scale: what a split costs whatever the size of what is split, and what ten
-//! thousand partitions cost.
+//! Partitions at scale: the cost of a split by the size of the partition, and the cost of ten
+//! thousand partitions.
 //!
 //! Main path: `args` (command line) → one file for each scene: `pauses` (splits of small and large
 //! partitions), `many` (a store split into thousands, under a light load), `started` (a server

@@ -32,7 +32,7 @@ pub(crate) const FOLDER: &str = "many";
 const WAYS: u64 = 16;
 /// Requests of the light load at a time.
 const TOGETHER: usize = 16;
-/// Times things are done whose time is told.
+/// How often each timed action is repeated.
 const TIMES: u64 = 50;
 
 /// Runs the scene.

@@ -1,4 +1,4 @@
-//! A list over names that were all removed: how long it holds a worker of the runtime, and how long
+//! A list over names that were all deleted: how long it holds a worker of the runtime, and how long
 //! a page takes.
 
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Figures as JSON and as tables. A scene that runs again replaces its own figures only.
+//! Figures as JSON and as tables. A scene that runs again replaces only its own figures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Rows as a dataset makes them: names in order under shards, a small blob each, with metadata.
+//! Rows of a dataset: names in order under shards, a small blob each, with metadata.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A steady trickle of writes to names that are there, while something else is measured.
+//! A steady trickle of writes to existing names, while something else is measured.
 
 use std::sync::Arc;
 use std::time::Duration;

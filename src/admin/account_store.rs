@@ -1,7 +1,7 @@
-//! Accounts made while the node runs: durable in the index, known to the front end before the
+//! Accounts created while the node runs: durable in the index, and known to the front end before the
 //! command is answered.
 //!
-//! Accounts of the configuration are shown too, and keep the keys that stand there.
+//! Accounts of the configuration are listed too. Their keys cannot be changed here.
 
 mod assignments;
 mod keys;
@@ -42,14 +42,14 @@ pub(super) use assignments::AssignmentView;
 
 use super::audit_log::Note;
 
-/// Where clients find Blob.
+/// The endpoint of the blob service.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {
-    /// An address clients on this machine can use.
+    /// An address that clients on this machine can use.
     pub blob: SocketAddr,
     /// Whether http is served there.
     pub http: bool,
-    /// Whether https is.
+    /// Whether https is served there.
     pub https: bool,
 }
 
@@ -69,35 +69,34 @@ pub enum KeySlot {
 pub struct AccountView {
     /// The name.
     pub name: String,
-    /// When it was made, as HTTP dates are written.
+    /// When it was created, as an HTTP date.
     pub created: String,
-    /// `configuration` or `store`: where its keys come from; `none` when it has none and nobody can
-    /// sign in.
+    /// Where its keys come from: `configuration`, `store`, or `none` when it has no keys.
     pub keys_from: String,
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may allow anonymous access.
     pub anonymous: bool,
-    /// Where it is served.
+    /// Its endpoints.
     pub endpoints: Vec<String>,
-    /// Its stored keys, when they were asked for.
+    /// Its stored keys, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub keys: Option<Vec<String>>,
 }
 
-/// The accounts of a store as shown.
+/// The accounts of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountsView {
-    /// Those that could be read.
+    /// The accounts that could be read.
     pub accounts: Vec<AccountView>,
-    /// Where more may be; empty when `accounts` has all.
+    /// Ranges with accounts that could not be read; empty when `accounts` is complete.
     pub unread: Vec<UnreadView>,
 }
 
-/// A part of the list of accounts that could not be read, since its partition does not serve.
+/// A part of the list of accounts that could not be read, because its partition does not serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadView {
     /// The partition.
     pub partition: u64,
-    /// The names, such as "accounts from `mmm` on".
+    /// The range of names, such as "accounts from `mmm` on".
     pub range: String,
 }
 
@@ -187,24 +186,25 @@ impl From<coordinator::Error> for StoreError {
     }
 }
 
-/// Makes, shows, changes and removes accounts; cheap to clone.
+/// Creates, shows, changes and removes accounts; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AccountStore {
     accounts: Accounts,
     router: Arc<Router>,
     ids: Arc<IdAllocator>,
     endpoints: Endpoints,
-    /// Whose tokens are taken, by name.
+    /// The names of the trusted token issuers.
     issuers: Arc<[String]>,
-    /// One change at a time: each reads what it changes.
+    /// Held by each change from its first read to its last write.
     changing: Arc<Mutex<()>>,
 }
 
 impl AccountStore {
-    /// Over the accounts a front end serves, and the router to their rows.
+    /// A store over the accounts that the front end serves, and the router to their rows.
     #[must_use]
     pub fn new(
-        (accounts, router): (Accounts, Arc<Router>),
+        accounts: Accounts,
+        router: Arc<Router>,
         ids: Arc<IdAllocator>,
         endpoints: Endpoints,
     ) -> Self {
@@ -212,13 +212,13 @@ impl AccountStore {
         Self { accounts, router, ids, endpoints, issuers, changing }
     }
 
-    /// With these issuers of tokens, whose principals can be given roles.
+    /// The same with these token issuers, whose principals can be given roles.
     #[must_use]
     pub fn with_issuers(self, issuers: impl Iterator<Item = String>) -> Self {
         Self { issuers: issuers.collect(), ..self }
     }
 
-    /// All accounts that can be read, in name order, without keys; and where more may be.
+    /// All accounts that can be read, in name order, without keys, and the ranges that cannot be read.
     ///
     /// # Errors
     /// [`StoreError::Index`].
@@ -233,7 +233,7 @@ impl AccountStore {
         Ok(AccountsView { accounts: accounts.collect::<Result<_, _>>()?, unread: unread.collect() })
     }
 
-    /// One account; with its stored keys when `keys` is set.
+    /// One account, with its stored keys when `keys` is set.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -243,8 +243,8 @@ impl AccountStore {
         self.view(&name, &record, keys)
     }
 
-    /// Makes an account with the given keys, or new ones. One whose row is there without keys,
-    /// because they came from a configuration that no longer names it, gets them and its data back.
+    /// Creates an account with the given or new keys. An account whose row has no keys, because they
+    /// came from a configuration that no longer names it, gets these keys and keeps its data.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -266,8 +266,8 @@ impl AccountStore {
         let id = self.record(&name).await?.id;
         self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
             .await?;
-        // Last: an account without keys is none, so a crash before this line leaves nothing that
-        // half works.
+        // Last: an account without keys does not exist for clients, so a crash before this line
+        // leaves no account with half of its settings.
         let keys = keys.iter().map(|key| self.sealed(&name, id, key)).collect();
         self.change(&name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), "account created");
@@ -275,8 +275,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Replaces one key by the given one, or a new one, at once: what the old one signed is refused
-    /// from now on.
+    /// Replaces one key by the given or a new one. Requests signed with the old key are refused from
+    /// now on.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -294,8 +294,10 @@ impl AccountStore {
         let new = self.sealed(&name, record.id, &new);
         let mut keys = record.keys;
         match slot {
-            KeySlot::First if keys.is_empty() => keys.push(new),
-            KeySlot::First => keys[0] = new,
+            KeySlot::First => match keys.first_mut() {
+                Some(first) => *first = new,
+                None => keys.push(new),
+            },
             KeySlot::Second => {
                 if keys.is_empty() {
                     return Err(StoreError::NotFound(name.as_str().to_owned()));
@@ -310,8 +312,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Revokes all user delegation keys, and the signatures made with them; the account's keys
-    /// stay.
+    /// Revokes all user delegation keys, and the signatures made with them. The account's keys stay
+    /// valid.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -325,7 +327,7 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Sets whether containers may be opened to everybody.
+    /// Sets whether containers may allow anonymous access.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -339,11 +341,11 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Removes an account; with `force`, all of its containers first, each of which is noted.
-    /// Requests are refused from the beginning of this on.
+    /// Removes an account. With `force`, deletes all of its containers first, each with an audit log
+    /// line of its own. Requests are refused as soon as this begins.
     ///
     /// # Errors
-    /// [`StoreError`]; the account is served again.
+    /// [`StoreError`]: the account is served again.
     pub(super) async fn remove(
         &self,
         name: &str,
@@ -355,9 +357,10 @@ impl AccountStore {
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         self.accounts.forget(&name);
-        match self.empty_and_remove((&name, record.id), force, note).await {
+        match self.empty_and_remove(StoredAccount { name: &name, id: record.id }, force, note).await
+        {
             Ok(()) => {
-                // A request that was let in before may have had its row read again.
+                // A request that was admitted before may have cached the row again.
                 self.accounts.forget(&name);
                 tracing::info!(account = name.as_str(), force, "account deleted");
                 Ok(())
@@ -371,21 +374,22 @@ impl AccountStore {
 
     async fn empty_and_remove(
         &self,
-        (name, id): (&AccountName, AccountId),
+        account: StoredAccount<'_>,
         force: bool,
         note: &Note,
     ) -> Result<(), StoreError> {
+        let StoredAccount { name, id } = account;
         while let Some(container) = self.any_container(id).await? {
             if !force {
                 let container = container.as_str().to_owned();
                 return Err(StoreError::NotEmpty(name.as_str().to_owned(), container));
             }
-            self.delete_container((name, id), container, note).await?;
+            self.delete_container(account, container, note).await?;
         }
         self.router.write(Write::DeleteAccount { name: name.clone(), id }).await?;
-        // Requests let in before the account was forgotten may have made a container meanwhile.
+        // Requests that were admitted before may have created a container meanwhile.
         while let Some(container) = self.any_container(id).await? {
-            self.delete_container((name, id), container, note).await?;
+            self.delete_container(account, container, note).await?;
         }
         Ok(())
     }
@@ -408,14 +412,14 @@ impl AccountStore {
 
     async fn delete_container(
         &self,
-        (of, account): (&AccountName, AccountId),
+        account: StoredAccount<'_>,
         name: ContainerName,
         note: &Note,
     ) -> Result<(), StoreError> {
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
-        let write = Write::DeleteContainer(DeleteContainer { account, name, guard });
-        let part = note.part((Thing::Container, "DeleteContainer"), (of.as_str(), &text));
+        let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
+        let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
         match self.router.write(write).await {
             Ok(_) => {
                 part.made().await;
@@ -436,8 +440,8 @@ impl AccountStore {
         }
     }
 
-    /// Changes the row, then what the front end knows. Refused while nobody knows whether the
-    /// account is there: what is read of it meanwhile would replace what is noted here.
+    /// Changes the row, then the front end's cache. Refused while it is unknown whether the account
+    /// exists: a concurrent read of the row would overwrite this change in the cache.
     async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
         let reply = self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
@@ -464,6 +468,13 @@ impl AccountStore {
         }
         Ok(())
     }
+}
+
+/// An account of the store.
+#[derive(Clone, Copy, Debug)]
+struct StoredAccount<'a> {
+    name: &'a AccountName,
+    id: AccountId,
 }
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {

@@ -1,4 +1,4 @@
-//! The accounts' paths.
+//! The paths of accounts.
 
 use axum::Json;
 use axum::extract::Path;
@@ -186,7 +186,7 @@ pub(super) async fn remove(
     removed.map(|()| StatusCode::NO_CONTENT).map_err(|error| refused(&error))
 }
 
-/// A body as it came.
+/// A parsed body, or why it could not be parsed.
 type Sent<T> = Result<Json<T>, JsonRejection>;
 
 fn sent<T>(body: Sent<T>) -> Result<T, Failure> {

@@ -1,5 +1,4 @@
-//! What paths below `/admin` answer when they refuse: JSON with a code for programs and a text that
-//! says what to do.
+//! Refusals of paths below `/admin`: JSON with a code for programs and a text that says what to do.
 
 use axum::Json;
 use axum::http::HeaderValue;

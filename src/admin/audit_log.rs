@@ -1,6 +1,5 @@
-//! What the admin listener tells the audit log: each command that changes something, and every
-//! other one when all requests have lines. What is logged while a command is carried out carries
-//! its id.
+//! The audit log lines of the admin listener: one for each command that changes something, and one
+//! for every other command if requests are logged. Log lines written during a command carry its id.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,20 +27,28 @@ use crate::audit_log::Thing;
 use crate::env::Clock;
 use crate::env::Env;
 use crate::env::identified;
+use crate::types::AccountName;
 
 /// The header with a command's id.
 const REQUEST_ID: &str = "x-request-id";
 
-/// Where the client of a connection is.
+/// The address of a connection's client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientAddress(pub(super) SocketAddr);
 
-/// What a command is about, told by whoever carries it out before they do.
+/// What a command is about. The handler sets it before it carries the command out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
     about: Arc<Mutex<Option<About>>>,
-    /// The log, and what is known of the command.
-    told: Option<(AuditLog, Entry)>,
+    /// `None` in tests without an audit log.
+    command: Option<Command>,
+}
+
+/// The log, and the entry of a command.
+#[derive(Clone, Debug)]
+struct Command {
+    log: AuditLog,
+    entry: Entry,
 }
 
 #[derive(Debug)]
@@ -49,48 +56,53 @@ struct About {
     operation: &'static str,
     account: Option<String>,
     resource: Option<String>,
-    change: Option<Change>,
+    change: Change,
 }
 
 impl Note {
     /// A change of an account or of something in it.
     pub(super) fn account(&self, of: Thing, operation: &'static str, name: &str, detail: Value) {
-        self.set(operation, (Some(name.to_owned()), None), Change { of, detail });
+        let about = About {
+            operation,
+            account: Some(name.to_owned()),
+            resource: None,
+            change: Change { of, detail },
+        };
+        self.set(about);
     }
 
     /// A change of something else.
     pub(super) fn thing(&self, of: Thing, operation: &'static str, name: String, detail: Value) {
-        self.set(operation, (None, Some(name)), Change { of, detail });
+        let change = Change { of, detail };
+        self.set(About { operation, account: None, resource: Some(name), change });
     }
 
-    fn set(
-        &self,
-        operation: &'static str,
-        (account, resource): (Option<String>, Option<String>),
-        change: Change,
-    ) {
-        let about = About { operation, account, resource, change: Some(change) };
+    fn set(&self, about: About) {
         *self.about.lock().unwrap_or_else(PoisonError::into_inner) = Some(about);
     }
 
-    /// A change that is a part of the command and has a line of its own, told before it is made.
+    /// A change that is a part of the command and has a line of its own. Call it before the change
+    /// is made.
     pub(super) fn part(
         &self,
-        (of, operation): (Thing, &'static str),
-        (account, resource): (&str, &str),
+        of: Thing,
+        operation: &'static str,
+        account: &AccountName,
+        resource: &str,
     ) -> Part {
-        let told = self.told.clone().filter(|(log, _)| log.is_on()).map(|(log, entry)| {
+        let command = self.command.clone().filter(|command| command.log.is_on());
+        let line = command.map(|Command { log, entry }| {
             let entry = Entry {
-                // Only who showed the token got as far.
+                // Only callers with the token reach a handler.
                 principal: Principal::AdminToken,
                 operation: operation.into(),
-                account: Some(account.to_owned()),
+                account: Some(account.as_str().to_owned()),
                 resource: Some(resource.to_owned()),
                 ..entry
             };
-            (log, entry, Change { of, detail: Value::Null })
+            PendingLine { log, entry, change: Change { of, detail: Value::Null } }
         });
-        Part { told }
+        Part { line }
     }
 
     fn take(&self) -> Option<About> {
@@ -98,33 +110,41 @@ impl Note {
     }
 }
 
-/// The line of a part of a command. Dropped without an end, it tells that the part may have been
-/// made: its client may leave while it is.
+/// The line of a part of a command. If it is dropped before the outcome is known, for example
+/// because the client disconnects, the line says that the outcome is unknown.
 #[derive(Debug)]
 pub(super) struct Part {
-    told: Option<(AuditLog, Entry, Change)>,
+    line: Option<PendingLine>,
+}
+
+/// A line that is not written yet.
+#[derive(Debug)]
+struct PendingLine {
+    log: AuditLog,
+    entry: Entry,
+    change: Change,
 }
 
 impl Part {
-    /// It was made.
+    /// The change was made.
     pub(super) async fn made(mut self) {
-        if let Some((log, entry, change)) = self.told.take() {
+        if let Some(PendingLine { log, entry, change }) = self.line.take() {
             log.change(&entry, &change).await;
         }
     }
 
-    /// It was refused and has changed nothing.
+    /// The change was refused, and nothing has changed.
     pub(super) fn refused(mut self) {
-        self.told = None;
+        self.line = None;
     }
 
-    /// It failed, and nobody knows whether it was made.
+    /// The change failed with an unknown outcome.
     pub(super) fn in_doubt(self) {}
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if let Some((log, entry, mut change)) = self.told.take() {
+        if let Some(PendingLine { log, entry, mut change }) = self.line.take() {
             change.detail = json!({ "outcome": "unknown" });
             log.change_now(&entry, &change);
         }
@@ -139,14 +159,14 @@ impl<S: Sync> FromRequestParts<S> for Note {
     }
 }
 
-/// Who tells; cheap to clone.
+/// State of the middleware that writes the lines; cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Teller {
+pub(super) struct CommandLog {
     pub(super) log: AuditLog,
     pub(super) env: Env,
 }
 
-/// The lines of a command in the making, written when it is dropped at the latest.
+/// The lines of a running command. Dropping it writes those that are not written yet.
 struct Draft {
     log: AuditLog,
     clock: Arc<dyn Clock>,
@@ -160,12 +180,12 @@ impl Draft {
         let took = self.clock.monotonic().saturating_sub(self.begun);
         self.entry.ms = (took.as_secs_f64() * 1e6).round() / 1e3;
         let about = self.note.take()?;
-        // Only who showed the token got as far.
+        // Only callers with the token reach a handler.
         self.entry.principal = Principal::AdminToken;
         self.entry.operation = about.operation.into();
         self.entry.account = about.account;
         self.entry.resource = about.resource;
-        about.change
+        Some(about.change)
     }
 }
 
@@ -179,9 +199,9 @@ impl Drop for Draft {
     }
 }
 
-/// Tells what a command did once it is answered, and gives it an id.
-pub(super) async fn tell(
-    State(teller): State<Teller>,
+/// Writes the lines of a command when it is answered, and gives the command an id.
+pub(super) async fn record(
+    State(commands): State<CommandLog>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -189,12 +209,13 @@ pub(super) async fn tell(
     if !path.starts_with("/admin/") {
         return next.run(request).await;
     }
-    let id = id(&teller.env);
+    let id = id(&commands.env);
     let address = request.extensions().get::<ClientAddress>().map(|at| at.0.to_string());
     let operation = format!("{} {path}", request.method()).into();
     let entry = Entry { address, operation, request_id: Some(id.to_string()), ..Entry::default() };
-    let (log, clock) = (teller.log.clone(), Arc::clone(&teller.env.clock));
-    let note = Note { about: Arc::default(), told: Some((log.clone(), entry.clone())) };
+    let (log, clock) = (commands.log.clone(), Arc::clone(&commands.env.clock));
+    let command = Command { log: log.clone(), entry: entry.clone() };
+    let note = Note { about: Arc::default(), command: Some(command) };
     let begun = clock.monotonic();
     let mut draft = Draft { log, clock, begun, entry, note: note.clone() };
     request.extensions_mut().insert(note);

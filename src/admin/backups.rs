@@ -1,4 +1,4 @@
-//! The admin commands that make a backup of the running node and show how far it is.
+//! The admin commands that start a backup of the running node and show its progress.
 
 use std::path::PathBuf;
 

@@ -25,8 +25,8 @@ use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::Tls;
 use crate::frontend::answers::Flows;
+use crate::frontend::answers::StallCheck;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::answers::cut_stalled;
 use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
@@ -42,38 +42,39 @@ use super::audit_log::ClientAddress;
 use super::work::WORK_MAX;
 use super::work::Work;
 
-/// Connections beyond those whose requests may be at work. There is always one for a health check:
-/// a connection without work leaves for a new one, whether its client takes its answers or not.
+/// Connections beyond those that may have running requests. A new connection, for example of a
+/// health check, always finds room: a connection without a running request is closed for it, whether
+/// its client reads its answers or not.
 const SPARE: usize = 16;
 /// Open admin connections.
 pub(super) const CONNECTIONS_MAX: usize = WORK_MAX + SPARE;
-/// Connections that were told to leave and have not yet.
+/// Connections that are closing.
 const LEAVING_MAX: usize = 1024;
 /// Pause after a failed accept, for descriptors to become free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// A new connection must say something within this.
+/// A new connection must send its first byte within this.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// A TLS handshake must be complete within this.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// An admin connection without a request is closed after this.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Told to who speaks plain http where only https is served.
+/// The answer to plain http where only https is served.
 const HTTPS_ONLY: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\
     X-Content-Type-Options: nosniff\r\n\r\nthis admin listener speaks https only\n";
 
-/// What all connections share.
+/// State that all connections use.
 #[derive(Debug)]
 struct Shared {
     opening: Opening,
-    router: Router,
+    routes: Router,
     flows: Arc<Flows>,
     metrics: ConnectionMetrics,
     stop: CancellationToken,
 }
 
-/// The listener and its connections. They outlive a panic of the task that accepts them.
+/// The listener and its connections. They survive a panic of the accepting task.
 #[derive(Debug)]
 struct Serving {
     listener: Box<dyn Listener>,
@@ -83,15 +84,21 @@ struct Serving {
     env: Env,
 }
 
-/// Serves `router` on `listener` until `stop` fires, in a task that is started again after a panic;
-/// over TLS only, when there is a certificate.
-pub(super) fn serve(
-    (listener, tls): (Box<dyn Listener>, Option<Tls>),
-    (router, stall): (Router, StallLimits),
-    env: &Env,
-    stop: CancellationToken,
-) {
-    // Not registered: what is counted are the connections of the blob listener.
+/// What is served, and where.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) listener: Box<dyn Listener>,
+    /// With a certificate, over TLS only.
+    pub(super) tls: Option<Tls>,
+    pub(super) routes: Router,
+    /// When a client that does not read its answer is disconnected.
+    pub(super) stall: StallLimits,
+}
+
+/// Serves an endpoint until `stop` fires, in a task that is restarted after a panic.
+pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
+    let Endpoint { listener, tls, routes, stall } = endpoint;
+    // Not registered: the metrics count connections of the blob listener only.
     let metrics = ConnectionMetrics::default();
     let connections = Connections::new(limits(), Arc::clone(&env.clock), metrics.clone());
     let flows = Arc::<Flows>::default();
@@ -102,7 +109,7 @@ pub(super) fn serve(
         handshake: HANDSHAKE,
         clock: Arc::clone(&env.clock),
     };
-    let shared = Arc::new(Shared { opening, router, flows, metrics, stop: stop.clone() });
+    let shared = Arc::new(Shared { opening, routes, flows, metrics, stop: stop.clone() });
     let serving = Serving { listener, shared, connections, stall, env: env.clone() };
     let serving = Arc::new(serving);
     let run = move || {
@@ -114,12 +121,15 @@ pub(super) fn serve(
 
 impl Serving {
     async fn run(&self) {
-        // Nothing here is short for want of what an answer holds: requests have a number of their
-        // own.
-        let in_the_way = |_| Vec::new();
-        let watched = (self.shared.flows.as_ref(), self.stall);
-        let until = (self.env.clock.as_ref(), self.shared.stop.clone());
-        let watching = cut_stalled(watched, until, in_the_way, |_, _| ());
+        // Answers hold no memory that other requests wait for: the number of requests is limited.
+        let contended = |_| Vec::new();
+        let check = StallCheck {
+            flows: self.shared.flows.as_ref(),
+            limits: self.stall,
+            clock: self.env.clock.as_ref(),
+            stop: self.shared.stop.clone(),
+        };
+        let watching = check.run(contended, |_, _| ());
         tokio::join!(self.accept(), watching);
     }
 
@@ -135,11 +145,11 @@ impl Serving {
                     let Entry::Serve(slot) = self.connections.enter(address.ip()) else { continue };
                     let shared = Arc::clone(&self.shared);
                     drop(self.env.tasks.spawn("admin connection", async move {
-                        if let Err(error) = connection((stream, address), &shared, &slot).await {
+                        if let Err(error) = connection(stream, address, &shared, &slot).await {
                             tracing::debug!(%error, "an admin connection ended early");
                         }
                     }));
-                    // Who was told to leave for it does so before the next one comes.
+                    // The connection that closes for it does so before the next one is accepted.
                     tokio::task::yield_now().await;
                 }
                 Err(error) => {
@@ -151,7 +161,7 @@ impl Serving {
     }
 }
 
-/// Health checks come from anywhere: no peer has a cap, and none is preferred.
+/// Health checks may come from any address: no peer has a limit of its own, and none is preferred.
 const fn limits() -> Limits {
     Limits {
         open_max: CONNECTIONS_MAX,
@@ -165,7 +175,8 @@ const fn limits() -> Limits {
 }
 
 async fn connection(
-    (stream, address): (Box<dyn Stream>, SocketAddr),
+    stream: Box<dyn Stream>,
+    address: SocketAddr,
     shared: &Shared,
     slot: &Arc<Slot>,
 ) -> io::Result<()> {
@@ -177,22 +188,22 @@ async fn connection(
             return Ok(());
         };
         if shared.opening.tls.is_some() && !secure {
-            // Nothing that came is read: the token may be in it, and is known to others now.
+            // The request is not read. It may carry the token, which others have seen then.
             stream.write_all(HTTPS_ONLY).await?;
             return stream.shutdown().await;
         }
         let service = service_fn(|mut request: Request<Incoming>| {
             request.extensions_mut().insert(ClientAddress(address));
             let has_body = !request.body().is_end_stream();
-            let router = shared.router.clone();
+            let routes = shared.routes.clone();
             async move {
-                // Not sooner: while an answer is not taken, hyper may hold the next request and
-                // does not poll this.
+                // Begun when this is polled: while the client does not read an answer, hyper may
+                // hold the next request without polling this.
                 let running = slot.begin();
-                let mut response = router.oneshot(request).await?;
+                let mut response = routes.oneshot(request).await?;
                 if has_body {
-                    // Where it is left unread, hyper takes the next request before this answer is
-                    // sent, and holds as many answers as the client asks for and does not read.
+                    // If the body stays unread, hyper takes the next request before this answer is
+                    // sent, and would buffer every answer that the client does not read.
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(CONNECTION, close);
                 }
@@ -212,7 +223,7 @@ async fn connection(
         biased;
         served = served => served,
         () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
-        // Nothing of value runs on these connections: they are cut.
+        // Admin requests are not waited for.
         () = shared.stop.cancelled() => Ok(()),
         () = leaves => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! What commands ask of the node: its disks, its backups and its master keys.
+//! What commands need from the node: its disks, its backups and its master keys.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub struct DiskView {
     pub available_bytes: u64,
 }
 
-/// Why a command about a disk is refused. The text tells what to do.
+/// Why a command about a disk is refused. The text says what to do.
 #[derive(Debug, ThisError)]
 pub enum DiskRefusal {
     /// No disk has this name.
@@ -73,7 +73,7 @@ pub trait DiskControl: Send + Sync + Debug {
     /// [`DiskRefusal::Failed`].
     async fn list(&self) -> Result<Vec<DiskView>, DiskRefusal>;
 
-    /// Begins to drain a disk, named by its number or directory. A drain goes on after a restart.
+    /// Starts to drain a disk, named by its number or directory. A drain continues after a restart.
     ///
     /// # Errors
     /// [`DiskRefusal`].
@@ -103,9 +103,9 @@ pub struct BackupView {
     pub extents: usize,
     /// Extents of the store.
     pub extents_total: usize,
-    /// Bytes copied. What was there already is not counted.
+    /// Bytes copied. Bytes that an earlier backup had copied are not counted.
     pub copied_bytes: u64,
-    /// Of a complete backup: what its `backup.json` says.
+    /// The content of `backup.json`, of a complete backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Value>,
     /// Why it failed, and what to do.
@@ -115,7 +115,7 @@ pub struct BackupView {
 
 /// Makes backups of a node, one at a time.
 pub trait BackupControl: Send + Sync + Debug {
-    /// Begins a backup in a directory of the node's machine. It goes on when nobody asks for it.
+    /// Starts a backup to a directory of the node's machine. It continues when its client leaves.
     /// `None` while another one runs.
     fn begin(&self, directory: PathBuf) -> Option<BackupView>;
 
@@ -123,18 +123,18 @@ pub trait BackupControl: Send + Sync + Debug {
     fn last(&self) -> Option<BackupView>;
 }
 
-/// A master key as shown.
+/// The view of a master key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MasterKeyView {
     /// Its number in the ring.
     pub id: u32,
-    /// When it was made, as ISO 8601.
+    /// When it was created, ISO 8601.
     pub created: String,
-    /// `active`: it seals; `retired`: it opens what was sealed before a rotation.
+    /// `active`: it seals secrets. `retired`: it opens secrets sealed before a rotation.
     pub state: String,
 }
 
-/// A key ring as shown.
+/// The view of a key ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRingView {
     /// The ring's id.
@@ -143,7 +143,7 @@ pub struct KeyRingView {
     pub file: String,
     /// All keys, by number.
     pub keys: Vec<MasterKeyView>,
-    /// After a rotation: secrets that were sealed anew.
+    /// After a rotation: the number of secrets that were sealed again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resealed: Option<usize>,
 }
@@ -151,13 +151,13 @@ pub struct KeyRingView {
 /// The key ring of a node.
 #[async_trait]
 pub trait KeyControl: Send + Sync + Debug {
-    /// The ring as of now.
+    /// The current ring.
     fn list(&self) -> KeyRingView;
 
-    /// Adds a key, which is durable when it is used first, and seals all secrets under it.
+    /// Adds a key, durably, and then seals all secrets under it.
     ///
     /// # Errors
-    /// What went wrong, also that some secrets are damaged and stay as they are; both keys are in
-    /// the file then, or the old ones alone.
+    /// A text for the operator, also when damaged secrets stay as they are. Afterwards the file has
+    /// the new key too, or only the old ones.
     async fn rotate(&self) -> Result<KeyRingView, String>;
 }

@@ -1,4 +1,4 @@
-//! The fault dial's paths.
+//! The paths of the fault dial.
 
 use axum::Json;
 use axum::extract::Path;

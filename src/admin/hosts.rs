@@ -1,4 +1,4 @@
-//! The host check of the admin listener, and the header that all its answers carry.
+//! The host name check of the admin listener, and the header of all its answers.
 
 use axum::extract::Request;
 use axum::extract::State;

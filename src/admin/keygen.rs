@@ -1,4 +1,4 @@
-//! New account keys, and what user delegation keys are derived from.
+//! New account keys, and new secrets that user delegation keys are derived from.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,14 +9,14 @@ use zeroize::Zeroizing;
 
 use crate::auth::DelegationSecret;
 
-/// Bytes of a key before encoding: what Azure issues.
+/// Bytes of a key before encoding, as in Azure.
 const KEY_BYTES: usize = 64;
 
-/// A new random key in base64, from the operating system's generator: the seam of
-/// [`crate::env::Rand`] is not for secrets.
+/// A new random key in base64, from the operating system's generator: [`crate::env::Rand`] must not
+/// be used for secrets.
 ///
 /// # Errors
-/// The operating system has no randomness to give.
+/// The operating system returns no random bytes.
 pub fn new_key() -> Result<String, SysError> {
     let mut bytes = [0; KEY_BYTES];
     SysRng.try_fill_bytes(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Master keys: what the node tells of them, and the command that rotates them. Never a key.
+//! Master keys: the commands that list and rotate them. No key is ever shown.
 
 use axum::Json;
 use axum::extract::State;

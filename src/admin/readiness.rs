@@ -1,4 +1,4 @@
-//! Whether the node serves, as others may ask.
+//! Whether the node serves.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use tokio::sync::watch;
 
 use crate::env::TaskHealth;
 
-/// Where in its life a node is.
+/// The phase of a node's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Recovering; requests wait.
+    /// Recovering. Requests wait.
     Starting,
     /// Serving.
     Ready,
-    /// Finishing what runs; new requests are refused.
+    /// Finishing running requests. New requests are refused.
     Draining,
 }
 
@@ -29,11 +29,11 @@ impl Phase {
     }
 }
 
-/// The phase, shared between the node and those who ask; cheap to clone.
+/// The phase of the node; cheap to clone. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     phase: Arc<watch::Sender<Phase>>,
-    /// Tasks that have stopped for good make a node unready.
+    /// A task that has stopped for good makes the node unready.
     tasks: TaskHealth,
 }
 
@@ -51,13 +51,13 @@ impl Readiness {
         *self.phase.borrow()
     }
 
-    /// The same phase, of a node with these tasks.
+    /// The same with these tasks.
     #[must_use]
     pub fn with_tasks(self, tasks: TaskHealth) -> Self {
         Self { tasks, ..self }
     }
 
-    /// Tasks that panicked and are not started again, and why: what they served is stopped.
+    /// Tasks that panicked and are not restarted, and why. What they served is stopped.
     #[must_use]
     pub fn stopped(&self) -> Vec<(&'static str, String)> {
         self.tasks.stopped()

@@ -33,9 +33,10 @@ use crate::telemetry::Exposition;
 use super::accounts;
 use super::answer::Failure;
 use super::audit_log;
-use super::audit_log::Teller;
+use super::audit_log::CommandLog;
 use super::backups;
 use super::connections;
+use super::connections::Endpoint;
 use super::disks;
 use super::faults;
 use super::hosts;
@@ -49,9 +50,9 @@ use super::work::WORK_MAX;
 use super::work::bounded;
 use super::work::busy;
 
-/// Admin commands at a time; more are refused at once.
+/// Concurrent admin commands. More are refused immediately.
 const COMMANDS_MAX: usize = 16;
-/// How long a command may take until its answer begins.
+/// The longest time until the answer of a command begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Serves the admin routes on a listener.
@@ -79,19 +80,19 @@ impl AdminServer {
         Self { tls, ..self }
     }
 
-    /// The same, where a client that takes nothing of an answer for `stall`, or less than
-    /// `rate_min` bytes a second, is cut.
+    /// The same with limits for clients that do not read: one that reads nothing of an answer for
+    /// `stall`, or fewer than `rate_min` bytes per second, is disconnected.
     #[must_use]
     pub fn with_stall_limits(self, stall: Duration, rate_min: u64) -> Self {
         Self { stall: StallLimits { stall, rate_min, ..self.stall }, ..self }
     }
 
-    /// Serves until `stop` fires, whatever panics meanwhile.
+    /// Serves until `stop` fires. Panics do not end it.
     pub fn start(self, stop: CancellationToken) {
-        let teller = Teller { log: self.state.audit_log.clone(), env: self.env.clone() };
-        let routes = routes(self.state).layer(from_fn_with_state(teller, audit_log::tell));
-        let served = (routes, self.stall);
-        connections::serve((self.listener, self.tls), served, &self.env, stop);
+        let commands = CommandLog { log: self.state.audit_log.clone(), env: self.env.clone() };
+        let routes = routes(self.state).layer(from_fn_with_state(commands, audit_log::record));
+        let (listener, tls, stall) = (self.listener, self.tls, self.stall);
+        connections::serve(Endpoint { listener, tls, routes, stall }, &self.env, stop);
     }
 }
 
@@ -102,14 +103,14 @@ fn routes(state: AdminState) -> Router {
         .route("/metrics", get(metrics))
         .route("/partitions", get(partitions::page::show))
         .layer(from_fn_with_state(work, bounded))
-        // Health has room of its own: these never wait for what the others do.
+        // Not limited: health checks never wait for other requests.
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .layer(from_fn_with_state(state.known_hosts.clone(), hosts::known))
         .with_state(state)
 }
 
-/// What needs the token: so many at a time, each within a time.
+/// The routes that need the token, with a limit of concurrent commands and a time limit.
 fn control(state: &AdminState) -> Router<AdminState> {
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overrun))
@@ -134,7 +135,7 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/keys/rotate", post(keys::rotate))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
-        .route("/partitions", get(partitions::paths::look))
+        .route("/partitions", get(partitions::paths::list))
         .route("/partitions/split", post(partitions::paths::split))
         .route("/partitions/merge", post(partitions::paths::merge))
         .route("/partitions/stripe", post(partitions::paths::stripe))
@@ -152,7 +153,7 @@ async fn no_such_path() -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "NoSuchPath", text)
 }
 
-/// A limit was met before the command was carried out, or while it was.
+/// A limit was reached before the command ran, or while it ran.
 async fn overrun(error: BoxError) -> Failure {
     if error.is::<Elapsed>() {
         let text =

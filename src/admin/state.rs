@@ -1,4 +1,4 @@
-//! What the commands and pages of the admin listener look at and change.
+//! What the commands and pages of the admin listener read and change.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ use super::partitions::PartitionStore;
 use super::readiness::Readiness;
 use super::token::Token;
 
-/// What commands look at and change; cheap to clone.
+/// What commands read and change; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Control {
     /// Accounts.
@@ -31,12 +31,12 @@ pub struct Control {
     pub partitions: PartitionStore,
 }
 
-/// What the routes show; cheap to clone.
+/// The state of all routes; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AdminState {
-    /// What commands must show.
+    /// The admin token.
     pub(super) token: Token,
-    /// The roles' handles, once they run.
+    /// Handles of the roles, once they run.
     pub control: Arc<OnceLock<Control>>,
     /// The disks, once they are open.
     pub disks: Arc<OnceLock<Arc<dyn DiskControl>>>,
@@ -46,16 +46,16 @@ pub struct AdminState {
     pub keys: Arc<OnceLock<Arc<dyn KeyControl>>>,
     /// Whether the node serves.
     pub readiness: Readiness,
-    /// The host names under which it answers.
+    /// The host names that are answered.
     pub known_hosts: KnownHosts,
     /// All metrics, once every role has registered its own.
     pub registry: Arc<OnceLock<Registry>>,
-    /// Told of commands.
+    /// Gets a line for each command.
     pub(super) audit_log: AuditLog,
 }
 
 impl AdminState {
-    /// A node that starts, whose commands need `token`.
+    /// The state of a starting node.
     #[must_use]
     pub fn new(token: Token) -> Self {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
@@ -64,15 +64,15 @@ impl AdminState {
         Self { token, control, disks, backups, keys, readiness, known_hosts, registry, audit_log }
     }
 
-    /// The same, telling the audit log of commands.
+    /// The same with an audit log.
     #[must_use]
-    pub fn telling(self, audit_log: AuditLog) -> Self {
+    pub fn with_audit_log(self, audit_log: AuditLog) -> Self {
         Self { audit_log, ..self }
     }
 
-    /// The same under these host names.
+    /// The same with these host names.
     #[must_use]
-    pub fn under(self, known_hosts: KnownHosts) -> Self {
+    pub fn with_known_hosts(self, known_hosts: KnownHosts) -> Self {
         Self { known_hosts, ..self }
     }
 

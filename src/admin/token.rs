@@ -1,4 +1,4 @@
-//! Who may use the paths below `/admin`: whoever shows the token.
+//! The admin token, which the paths below `/admin` require.
 
 use std::fmt;
 
@@ -12,8 +12,7 @@ use sha2::Sha256;
 
 use super::answer::Failure;
 
-/// The token, kept as a digest: comparing digests tells nothing about the token by the time it
-/// takes.
+/// The digest of the token. The time that comparing digests takes reveals nothing about the token.
 #[derive(Clone, Copy)]
 pub struct Token([u8; 32]);
 
@@ -30,14 +29,14 @@ impl Token {
         Self(Sha256::digest(token).into())
     }
 
-    /// Whether `shown` is the token.
+    /// Whether `sent` is the token.
     #[must_use]
-    pub fn is(&self, shown: &str) -> bool {
-        self.0 == Self::new(shown).0
+    pub fn is(&self, sent: &str) -> bool {
+        self.0 == Self::new(sent).0
     }
 }
 
-/// Lets only requests with the token through.
+/// Refuses requests without the token.
 pub(super) async fn required(
     State(token): State<Token>,
     request: Request,

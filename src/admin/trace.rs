@@ -18,8 +18,8 @@ use crate::frontend::trace::TraceWatch;
 use super::answer::Failure;
 use super::state::AdminState;
 
-/// `GET /admin/trace`: one JSON object a line for each request that passes the filter, until the
-/// client leaves; `{"lost": N}` when it reads too slowly.
+/// `GET /admin/trace`: a line with a JSON object for each request that passes the filter, until the
+/// client disconnects; `{"lost": N}` when it reads too slowly.
 pub(super) async fn watch(
     State(state): State<AdminState>,
     filter: Result<Query<TraceFilter>, QueryRejection>,

@@ -1,4 +1,4 @@
-//! How much of the admin listener is at work at a time.
+//! The limit of concurrent requests of the admin listener.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::frontend::connections::Guarded;
 
 use super::answer::Failure;
 
-/// Requests at a time, but for those of health; more are refused at once.
+/// Concurrent requests, except health checks. More are refused immediately.
 pub(super) const WORK_MAX: usize = 64;
 
-/// Marks an answer that counts against [`WORK_MAX`] until it was sent.
+/// Marks an answer that counts towards [`WORK_MAX`] until it is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work;
 
-/// Refuses what is too much to do at a time; a request is done when its answer was sent.
+/// Refuses requests beyond the limit. A request ends when its answer is sent.
 pub(super) async fn bounded(
     State(work): State<Arc<Semaphore>>,
     request: Request,

@@ -38,7 +38,8 @@ impl LogFile {
     pub(super) async fn open(
         disk: Arc<dyn Disk>,
         name: String,
-        (bytes_max, files): (u64, u32),
+        bytes_max: u64,
+        files: u32,
     ) -> Result<Self, DiskError> {
         let mut file =
             Self { disk, name, bytes_max, files, open: None, end: u64::MAX, move_at: bytes_max };
@@ -53,7 +54,7 @@ impl LogFile {
     }
 
     /// Opens or creates the file if it is not open. Bytes beyond the last line will be overwritten.
-    /// If another program cut the file, the next line goes to its new end.
+    /// If another program truncated the file, the next line goes to its new end.
     async fn opened(&mut self) -> Result<Arc<dyn DiskFile>, DiskError> {
         let open = match &self.open {
             Some(open) => Arc::clone(open),
@@ -71,9 +72,9 @@ impl LogFile {
         Ok(open)
     }
 
-    /// Writes lines and removes them from `lines` when they are written, with `durable` when they
-    /// survive a power failure too. The caller writes those that are left after an error again:
-    /// they then replace what a failed write or sync left of them.
+    /// Writes lines, and removes them from `lines` when they are written; with `durable`, when they
+    /// are synced. After an error the caller writes the remaining lines again: they replace the
+    /// remains of a failed write or sync.
     ///
     /// # Errors
     /// Errors of the disk.

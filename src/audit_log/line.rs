@@ -14,7 +14,7 @@ pub enum Principal {
     /// Unknown: the request was not authenticated.
     #[default]
     Unknown,
-    /// An anonymous caller: the container or the site is open to everybody.
+    /// An anonymous caller of a public container.
     Anonymous,
     /// The holder of a key of the account.
     SharedKey,
@@ -47,7 +47,7 @@ pub struct Subject {
     pub subject: String,
 }
 
-/// What kind of thing was changed.
+/// The kind of thing that was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thing {
@@ -148,7 +148,7 @@ pub(super) fn lost(time: Timestamp, changes: u64, requests: u64) -> Vec<u8> {
 }
 
 fn text(line: &impl Serialize) -> Vec<u8> {
-    // Serializing these types cannot fail; an empty line would do the least harm.
+    // Serializing these types cannot fail. An empty line would do the least harm.
     let mut text = serde_json::to_vec(line).unwrap_or_default();
     text.push(b'\n');
     text

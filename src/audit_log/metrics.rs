@@ -49,11 +49,11 @@ impl Metrics {
         self.failures.inc();
     }
 
-    /// Changes and requests whose lines were dropped.
+    /// Lines that were dropped.
     #[cfg(test)]
-    pub(super) fn lines_lost(&self) -> (u64, u64) {
+    pub(super) fn lines_lost(&self) -> super::queue::LineCounts {
         let of = |is_change| self.lost.get_or_create(&labels(is_change)).get();
-        (of(true), of(false))
+        super::queue::LineCounts { changes: of(true), requests: of(false) }
     }
 }
 

@@ -53,13 +53,35 @@ struct State {
     lines: VecDeque<Line>,
     /// Bytes of `lines` and of the lines that the writer has taken and not yet written.
     bytes: usize,
-    /// Changes and requests that the writer has taken and not yet written.
-    taken: (u64, u64),
-    lost_changes: u64,
-    lost_requests: u64,
+    /// Lines that the writer has taken and not yet written.
+    taken: LineCounts,
+    /// Dropped lines that no line of the log records yet.
+    lost: LineCounts,
     /// When dropped lines were last logged.
     warned: Option<Duration>,
     closed: bool,
+}
+
+/// Numbers of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LineCounts {
+    pub(super) changes: u64,
+    pub(super) requests: u64,
+}
+
+impl LineCounts {
+    fn add(&mut self, is_change: bool) {
+        self.changes += u64::from(is_change);
+        self.requests += u64::from(!is_change);
+    }
+}
+
+/// Lines that were taken from the queue.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) batch: Batch,
+    /// Whether the queue is closed.
+    pub(super) is_closed: bool,
 }
 
 #[derive(Debug)]
@@ -68,15 +90,15 @@ struct Line {
     is_change: bool,
 }
 
-/// A change's line that waits for room. Its client may leave and take the waiting future with it:
-/// the line has its last chance when this is dropped.
+/// A change's line that waits for room. If the client disconnects, the waiting future is dropped. The
+/// line is added then if there is room.
 struct Waiting<'a> {
     queue: &'a Queue,
     text: Option<Bytes>,
 }
 
 impl Waiting<'_> {
-    /// Whether the line is in the queue.
+    /// Tries to add the line. Returns whether it is in the queue.
     fn push(&mut self) -> bool {
         let Some(text) = self.text.take() else { return true };
         self.text = self.queue.push(text, true).err();
@@ -95,7 +117,7 @@ impl Drop for Waiting<'_> {
 /// Lines to be written.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Those not yet written.
+    /// Lines that are not yet written.
     pub(super) lines: VecDeque<Bytes>,
     /// Bytes of all lines, as the queue counts them.
     pub(super) bytes: usize,
@@ -131,7 +153,7 @@ impl AuditLog {
         loop {
             let mut room = pin!(queue.room.notified());
             room.as_mut().enable();
-            // Without the queue no room will come.
+            // A closed queue never has room again.
             if waiting.push() || queue.is_closed() {
                 return;
             }
@@ -191,21 +213,23 @@ impl Queue {
     }
 
     fn drop_line(&self, is_change: bool) {
-        self.dropped(u64::from(is_change), u64::from(!is_change));
+        let mut dropped = LineCounts::default();
+        dropped.add(is_change);
+        self.dropped(dropped);
     }
 
     /// Counts lines that will never be written.
-    pub(super) fn dropped(&self, changes: u64, requests: u64) {
-        if changes + requests == 0 {
+    pub(super) fn dropped(&self, lines: LineCounts) {
+        if lines == LineCounts::default() {
             return;
         }
-        self.metrics.lost(true, changes);
-        self.metrics.lost(false, requests);
+        self.metrics.lost(true, lines.changes);
+        self.metrics.lost(false, lines.requests);
         let now = self.clock.monotonic();
         let mut state = self.state();
-        state.lost_changes += changes;
-        state.lost_requests += requests;
-        let (changes, requests) = (state.lost_changes, state.lost_requests);
+        state.lost.changes += lines.changes;
+        state.lost.requests += lines.requests;
+        let LineCounts { changes, requests } = state.lost;
         if state.warned.is_some_and(|at| now.saturating_sub(at) < WARN_EVERY) {
             return;
         }
@@ -224,15 +248,16 @@ impl Queue {
         loop {
             let mut filled = pin!(self.filled.notified());
             filled.as_mut().enable();
-            let (batch, closed) = self.take_now(bytes_max);
-            if closed || !batch.lines.is_empty() {
+            let Taken { batch, is_closed } = self.take_now(bytes_max);
+            if is_closed || !batch.lines.is_empty() {
                 return batch;
             }
             filled.await;
         }
     }
 
-    pub(super) fn take_now(&self, bytes_max: usize) -> (Batch, bool) {
+    /// Takes about `bytes_max` bytes of lines, as many as there are now.
+    pub(super) fn take_now(&self, bytes_max: usize) -> Taken {
         let mut batch = Batch::default();
         let mut state = self.state();
         while batch.bytes < bytes_max
@@ -240,27 +265,25 @@ impl Queue {
         {
             batch.bytes += line.text.len();
             batch.has_changes |= line.is_change;
-            state.taken.0 += u64::from(line.is_change);
-            state.taken.1 += u64::from(!line.is_change);
+            state.taken.add(line.is_change);
             batch.lines.push_back(line.text);
         }
-        // After all lines that are in the queue.
-        let lost = (state.lost_changes, state.lost_requests);
-        if lost != (0, 0) && state.lines.is_empty() {
-            (state.lost_changes, state.lost_requests) = (0, 0);
-            let text = line::lost(self.clock.now(), lost.0, lost.1);
+        // After all lines of the queue.
+        if state.lost != LineCounts::default() && state.lines.is_empty() {
+            let LineCounts { changes, requests } = std::mem::take(&mut state.lost);
+            let text = line::lost(self.clock.now(), changes, requests);
             state.bytes += text.len();
             batch.bytes += text.len();
             batch.lines.push_back(text.into());
         }
-        (batch, state.closed)
+        Taken { batch, is_closed: state.closed }
     }
 
-    /// Frees the room of a batch that was written.
+    /// Releases the room of a batch that was written.
     pub(super) fn written(&self, bytes: usize) {
         let mut state = self.state();
         state.bytes = state.bytes.saturating_sub(bytes);
-        state.taken = (0, 0);
+        state.taken = LineCounts::default();
         drop(state);
         self.room.notify_waiters();
     }
@@ -270,14 +293,11 @@ impl Queue {
     pub(super) fn abandon(&self) {
         self.close();
         let mut state = self.state();
-        let (mut changes, mut requests) = std::mem::take(&mut state.taken);
-        for line in std::mem::take(&mut state.lines) {
-            changes += u64::from(line.is_change);
-            requests += u64::from(!line.is_change);
-        }
+        let mut lines = std::mem::take(&mut state.taken);
+        std::mem::take(&mut state.lines).iter().for_each(|line| lines.add(line.is_change));
         state.bytes = 0;
         drop(state);
-        self.dropped(changes, requests);
+        self.dropped(lines);
     }
 
     /// Refuses further lines; the lines in the queue are still written.

@@ -29,7 +29,7 @@ impl Kept {
 
     /// The changes told since it was asked last.
     pub(crate) fn changes(&self) -> Vec<Value> {
-        let (batch, _) = self.queue.take_now(usize::MAX);
+        let batch = self.queue.take_now(usize::MAX).batch;
         self.queue.written(batch.bytes);
         let lines = batch.lines.iter().map(|line| serde_json::from_slice(line));
         let all = lines.collect::<Result<Vec<Value>, _>>().unwrap();

@@ -12,6 +12,7 @@ use super::file::LogFile;
 use super::line;
 use super::metrics::Metrics;
 use super::queue::AuditLog;
+use super::queue::LineCounts;
 use super::queue::Queue;
 use super::writer;
 use super::writer::Sink;
@@ -36,7 +37,7 @@ async fn text(disk: &Arc<dyn Disk>, name: &str) -> String {
 }
 
 async fn open(disk: &Arc<dyn Disk>, bytes_max: u64, files: u32) -> LogFile {
-    LogFile::open(Arc::clone(disk), NAME.to_owned(), (bytes_max, files)).await.unwrap()
+    LogFile::open(Arc::clone(disk), NAME.to_owned(), bytes_max, files).await.unwrap()
 }
 
 fn lines(numbers: std::ops::Range<u32>) -> VecDeque<Bytes> {
@@ -62,6 +63,10 @@ async fn numbers(disk: &Arc<dyn Disk>) -> Vec<u64> {
 
 fn entry(operation: &'static str) -> Entry {
     Entry { operation: operation.into(), ..Entry::default() }
+}
+
+fn lost(changes: u64, requests: u64) -> LineCounts {
+    LineCounts { changes, requests }
 }
 
 /// The log over a simulated disk.
@@ -193,7 +198,7 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     for _ in 0..sent {
         rig.log.request(&long);
     }
-    let (_, requests) = rig.metrics.lines_lost();
+    let requests = rig.metrics.lines_lost().requests;
     assert!(requests > 1000 && requests < sent, "{requests}");
     // Room that requests cannot take: changes need not wait yet.
     let change = Change { of: Thing::Container, detail: Value::Null };
@@ -207,8 +212,8 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     }
     assert!(elapsed() >= CHANGE_WAIT, "some waited");
     let lost = rig.metrics.lines_lost();
-    assert_eq!(lost.1, requests);
-    assert!(lost.0 > 0 && lost.0 < 20, "{lost:?}");
+    assert_eq!(lost.requests, requests);
+    assert!(lost.changes > 0 && lost.changes < 20, "{lost:?}");
     // A change that waits gets the room that is made meanwhile.
     let log = rig.log.clone();
     let work = async move { log.change(&big, &change).await };
@@ -223,10 +228,10 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let count = |kind: &str| all.iter().filter(|line| line["kind"] == kind).count() as u64;
     assert_eq!(count("request"), sent - requests);
-    assert_eq!(count("change"), 22 - lost.0);
+    assert_eq!(count("change"), 22 - lost.changes);
     let told: Vec<_> = all.iter().filter(|line| line["kind"] == "lost").collect();
     let sum = |what: &str| told.iter().filter_map(|line| line[what].as_u64()).sum::<u64>();
-    assert_eq!((sum("changes"), sum("requests")), lost);
+    assert_eq!(LineCounts { changes: sum("changes"), requests: sum("requests") }, lost);
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,7 +244,7 @@ async fn changes_do_not_wait_for_a_writer_that_has_stopped() {
         rig.log.change(&entry("CreateContainer"), &change).await;
     }
     assert_eq!(rig.queue.clock.monotonic() - before, Duration::ZERO);
-    assert_eq!(rig.metrics.lines_lost(), (3, 0));
+    assert_eq!(rig.metrics.lines_lost(), lost(3, 0));
 }
 
 /// A client that leaves takes the future of its request with it, and the change has happened.
@@ -251,7 +256,7 @@ async fn change_whose_client_leaves_while_it_waits_is_written_or_counted() {
         let (rig, _file) = Rig::new(&SimDisk::new(1, 64 * MIB).disk()).await;
         let mut sent = 0;
         // Nothing is written: the queue fills up.
-        while rig.metrics.lines_lost().0 == 0 {
+        while rig.metrics.lines_lost().changes == 0 {
             rig.log.change_now(&big, &change);
             sent += 1;
         }
@@ -262,8 +267,8 @@ async fn change_whose_client_leaves_while_it_waits_is_written_or_counted() {
         }
         drop(waiting);
         let wanted = if has_room { 1 } else { 2 };
-        assert_eq!(rig.metrics.lines_lost(), (wanted, 0), "room: {has_room}");
-        let (batch, _) = rig.queue.take_now(usize::MAX);
+        assert_eq!(rig.metrics.lines_lost(), lost(wanted, 0), "room: {has_room}");
+        let batch = rig.queue.take_now(usize::MAX).batch;
         let told = batch.lines.iter().filter(|line| line.len() > 100_000).count();
         assert_eq!(told, sent + 1 - usize::try_from(wanted).unwrap(), "room: {has_room}");
     }
@@ -283,7 +288,7 @@ async fn every_line_that_is_never_written_is_counted() {
     machine.set_faults(Faults { sync_error: ALWAYS, ..Faults::default() });
     rig.queue.close();
     writer::run(Arc::clone(&rig.queue), Sink::File(file)).await;
-    assert_eq!(rig.metrics.lines_lost(), (30, 30));
+    assert_eq!(rig.metrics.lines_lost(), lost(30, 30));
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +307,7 @@ async fn stalled_disk_delays_no_request() {
         let change = Change { of: Thing::Fault, detail: Value::Null };
         rig.log.change(&entry("SetFault"), &change).await;
     }
-    assert_eq!((elapsed(), rig.metrics.lines_lost()), (Duration::ZERO, (0, 0)));
+    assert_eq!((elapsed(), rig.metrics.lines_lost()), (Duration::ZERO, lost(0, 0)));
     rig.queue.close();
     writing.await.unwrap();
     let written = text(&machine.disk(), NAME).await;

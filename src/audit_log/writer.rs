@@ -103,6 +103,15 @@ pub struct Writer {
     running: JoinHandle<()>,
 }
 
+/// A log that was opened.
+#[derive(Debug)]
+pub struct StartedLog {
+    /// Adds lines.
+    pub log: AuditLog,
+    /// Writes them.
+    pub writer: Writer,
+}
+
 impl Writer {
     /// Opens the log and starts its writer; `None` when the log is off.
     ///
@@ -112,7 +121,7 @@ impl Writer {
         settings: &Settings,
         env: &Env,
         metrics: Metrics,
-    ) -> Result<Option<(AuditLog, Self)>, OpenError> {
+    ) -> Result<Option<StartedLog>, OpenError> {
         let Some(to) = &settings.to else { return Ok(None) };
         let thread = Tasks::on_own_thread("audit-log").map_err(OpenError::Thread)?;
         let tasks = thread.reporting_to(&env.tasks);
@@ -125,7 +134,8 @@ impl Writer {
         // After a panic nothing is written any more.
         let stop = move |_: &str| broken.abandon();
         let running = tasks.spawn_or_stop("audit log", run(of, sink), stop);
-        Ok(Some((AuditLog::new(Arc::clone(&queue)), Self { queue, tasks, running })))
+        let log = AuditLog::new(Arc::clone(&queue));
+        Ok(Some(StartedLog { log, writer: Self { queue, tasks, running } }))
     }
 
     /// Refuses further lines and writes those that are left, for at most `CLOSE_WAIT`.
@@ -158,8 +168,8 @@ async fn open(path: &Path, settings: &Settings, tasks: &Tasks) -> Result<LogFile
         | DiskError::TooManyFiles { .. }
         | DiskError::Io { .. }) => OpenError::Disk(error),
     })?;
-    let limits = (settings.bytes_max, settings.files);
-    LogFile::open(disk, name.to_owned(), limits).await.map_err(OpenError::Disk)
+    let opened = LogFile::open(disk, name.to_owned(), settings.bytes_max, settings.files);
+    opened.await.map_err(OpenError::Disk)
 }
 
 /// Writes until the queue is closed and empty. A failed write is tried again until the queue is

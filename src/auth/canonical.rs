@@ -1,4 +1,4 @@
-//! Strings-to-sign, from the head of a request as it came over the wire.
+//! Strings-to-sign, from the raw head of a request.
 //!
 //! Source: Storage REST "Authorize with Shared Key".
 
@@ -21,7 +21,7 @@ use http::header::IF_UNMODIFIED_SINCE;
 use http::header::RANGE;
 use percent_encoding::percent_decode_str;
 
-/// The parts of a request that a signature covers, as they came over the wire.
+/// The parts of a request that a signature covers, as received.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
     /// The method.
@@ -38,7 +38,7 @@ pub struct SignedRequest<'a> {
     pub secondary: bool,
 }
 
-/// The two forms a signature may have.
+/// The two forms of signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     /// `SharedKey`: all standard headers and the whole query.
@@ -47,12 +47,12 @@ pub(super) enum Scheme {
     Lite,
 }
 
-/// Where clients differ from each other in what they sign; the service takes them all.
+/// Differences between clients in what they sign. The service accepts all variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// `x-ms-*` headers in the culture order of the service's own framework, not in byte order.
+    /// `x-ms-*` headers in the culture order of .NET, not in byte order.
     pub(super) culture_order: bool,
-    /// Runs of white space inside `x-ms-*` values folded to one space.
+    /// Runs of white space in `x-ms-*` values replaced by one space.
     pub(super) folded: bool,
     /// The path without `-secondary` after the account (path-style only).
     pub(super) primary_path: bool,
@@ -70,7 +70,7 @@ static FULL_AFTER_DATE: [HeaderName; 5] =
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
 
-/// The bytes a client signs, read in one way.
+/// The string-to-sign of one variant.
 pub(super) fn string_to_sign(
     request: &SignedRequest<'_>,
     scheme: Scheme,
@@ -122,7 +122,7 @@ fn standard<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a [u8] {
     bytes
 }
 
-/// `x-ms-date` is among the service headers; then `Date` is not signed.
+/// Whether `x-ms-date` is sent. Then `Date` is not signed.
 fn date(headers: &HeaderMap) -> &[u8] {
     if headers.contains_key(MS_DATE) { b"" } else { value(headers, DATE) }
 }
@@ -165,8 +165,8 @@ fn push_value(out: &mut Vec<u8>, bytes: &[u8], folded: bool) {
     }
 }
 
-/// The order of the service's framework: hyphens and apostrophes do not count, then punctuation,
-/// digits, letters; of two names equal so far the one with the earlier hyphen comes last.
+/// The culture order of .NET: punctuation, digits, letters; hyphens and apostrophes are ignored first.
+/// Of two names that are equal otherwise, the one with the earlier hyphen comes last.
 fn culture_order(a: &str, b: &str) -> Ordering {
     let weights = |name: &str| name.bytes().filter_map(weight).collect::<Vec<_>>();
     weights(a).cmp(&weights(b)).then_with(|| hyphen_order(a.as_bytes(), b.as_bytes()))
@@ -185,7 +185,7 @@ fn weight(byte: u8) -> Option<usize> {
     ORDER.iter().position(|&b| b == byte)
 }
 
-/// `/account` and the path as sent.
+/// `/account` and the path as received.
 fn resource(out: &mut Vec<u8>, request: &SignedRequest<'_>, reading: Reading) {
     out.push(b'/');
     out.extend_from_slice(request.account.as_bytes());
@@ -199,7 +199,7 @@ fn resource(out: &mut Vec<u8>, request: &SignedRequest<'_>, reading: Reading) {
     }
 }
 
-/// What follows `/ACCOUNT-secondary`, when the path starts so.
+/// The rest of a path that starts with `/ACCOUNT-secondary`.
 pub(super) fn primary_path<'a>(request: &SignedRequest<'a>) -> Option<&'a str> {
     if !request.secondary {
         return None;
@@ -211,10 +211,10 @@ pub(super) fn primary_path<'a>(request: &SignedRequest<'a>) -> Option<&'a str> {
 /// `\nname:value` of each parameter, decoded, names in lower case and sorted, repeated values
 /// sorted and joined.
 fn query_lines(out: &mut Vec<u8>, query: Option<&str>) {
-    let mut pairs = decoded_pairs(query);
+    let mut pairs = parameters(query);
     pairs.sort_unstable();
     let mut previous: Option<&[u8]> = None;
-    for (name, value) in &pairs {
+    for Parameter { name, value } in &pairs {
         if previous == Some(name.as_slice()) {
             out.push(b',');
         } else {
@@ -228,23 +228,30 @@ fn query_lines(out: &mut Vec<u8>, query: Option<&str>) {
 }
 
 fn comp_suffix(out: &mut Vec<u8>, query: Option<&str>) {
-    if let Some((_, value)) = decoded_pairs(query).into_iter().find(|(name, _)| name == b"comp") {
+    if let Some(comp) = parameters(query).into_iter().find(|one| one.name == b"comp") {
         out.extend_from_slice(b"?comp=");
-        out.extend_from_slice(&value);
+        out.extend_from_slice(&comp.value);
     }
 }
 
-fn decoded_pairs(query: Option<&str>) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// A parameter of a query, decoded, its name in lower case. The order is that of names, then values.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Parameter {
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+fn parameters(query: Option<&str>) -> Vec<Parameter> {
     let pieces = query.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
     pieces
         .map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            (decode(name).to_ascii_lowercase(), decode(value))
+            Parameter { name: decode(name).to_ascii_lowercase(), value: decode(value) }
         })
         .collect()
 }
 
-/// Percent-decoding with `+` as a space, as everywhere in a query.
+/// Percent-decoding with `+` as a space.
 fn decode(text: &str) -> Vec<u8> {
     if text.contains('+') {
         percent_decode_str(&text.replace('+', " ")).collect()

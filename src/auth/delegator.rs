@@ -1,5 +1,5 @@
-//! What user delegation keys stand on, so that a key is worth no more than what its holder may do
-//! when it is used.
+//! The entitlements that user delegation keys depend on. A key permits no more than what its holder
+//! may do when it is used.
 
 use std::collections::BTreeSet;
 
@@ -7,34 +7,35 @@ use crate::types::PrincipalKind;
 use crate::types::Role;
 use crate::types::RoleAssignment;
 
-/// Groups of an issuer that user delegation keys of an account may stand on: those that were given
-/// a role first. A signature is held against each of them, and anybody can send a forged one.
+/// The largest number of groups of an issuer that user delegation keys of an account may depend on:
+/// those that were given a role first. Each signature is compared with all of them, and any client can
+/// send a forged one.
 pub(super) const GROUPS_MAX: usize = 32;
 
-/// An issuer whose tokens are believed, as far as its name goes.
+/// A trusted issuer of tokens: its name, and where its claims count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedIssuer {
-    /// The claim `iss` of its tokens, to the letter.
+    /// The exact value of the claim `iss` of its tokens.
     pub name: String,
-    /// Accounts in which the roles hold that its tokens claim; in all others only role assignments
+    /// Accounts in which roles that its tokens claim count. In other accounts only role assignments
     /// count.
     pub accounts: Vec<String>,
 }
 
 impl TrustedIssuer {
-    /// Whether roles that its tokens claim hold in an account.
+    /// Whether roles that its tokens claim count in an account.
     #[must_use]
     pub fn rules(&self, account: &str) -> bool {
         self.accounts.iter().any(|own| own == account)
     }
 }
 
-/// Where a role is asked for.
+/// The place where a role is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// The account.
     pub account: &'a str,
-    /// The container; `None` asks for a role in the whole account.
+    /// The container; `None` for a role in the whole account.
     pub container: Option<&'a str>,
     /// The account's role assignments.
     pub assignments: &'a [RoleAssignment],
@@ -46,7 +47,7 @@ impl<'a> Scope<'a> {
         Self { container: None, ..self }
     }
 
-    /// Assignments that hold here for tokens of an issuer.
+    /// Assignments to principals of an issuer that count here.
     fn of(self, issuer: &str) -> impl Iterator<Item = &'a RoleAssignment> {
         self.assignments.iter().filter(move |assignment| {
             let container = assignment.container.as_ref().map(crate::types::ContainerName::as_str);
@@ -69,8 +70,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What entitled its holder to a user delegation key. The key is derived from it: no key is stored,
-/// and when one is used this says whom to look for among the role assignments of that moment.
+/// What entitles the holder of a user delegation key. The key is derived from it and not stored. When
+/// the key is used, its entitlement is checked against the current role assignments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entitlement<'a> {
     /// An assignment to the holder.
@@ -78,15 +79,15 @@ pub enum Entitlement<'a> {
         /// The holder's issuer.
         issuer: &'a str,
     },
-    /// The holder's token claimed a role. Tokens are not kept: it holds until the key ends.
+    /// The holder's token claimed a role. Tokens are not stored, so this counts until the key expires.
     Claims {
         /// The holder's issuer.
         issuer: &'a str,
         /// The role.
         role: Role,
     },
-    /// An assignment to a group that the holder's token claimed. That it claimed it is not
-    /// forgotten before the key ends.
+    /// An assignment to a group that the holder's token claimed. The membership counts until the key
+    /// expires.
     Group {
         /// The holder's issuer.
         issuer: &'a str,
@@ -105,8 +106,8 @@ impl<'a> Entitlement<'a> {
         }
     }
 
-    /// Its text, part of what keys are derived from. Lengths stand before names, so that no two
-    /// have the same.
+    /// Its text, from which keys are derived. Names are preceded by their lengths, so that the text is
+    /// unique.
     #[must_use]
     pub fn text(self) -> String {
         let issuer = self.issuer();
@@ -118,8 +119,8 @@ impl<'a> Entitlement<'a> {
         format!("{kind} {} {issuer} {} {name}", issuer.len(), name.len())
     }
 
-    /// What user delegation keys of an account may stand on now: at most four and [`GROUPS_MAX`]
-    /// for each issuer.
+    /// All entitlements that user delegation keys of an account may depend on now: at most four, and
+    /// [`GROUPS_MAX`] for each issuer.
     pub(super) fn all(
         issuers: &'a [TrustedIssuer],
         scope: Scope<'a>,

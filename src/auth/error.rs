@@ -1,16 +1,16 @@
-//! Why a request is not let in.
+//! Why a request is refused.
 
 use std::net::IpAddr;
 
 use thiserror::Error;
 
-/// Why a request is not let in. Details name no key; a string-to-sign is the client's own data.
+/// Why a request is refused. Details contain no key. A string-to-sign is the client's own data.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     /// No `Authorization`.
     #[error("no authorization header")]
     Missing,
-    /// A shared access signature is malformed, not signed here, or does not hold now.
+    /// A shared access signature is malformed, not signed by a key of the account, or not valid now.
     #[error("shared access signature refused")]
     Refused {
         /// Why, for the client.
@@ -37,7 +37,7 @@ pub enum Error {
     /// The signature is for other resource types.
     #[error("wrong resource type")]
     ResourceType,
-    /// The signature, or the role of whoever comes with a token, does not permit the operation.
+    /// The signature, or the role of the token's holder, does not permit the operation.
     #[error("permission missing")]
     Permission,
     /// No signature of this kind permits the operation.

@@ -1,4 +1,4 @@
-//! What a caller may do, and what an operation needs.
+//! What a caller is granted, and what an operation needs.
 
 use crate::auth::Error;
 use crate::auth::Principal;
@@ -6,7 +6,7 @@ use crate::auth::SasPermissions;
 use crate::auth::Scope;
 use crate::types::Role;
 
-/// Response headers that a signature puts in the place of a blob's own.
+/// Response headers of a signature, which replace those of the blob.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `rscc`.
@@ -21,7 +21,7 @@ pub struct Overrides {
     pub content_type: Option<String>,
 }
 
-/// How far a shared access signature reaches.
+/// The scope of a shared access signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// An account signature: the services and resource types it names.
@@ -35,39 +35,39 @@ pub enum Reach {
         /// `srt` has o: operations on blobs.
         object: bool,
     },
-    /// A service or user delegation signature: what the URL names, which was signed.
+    /// A service or user delegation signature: the signed resource, which is that of the URL.
     Resource {
-        /// A container with all blobs in it; else one blob.
+        /// A container with all of its blobs; otherwise one blob.
         container: bool,
     },
 }
 
-/// In whose name a shared access signature grants.
+/// On whose authority a shared access signature grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// Of whoever has an account key, who may do everything.
+    /// The holder of an account key, who may do everything.
     Key,
-    /// Of the holder of a user delegation key, with the role the holder has now where the signature
-    /// is used; `None` may do nothing.
+    /// The holder of a user delegation key, with the holder's current role where the signature is
+    /// used; `None` may do nothing.
     Holder(Option<Role>),
 }
 
 /// What a shared access signature grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Where.
+    /// The scope.
     pub reach: Reach,
-    /// What.
-    pub letters: SasPermissions,
-    /// In whose name.
+    /// The permissions.
+    pub permissions: SasPermissions,
+    /// On whose authority.
     pub authority: Authority,
-    /// What answers carry.
+    /// Headers of the responses.
     pub overrides: Overrides,
-    /// `ses`: the encryption scope of everything that is written with it.
+    /// `ses`: the encryption scope of all writes with the signature.
     pub encryption_scope: Option<String>,
 }
 
-/// On what an operation acts.
+/// The resource that an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The account.
@@ -76,32 +76,32 @@ pub enum Level {
     Container,
     /// A blob.
     Object,
-    /// Whatever the URL names.
+    /// The resource of the URL, whatever it is.
     Any,
 }
 
-/// What an operation needs; a row of the table the front end keeps.
+/// What an operation needs: a row of the front end's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// On what it acts.
+    /// The resource that it acts on.
     pub level: Level,
-    /// Letters of which an account signature has to have one.
+    /// An account signature must have one of these permissions.
     pub account: SasPermissions,
-    /// Letters of which a service signature has to have one; none means that no service signature
-    /// is enough.
+    /// A service signature must have one of these permissions. If there are none, no service signature
+    /// suffices.
     pub service: SasPermissions,
-    /// Letters that a signature has to have besides, each of them.
+    /// A signature must have all of these permissions too.
     pub also: SasPermissions,
-    /// Letters of which a signature has to have one to replace what exists; none when there is
-    /// nothing to replace.
+    /// To replace an existing blob, a signature must have one of these permissions; none when the
+    /// operation replaces nothing.
     pub replace: SasPermissions,
-    /// The least role of whoever comes with a token; `None` means that no token is enough.
+    /// The lowest role that permits it to a caller with a token; `None` if no token suffices.
     pub role: Option<Role>,
-    /// From which level of public access on nobody has to sign.
+    /// The lowest level of public access that permits it to anonymous callers.
     pub anonymous: Option<Exposure>,
 }
 
-/// Public access an operation takes to be open to all.
+/// A level of public access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposure {
     /// Blobs can be read.
@@ -113,14 +113,14 @@ pub enum Exposure {
 /// How far an operation is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// As it stands.
+    /// Without a condition.
     Full,
-    /// Only if it replaces nothing.
+    /// Only if it replaces no existing blob.
     CreateOnly,
 }
 
 impl Principal {
-    /// Whether whoever has this token may do it here.
+    /// Checks that the holder of this token may carry out the operation here.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Permission`].
@@ -132,7 +132,7 @@ impl Principal {
 }
 
 impl Grant {
-    /// Whether the operation is permitted.
+    /// Checks that the operation is permitted.
     ///
     /// # Errors
     /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
@@ -157,15 +157,15 @@ impl Grant {
                 need.account
             }
             Reach::Resource { container } => {
-                // A signature of a blob cannot have been made for a container's URL; this is the
-                // second lock.
+                // The signature of a blob does not match for a container's URL anyway; this is a second
+                // check.
                 if need.service.is_empty() || (need.level == Level::Container && !container) {
                     return Err(Error::Unauthorized);
                 }
                 need.service
             }
         };
-        if !self.letters.any(wanted) || !self.letters.all(need.also) {
+        if !self.permissions.any(wanted) || !self.permissions.all(need.also) {
             return Err(Error::Permission);
         }
         if let Authority::Holder(role) = self.authority {
@@ -174,7 +174,7 @@ impl Grant {
                 return Err(Error::Permission);
             }
         }
-        let replaces = need.replace.is_empty() || self.letters.any(need.replace);
+        let replaces = need.replace.is_empty() || self.permissions.any(need.replace);
         Ok(if replaces { Permit::Full } else { Permit::CreateOnly })
     }
 }

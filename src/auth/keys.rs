@@ -1,4 +1,4 @@
-//! An account's keys.
+//! The keys of an account.
 
 use std::fmt;
 
@@ -10,12 +10,13 @@ use hmac::Mac;
 use sha2::Sha256;
 use thiserror::Error;
 
-/// The published key of the account that every Azure tool knows for development: no secret.
+/// The published key of the well-known development account. It is no secret.
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-/// Keys an account has at most: two, so that one can be replaced while clients use the other.
+/// The largest number of keys of an account. With two, one can be replaced while clients use the
+/// other.
 const KEYS_MAX: usize = 2;
-/// Bytes a decoded key has at least; shorter ones are guessable.
+/// The shortest decoded key in bytes. Shorter ones can be guessed.
 const KEY_BYTES_MIN: usize = 16;
 
 /// Why keys are refused.
@@ -32,7 +33,7 @@ pub enum KeyError {
     TooShort,
 }
 
-/// One or two keys of an account with their HMAC state prepared, so that a request pays only for
+/// One or two keys of an account with prepared HMAC state, so that a request costs only the hashing of
 /// its own bytes.
 #[derive(Clone)]
 pub struct AccountKeys {
@@ -41,7 +42,7 @@ pub struct AccountKeys {
 }
 
 impl AccountKeys {
-    /// Decodes keys as users write them.
+    /// Decodes keys in base64.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -54,7 +55,7 @@ impl AccountKeys {
         Ok(Self { keys, well_known })
     }
 
-    /// Whether one of them is the published development key, which everybody can sign with.
+    /// Whether one of them is the published development key.
     #[must_use]
     pub const fn are_well_known(&self) -> bool {
         self.well_known
@@ -63,7 +64,7 @@ impl AccountKeys {
     /// Whether `signature` is that of `text` under one of the keys, compared in constant time.
     #[must_use]
     pub fn verify(&self, text: &[u8], signature: &[u8]) -> bool {
-        // No early exit: which key matched is not to be seen in the time either.
+        // No early exit, so that the time does not reveal which key matched.
         self.keys.iter().fold(false, |matched, key| {
             let mac = key.clone().chain_update(text);
             mac.verify_slice(signature).is_ok() | matched
@@ -87,7 +88,7 @@ fn prepare(base64_key: &str) -> Result<Hmac<Sha256>, KeyError> {
 }
 
 impl fmt::Debug for AccountKeys {
-    /// Shows how many, never what.
+    /// Shows the number of keys only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AccountKeys({})", self.keys.len())
     }

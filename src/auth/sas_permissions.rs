@@ -1,41 +1,40 @@
-//! Permission letters of shared access signatures.
+//! The permissions of shared access signatures, written as letters.
 
 use std::fmt;
 
-/// Every letter the service knows, in the order it asks for: read, add, create, write, delete,
+/// All letters of the service, in the order that it requires: read, add, create, write, delete,
 /// delete version, permanent delete, list, tags, find by tags, move, execute, ownership,
-/// permissions, immutability; update and process are of queues.
+/// permissions, immutability. Update and process are permissions of queues.
 const ORDER: &[u8] = b"racwdxyltfmeopiu";
 
-/// A set of permission letters.
+/// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SasPermissions(u32);
 
 impl SasPermissions {
-    /// No letter.
+    /// No permission.
     pub const NONE: Self = Self(0);
-    /// Every letter.
+    /// All permissions.
     pub const ALL: Self = Self((1 << ORDER.len()) - 1);
 
-    /// Letters as written, in any order; `None` when one is unknown.
+    /// Reads letters in any order; `None` when one is unknown.
     #[must_use]
     pub const fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        let (mut bits, mut at) = (0, 0);
-        while at < bytes.len() {
-            match bit(bytes[at]) {
+        let (mut bits, mut rest) = (0, text.as_bytes());
+        while let Some((&letter, others)) = rest.split_first() {
+            match bit(letter) {
                 Some(bit) => bits |= bit,
                 None => return None,
             }
-            at += 1;
+            rest = others;
         }
         Some(Self(bits))
     }
 
-    /// Letters of a table in code.
+    /// Reads letters of a constant.
     ///
     /// # Panics
-    /// When a letter is unknown; in a constant that is an error of the compiler's.
+    /// When a letter is unknown: in a constant this is a compile error.
     #[must_use]
     pub const fn of(text: &str) -> Self {
         match Self::parse(text) {
@@ -44,19 +43,19 @@ impl SasPermissions {
         }
     }
 
-    /// Whether one of `others` is among these.
+    /// Whether it contains one of `others`.
     #[must_use]
     pub const fn any(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
 
-    /// Whether each of `others` is among these; true when there are none.
+    /// Whether it contains all of `others`.
     #[must_use]
     pub const fn all(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// Whether there is no letter.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -75,12 +74,12 @@ impl fmt::Display for SasPermissions {
 }
 
 const fn bit(letter: u8) -> Option<u32> {
-    let mut at = 0;
-    while at < ORDER.len() {
-        if ORDER[at] == letter {
-            return Some(1 << at);
+    let (mut bit, mut rest) = (1, ORDER);
+    while let Some((&first, others)) = rest.split_first() {
+        if first == letter {
+            return Some(bit);
         }
-        at += 1;
+        (bit, rest) = (bit << 1, others);
     }
     None
 }

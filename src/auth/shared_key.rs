@@ -15,23 +15,23 @@ use crate::auth::error::Error;
 use crate::auth::keys::AccountKeys;
 use crate::types::Timestamp;
 
-/// How far a request's date may be from now, either way.
+/// The largest difference between a request's date and now, in both directions.
 pub const DATE_WINDOW: Duration = Duration::from_secs(15 * 60);
 
-/// Bytes of a string-to-sign shown to the client: a header flood is not echoed whole.
+/// The longest string-to-sign shown to the client, bytes. Many headers are not echoed completely.
 const DETAIL_BYTES_MAX: usize = 8 * 1024;
 
-/// `Authorization`, read but not believed.
+/// The content of `Authorization`, parsed and not yet verified.
 struct Claim<'a> {
     scheme: Scheme,
     account: &'a str,
     signature: Vec<u8>,
 }
 
-/// Lets a request in or says why not.
+/// Authenticates a request.
 ///
 /// # Errors
-/// [`Error`]: what is missing, malformed, too old or wrongly signed, checked in that order.
+/// [`Error`]: what is missing, malformed, too old or wrongly signed, checked in this order.
 pub fn authenticate(
     request: &SignedRequest<'_>,
     keys: &AccountKeys,
@@ -51,8 +51,7 @@ pub fn authenticate(
     Err(Error::WrongSignature { detail: signature_detail(&text) })
 }
 
-/// Tries what other clients would have signed; only readings that give another string cost a
-/// comparison.
+/// Tries the strings-to-sign of other clients. A string that was already tried is skipped.
 fn other_reading_matches(
     request: &SignedRequest<'_>,
     claim: &Claim<'_>,
@@ -79,7 +78,7 @@ fn other_reading_matches(
 }
 
 fn signature_detail(text: &[u8]) -> String {
-    let shown = &text[..text.len().min(DETAIL_BYTES_MAX)];
+    let shown = text.get(..DETAIL_BYTES_MAX).unwrap_or(text);
     let shown = String::from_utf8_lossy(shown);
     format!("the signature in Authorization does not match; the string to sign was '{shown}'")
 }

@@ -10,6 +10,7 @@ use thiserror::Error as ThisError;
 
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// What an extent is for; decides how space is reserved for it and what may still be written on a
@@ -44,8 +45,8 @@ pub struct AppendRequest {
     pub extent: ExtentId,
     /// The writer's epoch; lower than the extent's is refused.
     pub epoch: Epoch,
-    /// Where the writer believes the extent ends: logical bytes. An exact mismatch is refused.
-    pub offset: u64,
+    /// Where the writer believes the extent ends. Any other offset is refused.
+    pub offset: ExtentOffset,
     /// One location for each. None may be empty.
     pub payloads: Vec<Payload>,
     /// When to answer.
@@ -58,7 +59,7 @@ pub struct Appended {
     /// One for each payload, in order.
     pub locations: Vec<Location>,
     /// The offset for the next append.
-    pub end: u64,
+    pub end: ExtentOffset,
 }
 
 /// Whether an extent takes appends.
@@ -93,11 +94,11 @@ pub struct ExtentInfo {
 #[derive(Clone, Debug)]
 pub struct LogFrame {
     /// Where the frame starts.
-    pub offset: u64,
+    pub offset: ExtentOffset,
     /// Its payload, verified.
     pub payload: Bytes,
     /// Where the next frame is looked for.
-    pub next: u64,
+    pub next: ExtentOffset,
 }
 
 /// What a scrub found.
@@ -109,7 +110,7 @@ pub struct ScrubReport {
     pub bytes: u64,
     /// Frames whose checksum does not match or which cannot be read: extent and offset. Offset 0
     /// alone where no frame can be found, since the first page or the map is damaged.
-    pub corrupt: Vec<(ExtentId, u64)>,
+    pub corrupt: Vec<(ExtentId, ExtentOffset)>,
 }
 
 /// How much of an extent an audit has looked at.
@@ -145,7 +146,7 @@ pub enum Error {
         /// The extent.
         extent: ExtentId,
         /// Where it ends.
-        expected: u64,
+        expected: ExtentOffset,
     },
     /// No such extent here (or it exists already, for create).
     #[error("extent {extent} is not here")]
@@ -159,7 +160,7 @@ pub enum Error {
         /// The extent.
         extent: ExtentId,
         /// Where the damaged frame starts.
-        offset: u64,
+        offset: ExtentOffset,
     },
     /// No space for this kind of extent: free some; reads go on.
     #[error("the disk is full")]
@@ -228,7 +229,11 @@ pub trait Capacity: Send + Sync + Debug {
     ///
     /// # Errors
     /// As [`Self::read`].
-    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error>;
+    async fn next_frame(
+        &self,
+        extent: ExtentId,
+        offset: ExtentOffset,
+    ) -> Result<Option<LogFrame>, Error>;
 
     /// Refuses all lower epochs from now on. Durable when it returns.
     ///
@@ -242,7 +247,7 @@ pub trait Capacity: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::Fenced`], the write errors.
-    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error>;
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error>;
 
     /// Gives the space of these locations back; later reads of them fail. Idempotent. A sealed
     /// extent with nothing left is removed. What lies on other disks than one that fails is freed

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::types::Crc32c;
+
 /// The unit of space on disk: holes, batches and large frames start and end on its multiples.
 /// Bytes.
 pub(crate) const PAGE: u64 = 4096;
@@ -42,6 +44,11 @@ pub(crate) fn get_u16(bytes: &[u8], at: usize) -> Option<u16> {
 /// Reads a little-endian `u32`; `None` past the end.
 pub(crate) fn get_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Reads a checksum, little endian; `None` past the end.
+pub(crate) fn get_crc(bytes: &[u8], at: usize) -> Option<Crc32c> {
+    get_u32(bytes, at).map(Crc32c::new)
 }
 
 /// Reads a little-endian `u64`; `None` past the end.

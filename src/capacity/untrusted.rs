@@ -20,8 +20,9 @@ use crate::capacity::journal::layout::decode_body;
 use crate::capacity::units::get_u32;
 use crate::capacity::units::get_u64;
 use crate::capacity::units::index;
+use crate::types::Crc32c;
+use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
-use crate::types::crc32c;
 
 /// Decodes `bytes` as each layout on disk; tells how many took them. Never panics.
 #[must_use]
@@ -60,10 +61,10 @@ fn with_frame_crc(bytes: &[u8]) -> Vec<u8> {
     let mut fixed = bytes.to_vec();
     let len = u64::from(get_u32(bytes, 24).unwrap_or(0)) % (1 << 21);
     let Some(table) = bytes.get(48..index(head_len(len.max(1)))) else { return fixed };
-    let mut crc = crate::types::Crc32c::default();
+    let mut crc = Crc32cHasher::default();
     crc.update(bytes.get(..44).unwrap_or_default());
     crc.update(table);
-    put_u32(&mut fixed, 44, crc.finish());
+    put_u32(&mut fixed, 44, crc.finish().get());
     fixed
 }
 
@@ -74,7 +75,7 @@ fn batch(bytes: &[u8]) -> bool {
     let body = Bytes::copy_from_slice(bytes.get(index(BATCH_HEADER)..).unwrap_or_default());
     let honest = BatchHeader {
         body: u64::try_from(body.len()).unwrap_or(u64::MAX),
-        body_crc: crc32c(&body),
+        body_crc: Crc32c::of(&body),
         ..header
     };
     decode_body(&header, &body).is_some() || decode_body(&honest, &body).is_some()
@@ -83,8 +84,8 @@ fn batch(bytes: &[u8]) -> bool {
 /// The bytes with the checksum of the first `at` bytes behind them.
 fn with_crc(bytes: &[u8], at: usize) -> Vec<u8> {
     let mut fixed = bytes.to_vec();
-    let crc = crc32c(bytes.get(..at).unwrap_or_default());
-    put_u32(&mut fixed, at, crc);
+    let crc = Crc32c::of(bytes.get(..at).unwrap_or_default());
+    put_u32(&mut fixed, at, crc.get());
     fixed
 }
 

@@ -1,4 +1,4 @@
-//! `blockyard account`: what it sends, and what people read.
+//! `blockyard account`: its requests and its output.
 
 use http::Method;
 use serde_json::Value;
@@ -105,7 +105,7 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
     }
 }
 
-/// Refuses to let a list that lacks something pass as whole.
+/// Fails if a list is incomplete.
 fn complete(unread: &[Value]) -> Result<(), CliError> {
     if unread.is_empty() {
         return Ok(());
@@ -119,7 +119,7 @@ fn show(account: &Value, json: bool) -> Result<(), CliError> {
     if json { print(&format!("{account}\n")) } else { print(&page(account)) }
 }
 
-/// One account for people, with a connection string to paste when its keys are shown.
+/// The text of one account, with a connection string if its keys are shown.
 fn page(account: &Value) -> String {
     let name = text(account, "name");
     let mut page = row(account);

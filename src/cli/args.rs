@@ -1,4 +1,4 @@
-//! The command line: what the program can do. Each command has its arguments in its own file.
+//! The command line. The arguments of each command are in its own file.
 
 use clap::Parser;
 use clap::Subcommand;
@@ -25,7 +25,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What the program can do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve Blob from one or more data directories

@@ -21,6 +21,7 @@ use crate::env::make_files_private;
 use crate::node::backup;
 use crate::node::backup::BackupError;
 use crate::node::backup::Progress;
+use crate::node::backup::RestoreFrom;
 use crate::node::backup::Source;
 use crate::node::backup::Step;
 use crate::node::backup::Summary;
@@ -35,8 +36,8 @@ use super::error::CliError;
 use super::output::print;
 
 const PATH: &str = "/admin/backup";
-/// Between two looks at a running backup.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the state of a running backup is requested.
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// Arguments of `backup`.
 #[derive(clap::Args, Debug)]
@@ -86,7 +87,7 @@ pub(super) async fn backup(args: &BackupArgs) -> Result<(), CliError> {
     } else {
         of_running(args, &directory).await?
     };
-    tell(&summary, args.json, &format!("{} is complete", args.directory.display()))
+    report(&summary, args.json, &format!("{} is complete", args.directory.display()))
 }
 
 async fn of_stopped(args: &BackupArgs, directory: &Path) -> Result<Summary, CliError> {
@@ -119,7 +120,7 @@ async fn of_running(args: &BackupArgs, directory: &Path) -> Result<Summary, CliE
         CliError::from(ClientError::Refused { code: code.to_owned(), message: message.to_owned() })
     };
     loop {
-        clock.sleep(LOOK_EVERY).await;
+        clock.sleep(POLL_EVERY).await;
         let view = client.call(Method::GET, PATH, None).await.map_err(|error| {
             let ClientError::NoAnswer { error, .. } = error else { return error.into() };
             failed(
@@ -164,19 +165,19 @@ pub(super) async fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     };
     let env = env();
     let bar = Bar::default();
-    let from = (args.backup.as_path(), key.as_path());
+    let from = RestoreFrom { backup: &args.backup, master_key_file: &key };
     let made = backup::restore(from, &args.directory, &env, bar.progress()).await;
     bar.end();
     env.tasks.shutdown().await;
     let to = args.directory.display();
-    tell(&made?, args.json, &format!("{to} is restored: serve it with --data {to}"))
+    report(&made?, args.json, &format!("{to} is restored: serve it with --data {to}"))
 }
 
 fn env() -> Env {
     Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() }
 }
 
-fn tell(summary: &Summary, json: bool, what: &str) -> Result<(), CliError> {
+fn report(summary: &Summary, json: bool, what: &str) -> Result<(), CliError> {
     if json {
         return print(&format!("{}\n", json!(summary)));
     }
@@ -187,7 +188,7 @@ fn tell(summary: &Summary, json: bool, what: &str) -> Result<(), CliError> {
     ))
 }
 
-/// A bar on standard error, hidden when that is no terminal.
+/// A progress bar on standard error, hidden if that is no terminal.
 #[derive(Clone, Debug)]
 struct Bar(ProgressBar);
 
@@ -206,7 +207,7 @@ impl Bar {
         Arc::new(move |step| bar.show(step))
     }
 
-    /// Takes it off the terminal.
+    /// Removes it from the terminal.
     fn end(&self) {
         self.0.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! `blockyard check`: how far it is, and what it found.
+//! `blockyard check`: its progress and its report.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<i32, CliError> {
         let key = args.master_key_file.as_deref();
         let mut terminal = Terminal::default();
         let given = Given { data: &args.data, add: &[], without: &args.without_disk };
-        let report = check::check((given, key), &env, &mut terminal).await;
+        let report = check::check(given, key, &env, &mut terminal).await;
         env.tasks.shutdown().await;
         report
     })?;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<i32, CliError> {
     Ok(i32::from(!report.is_sound()))
 }
 
-/// A bar on standard error, hidden when that is no terminal.
+/// A progress bar on standard error, hidden if that is no terminal.
 #[derive(Debug)]
 struct Terminal {
     bar: ProgressBar,

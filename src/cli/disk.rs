@@ -1,4 +1,4 @@
-//! `blockyard disk`: what it sends, and what people read.
+//! `blockyard disk`: its requests and its output.
 
 use clap::Subcommand;
 use http::Method;
@@ -15,7 +15,7 @@ use super::output::print;
 
 const PATH: &str = "/admin/disks";
 
-/// What `disk` can do.
+/// The subcommands of `disk`.
 #[derive(Debug, Subcommand)]
 pub enum DiskCommand {
     /// Show all disks of the store

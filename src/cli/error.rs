@@ -1,4 +1,4 @@
-//! Why a command is not carried out, and the exit code of each reason. Each text says what to do.
+//! Why a command fails, and its exit code. Each text says what to do.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -16,23 +16,23 @@ use crate::telemetry::LogError;
 use super::admin::client::ClientError;
 use super::sas::mint::SasError;
 
-/// Why the program cannot do what it was asked to.
+/// Why a command fails.
 #[derive(Debug, Error)]
 pub enum CliError {
-    /// The node, or its store.
+    /// The node or its store failed.
     #[error("{0}")]
     Node(#[from] NodeError),
-    /// A variable that is no setting.
+    /// An environment variable looks like a setting and is none.
     #[error(
         "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
     )]
     UnknownVariable {
         /// The variable.
         name: String,
-        /// The nearest there is.
+        /// The most similar variable.
         nearest: String,
     },
-    /// No signature can be made.
+    /// A signature cannot be made.
     #[error("{0}")]
     Sas(#[from] SasError),
     /// No request can pass the filter of a command.
@@ -47,10 +47,10 @@ pub enum CliError {
     /// A running node refuses an admin command, or does not answer.
     #[error("{0}")]
     Admin(#[from] ClientError),
-    /// There is no backup.
+    /// A backup or restore failed.
     #[error("{0}")]
     Backup(#[from] BackupError),
-    /// A list of accounts is not whole.
+    /// A list of accounts is incomplete.
     #[error(
         "not all accounts are listed; these could not be read: {parts}; `blockyard partitions list` \
          shows why, and the log of the node says more"
@@ -59,7 +59,7 @@ pub enum CliError {
         /// The ranges of names, and the partitions that have them.
         parts: String,
     },
-    /// The master key file of a running node would be changed behind its back.
+    /// The master key file of a running node must not be changed.
     #[error("{path} is in use by {by}: rotate its keys without --stopped, or stop it first")]
     Running {
         /// The first data directory.
@@ -67,7 +67,7 @@ pub enum CliError {
         /// The process.
         by: String,
     },
-    /// The operating system refuses something every program may expect.
+    /// The operating system refuses something that every program needs.
     #[error("the operating system refuses {what}: {reason}")]
     System {
         /// What.

@@ -1,4 +1,4 @@
-//! `blockyard fault`: what it sends, and what people read.
+//! `blockyard fault`: its requests and its output.
 
 use clap::Subcommand;
 use http::Method;
@@ -16,7 +16,7 @@ use super::admin::client::ClientError;
 use super::error::CliError;
 use super::output::print;
 
-/// What `fault` can do.
+/// The subcommands of `fault`.
 #[derive(Debug, Subcommand)]
 pub enum FaultCommand {
     /// Add a rule: busy (503), error (500), timeout (not carried out, no answer), lost (carried

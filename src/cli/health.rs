@@ -13,9 +13,9 @@ use super::error::CliError;
 use super::output::print;
 use super::runtime::block_on;
 
-/// A node that takes longer is not healthy.
+/// A node that takes longer counts as unhealthy.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The answer is a few lines.
+/// The longest answer in bytes. It has a few lines.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
 /// Arguments of `health`.

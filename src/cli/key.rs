@@ -1,4 +1,4 @@
-//! `blockyard key`: what it sends or changes, and what people read.
+//! `blockyard key`: its requests, what it changes, and its output.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use super::output::print;
 
 const PATH: &str = "/admin/keys";
 
-/// What `key` can do.
+/// The subcommands of `key`.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
     /// Show the numbers and ages of the master keys, never a key
@@ -108,8 +108,8 @@ pub(super) async fn key(command: &KeyCommand) -> Result<(), CliError> {
     print(&text(&ring))
 }
 
-/// Rotates the keys of a stopped node. Holds the lock that `serve` takes meanwhile, so that no node
-/// works with the ring of before.
+/// Rotates the keys of a stopped node. It holds the lock of `serve` meanwhile, so that no node uses the
+/// old ring.
 async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, CliError> {
     let given = args.admin.place.data.clone();
     let data = if given.is_empty() { vec![PathBuf::from(DATA)] } else { given };
@@ -124,7 +124,7 @@ async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRin
             }
         })?);
     }
-    // The file of another store would be changed without its lock.
+    // Without this check, the file of another store would be changed without its lock.
     let coordinator = coordinator_copy(&data, env).await?;
     master_key::open_for_check(file, &coordinator).await?;
     Ok(master_key::rotate(file, env.clock.now())?)

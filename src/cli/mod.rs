@@ -1,23 +1,23 @@
 //! The command line of the program: its commands, their arguments, and what they print.
 //!
-//! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and gives it to `run.rs`, which calls the
-//! command. Each command has a file with its arguments, what it does and what people read:
-//! - `serve.rs` starts a node from the layer below, tells the user how to connect
-//!   (`serve/banner.rs`), and ends it at a signal (`signals.rs`). `variables.rs` refuses misspelled
-//!   variables, `serve/open_files.rs` raises the limit of open files;
+//! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and passes it to `run.rs`, which calls the
+//! command. Each command has a file with its arguments, its work and its output:
+//! - `serve.rs` starts a node, prints how to connect (`serve/banner.rs`), and stops the node at a
+//!   signal (`signals.rs`). `variables.rs` refuses misspelled variables; `serve/open_files.rs` raises
+//!   the limit of open files.
 //! - `check.rs`, `backup.rs` with `--stopped`, `restore` and `key.rs` with `--stopped` work on the
-//!   store of a stopped node, with functions of `node`;
+//!   store of a stopped node, with functions of `node`.
 //! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `trace.rs` and `fault.rs`
-//!   send requests to the admin listener of a running node through `admin/`; `health.rs` asks it
-//!   whether it serves;
+//!   send requests to the admin listener of a running node through `admin/`. `health.rs` asks it
+//!   whether it serves.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //!
-//! `error.rs` is what commands return: it wraps the error of the node, and has the exit codes.
-//! `output.rs` prints, `runtime.rs` has the threads.
+//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has the
+//! threads.
 //!
-//! Invariants: no secret is printed but those that the user asked for and the published development
-//! key; with `--json` each line of output is one JSON value; warnings and errors go to standard
-//! error; only `main.rs` ends the process.
+//! Invariants: no secret is printed except those that the user requested and the published development
+//! key. With `--json` each line of output is one JSON value. Warnings and errors go to standard error.
+//! Only `main.rs` ends the process.
 
 mod account;
 mod admin;

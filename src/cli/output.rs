@@ -1,10 +1,10 @@
-//! What commands print.
+//! The output of commands.
 
 use std::io::Write;
 
 use super::error::CliError;
 
-/// Prints what the user asked for.
+/// Prints the result to standard output.
 ///
 /// # Errors
 /// [`CliError::System`].
@@ -14,7 +14,7 @@ pub(super) fn print(text: &str) -> Result<(), CliError> {
     written.map_err(|error| CliError::system("standard output", &error))
 }
 
-/// Prints what is not the answer.
+/// Prints a remark to standard error.
 ///
 /// # Errors
 /// [`CliError::System`].

@@ -1,4 +1,4 @@
-//! `blockyard partitions`: what it sends, and what people read.
+//! `blockyard partitions`: its requests and its output.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -25,15 +25,16 @@ mod watch;
 use args::PartitionsCommand;
 use args::PrepareArgs;
 use args::WatchArgs;
+use watch::Screen;
 
 const PATH: &str = "/admin/partitions";
-/// Between two looks of `watch`.
+/// The time between two observations of `watch`.
 const TICK: Duration = Duration::from_secs(1);
 /// Changes `watch` shows.
 const CHANGES: u64 = 8;
-/// A terminal that does not tell its size: columns and lines.
-const SCREEN: (usize, usize) = (80, 24);
-/// Takes the terminal over, and gives it back as it was.
+/// The assumed size of a terminal that does not report it.
+const SCREEN: Screen = Screen { columns: 80, lines: 24 };
+/// Switch to the alternate screen, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
@@ -113,7 +114,7 @@ fn outcome(made: &Made) -> String {
     format!("{what}\npartitions {}\n", ids.join(" "))
 }
 
-/// All partitions for people.
+/// All partitions, as a table.
 fn table(look: &MapView) -> String {
     let mut page = format!(
         "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  from\n",
@@ -147,7 +148,7 @@ fn table(look: &MapView) -> String {
             Size::new(partition.run_bytes).rounded(),
             Size::new(partition.memtable_bytes).rounded(),
             partition.log_extents,
-            // A name may hold anything; a terminal must not.
+            // A name may contain control characters, which a terminal must not get.
             if partition.from.is_empty() {
                 "(the beginning)".to_owned()
             } else {
@@ -171,7 +172,7 @@ fn table(look: &MapView) -> String {
     )
 }
 
-/// A time for people.
+/// A duration in few digits.
 fn time(microseconds: u64) -> String {
     match microseconds {
         0..10_000 => format!("{microseconds} us"),
@@ -192,7 +193,7 @@ async fn watch(args: &WatchArgs) -> Result<(), CliError> {
     let watched = tokio::select! {
         biased;
         _ = signals.next() => Ok(()),
-        watched = looks(&client, args, draws) => watched,
+        watched = observe(&client, args, draws) => watched,
     };
     if draws {
         print(LEAVE)?;
@@ -200,16 +201,16 @@ async fn watch(args: &WatchArgs) -> Result<(), CliError> {
     watched
 }
 
-async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), CliError> {
+async fn observe(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), CliError> {
     let mut before: Option<MapView> = None;
     let mut number = 0;
     loop {
-        // The latest few again with each look: a frame shows two looks and nothing else.
-        let latest = before.as_ref().map_or(u64::MAX, |look| look.latest_change);
+        // The latest few changes are requested each time: a frame shows what two answers have.
+        let latest = before.as_ref().map_or(u64::MAX, |map| map.latest_change);
         let after = latest.saturating_sub(CHANGES);
-        // Each line of JSON stands for itself.
+        // Each line of JSON is complete.
         let known = before.as_ref().filter(|_| !args.json);
-        let since = known.map_or_else(String::new, |look| format!("&since={}", look.look));
+        let since = known.map_or_else(String::new, |map| format!("&since={}", map.look));
         let answer =
             client.call(Method::GET, &format!("{PATH}?after={after}{since}"), None).await?;
         if args.json {
@@ -223,7 +224,10 @@ async fn looks(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<()
         let from = before.as_ref().unwrap_or(&now);
         if draws {
             let size = rustix::termios::tcgetwinsize(std::io::stdout());
-            let screen = size.map_or(SCREEN, |size| (size.ws_col.into(), size.ws_row.into()));
+            let screen = size.map_or(SCREEN, |size| Screen {
+                columns: size.ws_col.into(),
+                lines: size.ws_row.into(),
+            });
             print(&watch::frame(from, &now, screen))?;
         } else if !args.json {
             print(&watch::lines(from, &now))?;

@@ -19,7 +19,7 @@ use super::sas;
 use super::serve;
 use super::trace;
 
-/// Runs the command and returns the exit code; what went wrong is for the caller to print.
+/// Runs the command and returns the exit code. The caller prints the error.
 ///
 /// # Errors
 /// [`CliError`].

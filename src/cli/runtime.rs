@@ -4,7 +4,7 @@ use std::future::Future;
 
 use super::error::CliError;
 
-/// Runs a command to its end. What it left running is cut.
+/// Runs a command to its end. Tasks that still run then are aborted.
 ///
 /// # Errors
 /// [`CliError::System`] when there are no threads.
@@ -14,7 +14,7 @@ pub(super) fn block_on<F: Future>(future: F) -> Result<F::Output, CliError> {
         .build()
         .map_err(|error| CliError::system("threads", &error))?;
     let output = runtime.block_on(future);
-    // What still runs was cut on purpose.
+    // Tasks that still run are aborted on purpose.
     runtime.shutdown_background();
     Ok(output)
 }

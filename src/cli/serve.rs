@@ -1,4 +1,4 @@
-//! `blockyard serve`: a node that serves until a signal asks for its end.
+//! `blockyard serve`: a node that serves until a signal stops it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use banner::Banner;
 pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
-    // Of flags and variables; those of the file are not seen by others.
+    // Keys in flags and variables; other users cannot see those in the file.
     let exposed = args.settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
@@ -55,16 +55,16 @@ pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
     }
 }
 
-/// How serving ended.
+/// How the node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
-    /// Running requests were answered, everything is durable where the next start finds it fastest.
+    /// Running requests were answered, and the next start has nothing to replay.
     Drained,
-    /// A second signal cut the drain short: the next start recovers, as after a crash.
+    /// A second signal interrupted the drain: the next start recovers, as after a crash.
     Cut,
 }
 
-/// Serves until a signal asks for the end.
+/// Serves until a signal.
 async fn serve(config: Config) -> Result<Ended, CliError> {
     if config.accounts.is_empty() && Storage::is_new(&config.data) {
         return Err(ConfigError::NoAccount.into());
@@ -77,7 +77,7 @@ async fn serve(config: Config) -> Result<Ended, CliError> {
         biased;
         node = Node::start(&config, env, listeners) => node?,
         signal = signals.next() => {
-            // Recovery is safe to cut at any point.
+            // A recovery can be interrupted at any point.
             tracing::info!(signal, "stopped while starting");
             return Ok(Ended::Cut);
         }
@@ -95,7 +95,7 @@ async fn serve(config: Config) -> Result<Ended, CliError> {
     }
 }
 
-/// Tells the user that the node serves, and how to connect.
+/// Prints that the node serves, and how to connect.
 fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
     let (blob, admin) = (serving.blob, &serving.admin);
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
@@ -123,7 +123,7 @@ fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
         started_in_ms: clock.monotonic().as_millis(),
     };
     let text = banner.text();
-    // Nobody may be listening to standard output; that is no reason not to serve.
+    // Standard output may be closed. The node serves nevertheless.
     let written = if config.audit_log.to == Some(Destination::Stdout) {
         // There are lines for machines.
         std::io::stderr().write_all(text.as_bytes())

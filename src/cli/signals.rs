@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first asks for a drain, the second for an end at once.
+//! SIGTERM and SIGINT: the first signal starts a drain, the second ends the node immediately.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over from their default action.
+    /// Handles the signals instead of their default action.
     ///
     /// # Errors
     /// The system refuses.
@@ -25,7 +25,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next of them and names it. Cancel safe.
+    /// Waits for the next signal and returns its name. Cancel safe.
     pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             biased;

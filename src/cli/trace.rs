@@ -1,4 +1,4 @@
-//! `blockyard trace`: what it sends, and what people read.
+//! `blockyard trace`: its requests and its output.
 
 use http::Method;
 use http_body_util::BodyExt;
@@ -39,7 +39,7 @@ pub struct TraceArgs {
     pub admin: AdminArgs,
 }
 
-/// Runs `blockyard trace` until the node stops or the user does.
+/// Runs `blockyard trace` until the node or the user stops it.
 ///
 /// # Errors
 /// [`CliError`].
@@ -75,7 +75,7 @@ pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A line for people.
+/// The line of a request.
 fn shown(text: &str) -> String {
     let Ok(line) = serde_json::from_str::<TraceLine>(text) else {
         let lost = serde_json::from_str::<Value>(text).unwrap_or_default()["lost"].as_u64();
@@ -94,7 +94,7 @@ fn shown(text: &str) -> String {
         line.ms,
         line.bytes_in,
         line.bytes_out,
-        // A name may hold anything; a terminal must not.
+        // A name may contain control characters, which a terminal must not get.
         path.join("/").escape_debug(),
         line.code.as_deref().unwrap_or("-"),
         line.request_id,

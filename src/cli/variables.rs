@@ -1,5 +1,5 @@
-//! Refuses environment variables that look like settings and are none: a misspelled one would be
-//! ignored in silence.
+//! Refuses environment variables that look like settings and are none. Otherwise a misspelled one would
+//! be ignored without a message.
 
 use clap::Command;
 use clap::CommandFactory;
@@ -9,17 +9,18 @@ use crate::types::nearest;
 use super::args::Cli;
 use super::error::CliError;
 
-/// What all settings' variables begin with.
+/// The prefix of the variables of all settings.
 const PREFIX: &str = "BLOCKYARD_";
-/// What Kubernetes sets in every container for a service called `blockyard`: not for us.
+/// Prefixes of variables that Kubernetes sets in containers for a service with the name `blockyard`.
+/// They are ignored.
 const SERVICE_LINKS: [&str; 2] = ["BLOCKYARD_SERVICE_", "BLOCKYARD_PORT_"];
-/// As those, whole.
+/// The same, complete names.
 const SERVICE_LINK: &str = "BLOCKYARD_PORT";
 
 /// Checks the names of the environment's variables.
 ///
 /// # Errors
-/// [`CliError::UnknownVariable`] with the nearest name there is.
+/// [`CliError::UnknownVariable`] with the most similar name.
 pub(super) fn check(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     let mut known = Vec::new();
     collect(&Cli::command(), &mut known);
@@ -34,7 +35,7 @@ pub(super) fn check(names: impl Iterator<Item = String>) -> Result<(), CliError>
     Ok(())
 }
 
-/// The variables of a command and of all below it.
+/// The variables of a command and of its subcommands.
 fn collect(command: &Command, known: &mut Vec<String>) {
     let variables = command.get_arguments().filter_map(|argument| argument.get_env());
     known.extend(variables.filter_map(|name| name.to_str()).map(str::to_owned));

@@ -1,5 +1,5 @@
-//! The pending copies that this process carries out: places, pauses and progress. The rows are the
-//! truth; this is lost with the process (ADR 0017).
+//! The pending copies that this process carries out: places, pauses and progress. Only the rows are
+//! durable; this state is lost with the process (ADR 0017).
 
 mod turns;
 
@@ -22,13 +22,13 @@ use crate::index::BlobRecord;
 use crate::index::CopyStatus;
 use crate::types::AccountId;
 
-/// How long after a refusal that will pass, such as a full queue, it is tried again.
+/// The pause after a temporary refusal, such as a full queue.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
-/// How long a copy whose end was not committed rests at most: each time its whole source is read.
+/// The longest pause of a copy whose end was not committed: each attempt reads its whole source.
 const AGAIN_MAX: Duration = Duration::from_secs(64);
-/// How long after its rest a copy is remembered that was not taken up again.
+/// A copy is forgotten so long after its pause, if it was not started again.
 const FORGET: Duration = Duration::from_secs(3_600);
-/// Copies that are remembered for having panicked. With more, all begin anew with their panics.
+/// Copies whose panics are counted. With more, all counts begin again.
 const PANICKED_MAX: usize = 1_024;
 
 /// The copies this process carries out.
@@ -36,25 +36,25 @@ const PANICKED_MAX: usize = 1_024;
 pub(crate) struct Copies {
     /// A copy may begin.
     pub(super) wake: Notify,
-    in_hand: Mutex<InHand>,
-    /// One panicked and is not to begin anew at once.
+    started: Mutex<Started>,
+    /// A copy panicked: there is a pause before it begins again.
     pub(super) panicked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct InHand {
+struct Started {
     running: HashMap<Uuid, Arc<Running>>,
     turns: Turns,
-    /// Those whose end was not committed, until it is or they have been forgotten.
-    resting: HashMap<Uuid, Rest>,
-    /// How often copies have panicked whose end was not committed.
+    /// Copies whose end was not committed, until it is or they are forgotten.
+    paused: HashMap<Uuid, Pause>,
+    /// The number of panics of copies whose end was not committed.
     panics: HashMap<Uuid, u32>,
 }
 
-/// The pause of a copy that is to begin anew; `until` is by the monotonic clock.
+/// The pause of a copy before it begins again; `until` is by the monotonic clock.
 #[derive(Clone, Copy, Debug)]
-struct Rest {
-    pause: Duration,
+struct Pause {
+    length: Duration,
     until: Duration,
 }
 
@@ -72,57 +72,58 @@ impl Copies {
         self.wake.notify_one();
     }
 
-    /// Brings the progress of a pending copy up to now.
-    pub(crate) fn tell(&self, record: &mut BlobRecord) {
+    /// Sets the bytes copied so far in the record of a pending copy.
+    pub(crate) fn show_progress(&self, record: &mut BlobRecord) {
         let Some(copy) = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending) else {
             return;
         };
-        if let Some(running) = self.in_hand().running.get(&copy.id) {
+        if let Some(running) = self.started().running.get(&copy.id) {
             copy.copied = running.copied.load(Ordering::Relaxed).min(copy.total);
         }
     }
 
-    /// Notes a copy of an account to carry out; `None` when it is being carried out or rests, or
-    /// the account has its share.
+    /// Takes a place for a copy of an account; `None` when the copy runs or pauses, or the account
+    /// has its share of the places.
     pub(super) fn take_up(
         self: &Arc<Self>,
-        (id, account): (Uuid, AccountId),
+        id: Uuid,
+        account: AccountId,
         now: Duration,
     ) -> Option<Place> {
-        let mut in_hand = self.in_hand();
-        if in_hand.resting.get(&id).is_some_and(|rest| now < rest.until) {
+        let mut started = self.started();
+        if started.paused.get(&id).is_some_and(|pause| now < pause.until) {
             return None;
         }
-        if in_hand.running.contains_key(&id) || !in_hand.turns.take(account) {
+        if started.running.contains_key(&id) || !started.turns.take(account) {
             return None;
         }
         let one = Arc::new(Running::default());
-        in_hand.running.insert(id, Arc::clone(&one));
-        let panics = in_hand.panics.get(&id).copied().unwrap_or(0);
+        started.running.insert(id, Arc::clone(&one));
+        let panics = started.panics.get(&id).copied().unwrap_or(0);
         Some(Place { of: Arc::clone(self), id, account, running: one, panics })
     }
 
-    /// A copy's end was not committed: how long it rests before its source is read again.
-    pub(super) fn rest(&self, id: Uuid, now: Duration) -> Duration {
-        let mut in_hand = self.in_hand();
-        // Of a copy that went with its container nobody hears again.
-        in_hand.resting.retain(|_, rest| now < rest.until + FORGET);
-        let last = in_hand.resting.get(&id).map(|rest| rest.pause);
-        let pause = last.map_or(AGAIN, |last| (last * 2).min(AGAIN_MAX));
-        in_hand.resting.insert(id, Rest { pause, until: now + pause });
-        pause
+    /// The pause of a copy whose end was not committed, before its source is read again.
+    pub(super) fn pause(&self, id: Uuid, now: Duration) -> Duration {
+        let mut started = self.started();
+        // A copy that was deleted with its container does not come back.
+        started.paused.retain(|_, pause| now < pause.until + FORGET);
+        let last = started.paused.get(&id).map(|pause| pause.length);
+        let length = last.map_or(AGAIN, |last| (last * 2).min(AGAIN_MAX));
+        started.paused.insert(id, Pause { length, until: now + length });
+        length
     }
 
     /// A copy's end was committed.
     pub(super) fn settled(&self, id: Uuid) {
-        let mut in_hand = self.in_hand();
-        in_hand.resting.remove(&id);
-        in_hand.panics.remove(&id);
+        let mut started = self.started();
+        started.paused.remove(&id);
+        started.panics.remove(&id);
     }
 
     fn panicked(&self, id: Uuid) {
         self.panicked.store(true, Ordering::Relaxed);
-        let panics = &mut self.in_hand().panics;
+        let panics = &mut self.started().panics;
         if panics.len() >= PANICKED_MAX {
             panics.clear();
         }
@@ -130,40 +131,40 @@ impl Copies {
     }
 
     fn forget(&self, id: Uuid, account: AccountId) {
-        let mut in_hand = self.in_hand();
-        if in_hand.running.remove(&id).is_some() {
-            in_hand.turns.give_back(account);
+        let mut started = self.started();
+        if started.running.remove(&id).is_some() {
+            started.turns.give_back(account);
         }
-        drop(in_hand);
+        drop(started);
         self.wake.notify_one();
     }
 
     pub(super) fn abort(&self, id: Uuid) {
-        let mut in_hand = self.in_hand();
-        in_hand.resting.remove(&id);
-        in_hand.panics.remove(&id);
-        if let Some(running) = in_hand.running.get(&id) {
+        let mut started = self.started();
+        started.paused.remove(&id);
+        started.panics.remove(&id);
+        if let Some(running) = started.running.get(&id) {
             running.abort.cancel();
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.in_hand().turns.is_full()
+        self.started().turns.is_full()
     }
 
-    fn in_hand(&self) -> MutexGuard<'_, InHand> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    fn started(&self) -> MutexGuard<'_, Started> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A copy's place among those in hand. It is given back when this is dropped, also by a panic.
+/// The place of a running copy. It is given back when this is dropped, also by a panic.
 #[derive(Debug)]
 pub(super) struct Place {
     of: Arc<Copies>,
     pub(super) id: Uuid,
     account: AccountId,
     pub(super) running: Arc<Running>,
-    /// How often the copy has panicked.
+    /// The number of panics of the copy so far.
     pub(super) panics: u32,
 }
 
@@ -186,8 +187,8 @@ mod tests {
         let copies = Arc::new(Copies::default());
         let (id, account) = (Uuid::from_u128(7), AccountId::new(1));
         let now = Duration::ZERO;
-        let place = copies.take_up((id, account), now).unwrap();
-        assert!(copies.take_up((id, account), now).is_none(), "it is in hand");
+        let place = copies.take_up(id, account, now).unwrap();
+        assert!(copies.take_up(id, account, now).is_none(), "it is in hand");
         let task = Tasks::new().spawn("copy", async move {
             let _place = place;
             panic!("as told");
@@ -195,7 +196,7 @@ mod tests {
         let ended: Result<(), _> = task.await;
         assert!(ended.is_err());
         assert!(copies.panicked.load(Ordering::Relaxed), "it is not begun anew at once");
-        let again = copies.take_up((id, account), now);
+        let again = copies.take_up(id, account, now);
         assert_eq!(again.map(|place| place.panics), Some(1), "its place is free again");
         copies.wake.notified().await;
     }
@@ -207,21 +208,27 @@ mod tests {
         let other = (Uuid::from_u128(8), AccountId::new(1));
         let mut now = Duration::from_secs(1_000);
         for wanted in [1, 2, 4, 8, 16, 32, 64, 64, 64] {
-            drop(copies.take_up(one, now).unwrap());
-            let pause = copies.rest(one.0, now);
+            drop(copies.take_up(one.0, one.1, now).unwrap());
+            let pause = copies.pause(one.0, now);
             assert_eq!(pause, Duration::from_secs(wanted));
             let early = now + pause - Duration::from_millis(1);
-            assert!(copies.take_up(one, early).is_none(), "its source is not read meanwhile");
-            assert!(copies.take_up(other, early).is_some(), "other copies of the account run");
+            assert!(
+                copies.take_up(one.0, one.1, early).is_none(),
+                "its source is not read meanwhile"
+            );
+            assert!(
+                copies.take_up(other.0, other.1, early).is_some(),
+                "other copies of the account run"
+            );
             now += pause;
         }
         copies.settled(one.0);
-        assert_eq!(copies.rest(one.0, now), Duration::from_secs(1), "that was another trouble");
+        assert_eq!(copies.pause(one.0, now), Duration::from_secs(1), "that was another trouble");
         copies.abort(one.0);
-        assert!(copies.in_hand().resting.is_empty(), "an aborted copy is forgotten");
+        assert!(copies.started().paused.is_empty(), "an aborted copy is forgotten");
         let far = now + Duration::from_secs(1_000_000);
-        copies.rest(one.0, now);
-        copies.rest(other.0, far);
-        assert_eq!(copies.in_hand().resting.len(), 1, "one that nobody took up again is forgotten");
+        copies.pause(one.0, now);
+        copies.pause(other.0, far);
+        assert_eq!(copies.started().paused.len(), 1, "one that nobody took up again is forgotten");
     }
 }

@@ -2,28 +2,40 @@
 
 use crate::env::boxed;
 use crate::frontend::accounts::Account;
-use crate::frontend::answers::Purse;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::errors;
 use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::acl;
+use crate::frontend::ops::acl::NewAcl;
 use crate::frontend::ops::appends;
+use crate::frontend::ops::appends::Append;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::blocks::NewBlock;
+use crate::frontend::ops::blocks::PutList;
 use crate::frontend::ops::containers;
+use crate::frontend::ops::containers::NewContainer;
 use crate::frontend::ops::content;
+use crate::frontend::ops::content::WantedBytes;
 use crate::frontend::ops::copies;
-use crate::frontend::ops::copies::parts;
 use crate::frontend::ops::delegation;
+use crate::frontend::ops::delegation::KeyRequest;
 use crate::frontend::ops::find;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::pages;
+use crate::frontend::ops::pages::PropertyChange;
+use crate::frontend::ops::pages::RangeQuery;
+use crate::frontend::ops::pages::TargetPages;
 use crate::frontend::ops::service_properties;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
+use crate::frontend::ops::versions::NewTier;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
@@ -33,7 +45,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 
-/// Whether it may add rows to a container: of what is not known to add none that is assumed.
+/// Whether the operation may add rows to a container. Assumed of all that is not known to add none.
 const fn may_change_blobs(operation: &Operation) -> bool {
     use Operation as O;
     !matches!(
@@ -53,12 +65,12 @@ const fn may_change_blobs(operation: &Operation) -> bool {
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
             | O::FindBlobs(_)
-            // Its parts come through here one by one.
+            // Its parts are dispatched one by one.
             | O::Batch(_)
     )
 }
 
-/// Refuses what the account or its sender rule out, before a document is asked for.
+/// Refuses what the account or its sender does not permit, before a document is read.
 ///
 /// # Errors
 /// `PublicAccessNotPermitted`, `AuthenticationFailed`.
@@ -75,108 +87,131 @@ pub(crate) fn check_before_document(
     Ok(())
 }
 
-/// Carries out one operation. `memory` is that of the document it was completed with.
+/// What comes with a request after its head.
+pub(crate) struct RequestContent<'a> {
+    /// The body, as far as it is not read.
+    pub(crate) body: &'a mut RequestBody,
+    /// The memory of the document that the operation was completed with.
+    pub(crate) document: Option<DocumentMemory>,
+}
+
+/// Carries out one operation.
 pub(crate) async fn dispatch(
     front: &FrontEnd,
-    (requester, account): (Requester<'_>, &Account),
+    requester: Requester<'_>,
     operation: Operation,
-    (body, memory): (&mut RequestBody, Option<DocumentMemory>),
+    content: RequestContent<'_>,
 ) -> Answer {
-    use Operation as O;
-    // Before the container is looked up, until the answer: the purge of a deleted one waits for it.
-    // It does not wait for documents.
+    // From before the look-up of the container until the answer: the purge of a deleted container
+    // waits for this. It does not wait for documents.
     let _change = may_change_blobs(&operation).then(|| front.inflight.change());
-    let payer = requester.payer(account);
     let mut room = match listing::room(&operation) {
-        Some(bytes) => Some(Purse::new(&front.answers, payer).begin(bytes).await?),
+        Some(bytes) => {
+            Some(AnswerMemory::new(&front.answers, requester.payer()).begin(bytes).await?)
+        }
         None => None,
     };
-    // Large futures are boxed. Otherwise each read would move their space too.
+    let (reply, stream) = carry_out(front, requester, operation, content).await?;
+    if let (Reply::BlockList { .. }, Some(room)) = (&reply, &mut room) {
+        // Now the length of the list is known.
+        room.shrink(blocks::room(&reply));
+    }
+    Ok((reply, stream.or_else(|| room.map(ResponseBody::reserved))))
+}
+
+/// The match of operations. It is long because it is exhaustive: the compiler names the operations
+/// that are missing. Large futures are boxed, because each smaller one would reserve their space.
+async fn carry_out(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    operation: Operation,
+    RequestContent { body, document }: RequestContent<'_>,
+) -> Answer {
+    use Operation as O;
+    let account = requester.account;
+    let memory = document.unwrap_or_default();
+    let blob = |path, precondition| BlobTarget { account, path, precondition };
+    let container = |name, precondition| ContainerTarget { account, name, precondition };
     let reply = match operation {
         O::GetAccountInformation => Ok(Reply::AccountInformation),
         O::GetServiceProperties => Ok(service_properties::get(account)),
         O::SetServiceProperties { change } => {
-            service_properties::set(front, account, change, memory.unwrap_or_default()).await
+            service_properties::set(front, account, change, memory).await
         }
         O::GetUserDelegationKey { wanted, version, holder } => {
-            delegation::get(front, account, (holder, version), wanted)
+            delegation::get(front, account, KeyRequest { holder, version, wanted })
         }
         O::GetServiceStats => Ok(Reply::ServiceStats { last_sync: front.env.clock.now() }),
         O::ListContainers(list) => listing::containers(front, account, list).await,
         O::CreateContainer { container, metadata, public_access, encryption_scope } => {
-            let new = containers::New { metadata, public_access, encryption_scope };
+            let new = NewContainer { metadata, public_access, encryption_scope };
             containers::create(front, account, container, new).await
         }
-        O::GetContainer { container, precondition } => {
-            containers::get(front, account, &container, &precondition).await
+        O::GetContainer { container: name, precondition } => {
+            containers::get(front, &container(name, precondition)).await
         }
-        O::GetContainerAcl { container, precondition } => {
-            acl::get(front, account, &container, &precondition).await
+        O::GetContainerAcl { container: name, precondition } => {
+            acl::get(front, &container(name, precondition)).await
         }
-        O::SetContainerAcl { container, precondition, public_access, policies } => {
-            let of = (container, precondition);
-            acl::set(front, account, of, (public_access, policies), memory.unwrap_or_default())
-                .await
+        O::SetContainerAcl { container: name, precondition, public_access, policies } => {
+            let new = NewAcl { public_access, policies };
+            acl::set(front, container(name, precondition), new, memory).await
         }
-        O::SetContainerMetadata { container, precondition, metadata } => {
-            containers::set_metadata(front, account, container, precondition, metadata).await
+        O::SetContainerMetadata { container: name, precondition, metadata } => {
+            containers::set_metadata(front, container(name, precondition), metadata).await
         }
-        O::DeleteContainer { container, precondition } => {
-            containers::delete(front, account, container, precondition).await
+        O::DeleteContainer { container: name, precondition } => {
+            containers::delete(front, container(name, precondition)).await
         }
         O::RestoreContainer { container } => versions::restore(front, account, &container).await,
-        O::LeaseContainer { container, precondition, action } => {
-            leases::container(front, account, container, precondition, action).await
+        O::LeaseContainer { container: name, precondition, action } => {
+            leases::container(front, container(name, precondition), action).await
         }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
         O::PutBlob { path, precondition, properties, metadata, tags, tier, kind, upload } => {
-            let put =
-                blobs::Put { path, precondition, properties, metadata, tags, tier, kind, upload };
-            boxed(|| blobs::put(front, account, put, body)).await
+            let blob = blob(path, precondition);
+            let put = blobs::Put { blob, properties, metadata, tags, tier, kind, upload };
+            boxed(|| blobs::put(front, put, body)).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {
-            let bounds = appends::Bounds { position, len_max };
-            let blob = (path, precondition, bounds);
-            boxed(|| appends::append(front, account, blob, &upload, body)).await
+            let append = Append { blob: blob(path, precondition), position, len_max };
+            boxed(|| appends::append(front, append, &upload, body)).await
         }
         O::PutPage { path, precondition, sequence, write, range, upload } => {
-            let put = pages::Put { path, precondition, sequence, write, range, upload };
-            boxed(|| pages::put(front, account, put, body)).await
+            let pages = TargetPages { blob: blob(path, precondition), sequence, range };
+            boxed(|| pages::put(front, pages::Put { pages, write, upload }, body)).await
         }
         O::PutPageFromUrl { path, precondition, sequence, range, source } => {
-            let put = parts::Pages { path, precondition, sequence, range };
-            boxed(|| parts::put_pages(front, (requester, account), put, &source)).await
+            let pages = TargetPages { blob: blob(path, precondition), sequence, range };
+            boxed(|| copies::blocks::put_pages(front, requester, pages, &source)).await
         }
         O::SetPageProperties { path, precondition, properties, len, sequence } => {
-            let blob = (path, precondition);
-            pages::set(front, account, blob, properties, (len, sequence)).await
+            let change = PropertyChange { properties, len, sequence };
+            pages::set(front, blob(path, precondition), change).await
         }
         O::GetPageRanges { path, since, precondition, range, marker, max_results } => {
-            let blob = (path, since, precondition);
-            pages::ranges(front, account, blob, (range, marker), max_results).await
+            let query = RangeQuery { since, range, marker, max_results };
+            pages::ranges(front, blob(path, precondition), query).await
         }
         O::SealBlob { path, precondition, position } => {
-            appends::seal(front, account, path, precondition, position).await
+            appends::seal(front, blob(path, precondition), position).await
         }
-        O::PutBlobFromUrl(put) => {
-            boxed(|| copies::put_blob(front, (requester, account), *put)).await
-        }
-        O::CopyBlob(copy) => boxed(|| copies::copy(front, (requester, account), *copy)).await,
+        O::PutBlobFromUrl(put) => boxed(|| copies::put_blob(front, requester, *put)).await,
+        O::CopyBlob(copy) => boxed(|| copies::copy(front, requester, *copy)).await,
         O::AbortCopy { path, id, precondition } => {
-            copies::abort(front, account, path, (id, precondition)).await
+            copies::abort(front, blob(path, precondition), id).await
         }
         O::AppendBlockFromUrl { path, precondition, position, len_max, source } => {
-            let bounds = appends::Bounds { position, len_max };
-            let append = (path, precondition, bounds);
-            boxed(|| parts::append(front, (requester, account), append, &source)).await
+            let append = Append { blob: blob(path, precondition), position, len_max };
+            boxed(|| copies::blocks::append(front, requester, append, &source)).await
         }
         O::PutBlockFromUrl { path, id, precondition, source } => {
-            let block = (path, id, precondition);
-            boxed(|| parts::put_block(front, (requester, account), block, &source)).await
+            let block = NewBlock { blob: blob(path, precondition), id };
+            boxed(|| copies::blocks::put_block(front, requester, block, &source)).await
         }
         O::PutBlock { path, id, precondition, upload } => {
-            let block = (path, id, precondition);
-            boxed(|| blocks::stage(front, account, block, &upload, body)).await
+            let block = NewBlock { blob: blob(path, precondition), id };
+            boxed(|| blocks::stage(front, block, &upload, body)).await
         }
         O::PutBlockList {
             path,
@@ -188,75 +223,59 @@ pub(crate) async fn dispatch(
             list,
             checksum,
         } => {
-            let put = blocks::PutList {
-                path,
-                precondition,
-                properties,
-                metadata,
-                tags,
-                tier,
-                list,
-                checksum,
-            };
-            boxed(|| blocks::commit(front, account, put, memory.unwrap_or_default())).await
+            let blob = blob(path, precondition);
+            let put = PutList { blob, properties, metadata, tags, tier, list, checksum };
+            boxed(|| blocks::commit(front, put, memory)).await
         }
         O::GetBlockList { path, precondition, kind } => {
-            blocks::list(front, account, path, precondition, kind).await
+            blocks::list(front, blob(path, precondition), kind).await
         }
         O::GetBlob { path, precondition, range, checksum } => {
-            let part = (range, checksum);
-            return content::get(front, account, (path, precondition), part, payer).await;
+            let (blob, bytes) = (blob(path, precondition), WantedBytes { range, checksum });
+            return content::get(front, blob, bytes, requester.payer()).await;
         }
         O::GetBlobProperties { path, precondition } => {
-            content::facts(front, account, path, precondition).await.map(Reply::BlobProperties)
+            content::facts(front, blob(path, precondition)).await.map(Reply::BlobProperties)
         }
         O::GetBlobMetadata { path, precondition } => {
-            content::facts(front, account, path, precondition).await.map(Reply::BlobMetadata)
+            content::facts(front, blob(path, precondition)).await.map(Reply::BlobMetadata)
         }
         O::SetBlobProperties { path, precondition, properties } => {
             let change = BlobChange::Properties(properties);
-            blobs::update(front, account, path, precondition, change)
-                .await
-                .map(Reply::BlobPropertiesSet)
+            let changed = blobs::update(front, blob(path, precondition), change).await;
+            changed.map(Reply::BlobPropertiesSet)
         }
         O::SetBlobMetadata { path, precondition, metadata } => {
             let change = BlobChange::Metadata(metadata);
-            blobs::update(front, account, path, precondition, change)
-                .await
-                .map(Reply::BlobMetadataSet)
+            let changed = blobs::update(front, blob(path, precondition), change).await;
+            changed.map(Reply::BlobMetadataSet)
         }
         O::SnapshotBlob { path, precondition, metadata } => {
-            versions::snapshot(front, account, path, precondition, metadata).await
+            versions::snapshot(front, blob(path, precondition), metadata).await
         }
         O::SetBlobTier { path, precondition, tier, priority } => {
-            let tier = (tier, priority);
-            versions::set_tier(front, account, path, precondition, tier).await
+            let tier = NewTier { tier, priority };
+            versions::set_tier(front, blob(path, precondition), tier).await
         }
-        // What is there needs no restoring, and of what is not there nothing was kept.
-        O::UndeleteBlob { path } => content::facts(front, account, path, Precondition::default())
-            .await
-            .map(|_| Reply::BlobUndeleted),
+        // Without soft delete there is nothing to restore; the blob must exist.
+        O::UndeleteBlob { path } => {
+            let facts = content::facts(front, blob(path, Precondition::default())).await;
+            facts.map(|_| Reply::BlobUndeleted)
+        }
         O::LeaseBlob { path, precondition, action } => {
-            leases::blob(front, account, path, precondition, action).await
+            leases::blob(front, blob(path, precondition), action).await
         }
-        O::GetBlobTags { path, precondition } => {
-            tags::get(front, account, path, precondition).await
-        }
+        O::GetBlobTags { path, precondition } => tags::get(front, blob(path, precondition)).await,
         O::SetBlobTags { path, precondition, tags } => {
-            tags::set(front, account, (path, precondition), tags, memory.unwrap_or_default()).await
+            tags::set(front, blob(path, precondition), tags, memory).await
         }
         O::Batch(_) => {
             Err(Refusal::new(Reason::InvalidInput).message("A part of a batch cannot be a batch."))
         }
-        O::FindBlobs(asked) => find::find(front, account, asked).await,
+        O::FindBlobs(wanted) => find::find(front, account, wanted).await,
         O::DeleteBlob { path, precondition, scope } => {
-            blobs::delete(front, account, path, precondition, scope).await
+            blobs::delete(front, blob(path, precondition), scope).await
         }
     };
-    let reply = reply?;
-    if let (Reply::BlockList { .. }, Some(room)) = (&reply, &mut room) {
-        // Now it is known how long the list is.
-        room.shrink(blocks::room(&reply));
-    }
-    Ok((reply, room.map(ResponseBody::reserved)))
+    Ok((reply?, None))
 }

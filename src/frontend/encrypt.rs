@@ -1,5 +1,5 @@
-//! Content under customer-provided keys: encrypted on the way in, decrypted and verified on the
-//! way out. The key lives as long as the request.
+//! Content under customer-provided keys: encrypts it before it is stored, decrypts and verifies it
+//! after it is read. The key is kept in memory as long as the request.
 
 pub(crate) mod claim;
 
@@ -26,7 +26,7 @@ use crate::types::KeyedNonce;
 use crate::types::authenticated_range;
 use crate::types::step_end;
 
-/// Encrypts what one request brings, under a nonce of its own.
+/// Encrypts the content of one request under a nonce of its own.
 #[derive(Debug)]
 pub(crate) struct Encrypting {
     key: CustomerKey,
@@ -46,13 +46,13 @@ impl Encrypting {
         self.nonce
     }
 
-    /// Begins a content of `len` bytes.
+    /// Begins content of `len` bytes.
     pub(crate) fn begin(&self, len: u64) -> ChunkWriter {
         self.writer(self.nonce, len)
     }
 
-    /// Part `number` of a Put Page, encrypted: each part is a content by itself, so that the index
-    /// can cut and drop it without the key.
+    /// Part `number` of a Put Page, encrypted. Each part is encrypted separately, so that the index
+    /// can split and drop it without the key.
     pub(crate) fn part(&self, number: u64, bytes: &Bytes) -> Vec<Bytes> {
         let mut writer = self.writer(self.nonce.part(number), bytes.len() as u64);
         let mut encrypted = writer.push(bytes);
@@ -94,22 +94,21 @@ pub(crate) fn decrypt_md5(
     };
     let md5 = decrypting.key.decrypt_md5(encrypted);
     let md5 = md5.ok_or_else(|| {
-        decrypting.refuse(Fault::Md5NotAuthentic);
+        decrypting.refuse(PieceError::Md5NotAuthentic);
         Refusal::from(Reason::InternalError)
     })?;
     properties.content_md5 = ContentMd5::Plain(md5);
     Ok(())
 }
 
-/// Decrypts the content of one blob for a request that brings a key. Tells the operator of content
-/// that is not what was stored.
+/// Decrypts the content of one blob for a request with a key. Logs content that is not authentic.
 #[derive(Clone, Debug)]
 pub(crate) struct Decrypting {
     key: CustomerKey,
     account: AccountName,
     container: String,
     blob: String,
-    /// Counts what was not authentic.
+    /// Counts content that is not authentic.
     not_authentic: Counter,
 }
 
@@ -117,7 +116,8 @@ impl Decrypting {
     /// For the blob of this path.
     pub(crate) fn new(
         key: &CustomerKey,
-        (account, path): (&AccountName, &BlobPath),
+        account: &AccountName,
+        path: &BlobPath,
         not_authentic: Counter,
     ) -> Self {
         let container = path.container.as_str().to_owned();
@@ -126,24 +126,24 @@ impl Decrypting {
     }
 
     /// The log line carries the id of the request.
-    fn refuse(&self, fault: Fault) -> Fault {
+    fn refuse(&self, error: PieceError) -> PieceError {
         self.not_authentic.inc();
         let (account, container, blob) = (&self.account, &self.container, &self.blob);
         let what = "content under a customer's key is not served";
-        tracing::error!(%account, container, ?blob, %fault, "{what}");
-        fault
+        tracing::error!(%account, container, ?blob, fault = %error, "{what}");
+        error
     }
 }
 
-/// Why a piece is not to be had.
+/// Why a piece cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum PieceError {
     #[error(transparent)]
     Capacity(#[from] capacity::Error),
-    /// It is under a customer-provided key that is not at hand.
+    /// It is encrypted under a customer-provided key that the request does not have.
     #[error("the content is encrypted under another key")]
     Locked,
-    /// It is not what was stored: its checksums may be right.
+    /// It is not what was stored, though its checksums may match.
     #[error(
         "encrypted content in {} is damaged or was changed",
         .0.map_or("a row".to_owned(), |extent| format!("extent {extent}"))
@@ -154,13 +154,13 @@ pub(crate) enum Fault {
     Md5NotAuthentic,
 }
 
-impl Fault {
-    /// What the client is told.
+impl PieceError {
+    /// The answer to the client.
     pub(crate) fn refusal(&self) -> Refusal {
         match self {
             Self::Capacity(error) => errors::from_capacity(error),
             Self::Locked => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
-            // Logged with the blob's name where it was found.
+            // Already logged, with the blob's name.
             Self::NotAuthentic(_) | Self::Md5NotAuthentic => {
                 errors::internal("Storage failed; see the server's log.")
             }
@@ -168,16 +168,17 @@ impl Fault {
     }
 }
 
-/// Reads a piece, decrypted and, but for content of earlier releases, verified.
+/// Reads a piece and decrypts it. It is also verified, except content of early releases, which has
+/// no tags.
 pub(crate) async fn fetch(
     capacity: &dyn Capacity,
     decrypting: Option<&Decrypting>,
     piece: &Piece,
-) -> Result<Vec<Bytes>, Fault> {
+) -> Result<Vec<Bytes>, PieceError> {
     match piece {
         Piece::Encrypted { nonce, at, piece } => {
             let cipher = decrypting.and_then(|decrypting| decrypting.key.cipher(nonce));
-            let mut cipher = cipher.ok_or(Fault::Locked)?;
+            let mut cipher = cipher.ok_or(PieceError::Locked)?;
             let mut at = *at;
             let decrypt = |encrypted: &Bytes| {
                 let plain = cipher.apply(at, encrypted);
@@ -187,28 +188,30 @@ pub(crate) async fn fetch(
             Ok(stored(capacity, piece).await?.iter().map(decrypt).collect())
         }
         Piece::Authenticated { nonce, len, range, piece } => {
-            let decrypting = decrypting.ok_or(Fault::Locked)?;
-            let cipher = decrypting.key.chunks(nonce, *len).ok_or(Fault::Locked)?;
+            let decrypting = decrypting.ok_or(PieceError::Locked)?;
+            let cipher = decrypting.key.chunks(nonce, *len).ok_or(PieceError::Locked)?;
             let encrypted = stored(capacity, piece).await?;
             let plain = cipher.decrypt(range, &encrypted);
-            Ok(vec![plain.ok_or_else(|| decrypting.refuse(Fault::NotAuthentic(piece.extent())))?])
+            Ok(vec![
+                plain.ok_or_else(|| decrypting.refuse(PieceError::NotAuthentic(piece.extent())))?,
+            ])
         }
         Piece::Inline(_) | Piece::Stored { .. } | Piece::Zeros(_) => stored(capacity, piece).await,
     }
 }
 
 /// Reads a piece as it is stored.
-async fn stored(capacity: &dyn Capacity, piece: &Piece) -> Result<Vec<Bytes>, Fault> {
+async fn stored(capacity: &dyn Capacity, piece: &Piece) -> Result<Vec<Bytes>, PieceError> {
     match piece {
         Piece::Inline(bytes) => Ok(vec![bytes.clone()]),
         Piece::Stored { location, range } => Ok(capacity.read(location, range.clone()).await?),
         Piece::Zeros(len) => Ok(zeros(*len).into()),
-        // Nothing is encrypted twice.
-        Piece::Encrypted { .. } | Piece::Authenticated { .. } => Err(Fault::Locked),
+        // Pieces are never encrypted twice.
+        Piece::Encrypted { .. } | Piece::Authenticated { .. } => Err(PieceError::Locked),
     }
 }
 
-/// So many zeros, at most a few MiB; nothing is allocated for them.
+/// `len` zeros, at most a few MiB, without an allocation for them.
 pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut left = usize::try_from(len).unwrap_or(usize::MAX);
@@ -221,58 +224,68 @@ pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
     pieces
 }
 
-/// Cuts a piece at the next multiple of `step` stored bytes, so that no frame is read twice; what
-/// is left comes second.
-pub(crate) fn cut(piece: Piece, step: u64) -> (Piece, Option<Piece>) {
+/// A piece that was split.
+#[derive(Debug)]
+pub(crate) struct Split {
+    pub(crate) first: Piece,
+    /// What is left of it, if anything.
+    pub(crate) rest: Option<Piece>,
+}
+
+/// Splits a piece at the next multiple of `step` stored bytes, so that no frame is read twice.
+pub(crate) fn split_at_step(piece: Piece, step: u64) -> Split {
     match piece {
         Piece::Stored { location, range } => {
             let end = (range.start - range.start % step + step).min(range.end);
             let rest = (end < range.end).then(|| Piece::Stored { location, range: end..range.end });
-            (Piece::Stored { location, range: range.start..end }, rest)
+            Split { first: Piece::Stored { location, range: range.start..end }, rest }
         }
         Piece::Encrypted { nonce, at, piece } => {
-            let (first, rest) = cut(*piece, step);
+            let Split { first, rest } = split_at_step(*piece, step);
             let past = at + length(&first);
             let wrap = |at, piece| Piece::Encrypted { nonce, at, piece: Box::new(piece) };
-            (wrap(at, first), rest.map(|rest| wrap(past, rest)))
+            Split { first: wrap(at, first), rest: rest.map(|rest| wrap(past, rest)) }
         }
         Piece::Authenticated { nonce, len, range, piece } => {
             let end = step_end(range.start, step).min(range.end);
             let wrap =
                 |range, piece| Piece::Authenticated { nonce, len, range, piece: Box::new(piece) };
             if end == range.end {
-                return (wrap(range, *piece), None);
+                return Split { first: wrap(range, *piece), rest: None };
             }
-            let first = range.start..end;
-            let encrypted = authenticated_range(&first, u64::MAX);
-            let (now, rest) = split(*piece, encrypted.end - encrypted.start);
-            (wrap(first, now), rest.map(|rest| wrap(end..range.end, rest)))
+            let plain = range.start..end;
+            let encrypted = authenticated_range(&plain, u64::MAX);
+            let Split { first, rest } = split_at(*piece, encrypted.end - encrypted.start);
+            Split { first: wrap(plain, first), rest: rest.map(|rest| wrap(end..range.end, rest)) }
         }
         Piece::Zeros(len) => {
             let first = len.min(step);
-            (Piece::Zeros(first), (first < len).then(|| Piece::Zeros(len - first)))
+            let rest = (first < len).then(|| Piece::Zeros(len - first));
+            Split { first: Piece::Zeros(first), rest }
         }
-        inline @ Piece::Inline(_) => (inline, None),
+        inline @ Piece::Inline(_) => Split { first: inline, rest: None },
     }
 }
 
-/// The first `len` bytes of a piece that is stored or in a row, and what is left of it.
-fn split(piece: Piece, len: u64) -> (Piece, Option<Piece>) {
+/// Splits a piece that is stored or in a row after `len` bytes.
+fn split_at(piece: Piece, len: u64) -> Split {
     match piece {
         Piece::Stored { location, range } if range.end - range.start > len => {
             let middle = range.start + len;
             let rest = Piece::Stored { location, range: middle..range.end };
-            (Piece::Stored { location, range: range.start..middle }, Some(rest))
+            let first = Piece::Stored { location, range: range.start..middle };
+            Split { first, rest: Some(rest) }
         }
         Piece::Inline(bytes) if bytes.len() as u64 > len => {
             let middle = usize::try_from(len).unwrap_or(usize::MAX);
-            (Piece::Inline(bytes.slice(..middle)), Some(Piece::Inline(bytes.slice(middle..))))
+            let rest = Some(Piece::Inline(bytes.slice(middle..)));
+            Split { first: Piece::Inline(bytes.slice(..middle)), rest }
         }
         whole @ (Piece::Stored { .. }
         | Piece::Inline(_)
         | Piece::Encrypted { .. }
         | Piece::Authenticated { .. }
-        | Piece::Zeros(_)) => (whole, None),
+        | Piece::Zeros(_)) => Split { first: whole, rest: None },
     }
 }
 

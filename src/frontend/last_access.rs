@@ -1,9 +1,8 @@
-//! Last-access times: reads are noted in memory and remembered in the blobs' rows later, many at a
-//! time.
+//! Last-access times: reads are noted in memory and written to the blobs' rows later, in batches.
 //!
-//! A read never waits for a write. The record it has looked up tells whether the first read of this
-//! day is remembered; only if not is a note left, one for each blob. Notes are lost with a crash,
-//! and when too many wait, which is counted (ADR 0018).
+//! A read never waits for a write. If the record of the blob has no read of this day yet, the read
+//! is noted, once for each blob. Notes are lost in a crash, and when too many wait, which is
+//! counted (ADR 0018).
 
 pub(super) mod run;
 
@@ -20,6 +19,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Notify;
 
 use crate::env::Env;
+use crate::frontend::lookup::BlobVersion;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::route::Router;
 use crate::index::BlobRecord;
@@ -28,16 +28,16 @@ use crate::index::Write;
 use crate::types::BlobKey;
 use crate::types::Timestamp;
 
-/// Notes that may wait; what comes then is dropped.
+/// The most notes that wait; further ones are dropped.
 const NOTES_MAX: usize = 64 * 1024;
-/// With so many waiting they are written at once.
+/// With so many notes they are written immediately.
 const NOTES_MANY: usize = 4 * 1024;
 /// How long a note waits otherwise.
 const WRITE_EVERY: Duration = Duration::from_secs(30);
-/// Writes asked for at a time; they share commits.
+/// Concurrent writes; they share commits.
 const WRITES_AT_ONCE: usize = 256;
 
-/// Reads to be remembered.
+/// Reads that are not written to rows yet.
 #[derive(Debug)]
 pub(crate) struct LastAccess {
     notes: Mutex<HashMap<BlobKey, Timestamp>>,
@@ -47,7 +47,7 @@ pub(crate) struct LastAccess {
 }
 
 impl LastAccess {
-    /// Nothing noted.
+    /// No notes.
     pub(super) fn new(metrics: &Metrics) -> Self {
         Self {
             notes: Mutex::default(),
@@ -58,13 +58,9 @@ impl LastAccess {
     }
 
     /// Notes that a blob, found as `record`, was read at `now`; snapshots are not tracked.
-    pub(crate) fn note(
-        &self,
-        (key, snapshot): (&BlobKey, Option<Timestamp>),
-        record: &BlobRecord,
-        now: Timestamp,
-    ) {
-        if snapshot.is_some() || !record.notes_read(now) {
+    pub(crate) fn note(&self, blob: &BlobVersion, record: &BlobRecord, now: Timestamp) {
+        let key = &blob.key;
+        if blob.snapshot.is_some() || !record.notes_read(now) {
             return;
         }
         let mut notes = self.notes();
@@ -85,7 +81,7 @@ impl LastAccess {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is noted; what the index refuses for now is kept for the next time.
+    /// Writes all notes. Those that the index refuses are kept for the next time.
     async fn write(&self, router: &Router) {
         let noted = mem::take(&mut *self.notes());
         let mut due: Vec<(BlobKey, Timestamp)> = noted.into_iter().collect();
@@ -118,7 +114,7 @@ impl LastAccess {
         }
     }
 
-    /// Puts notes back, beside those that came since.
+    /// Puts notes back, beside newer ones.
     fn keep(&self, due: Vec<(BlobKey, Timestamp)>) {
         let mut notes = self.notes();
         for (key, at) in due {
@@ -135,7 +131,7 @@ impl LastAccess {
         }
     }
 
-    /// Writes from time to time until the tasks stop, and then once more.
+    /// Writes notes at intervals until the tasks stop, and then once more.
     pub(super) async fn write_until_stop(&self, router: &Router, env: &Env) {
         let stopping = env.tasks.stopping();
         loop {

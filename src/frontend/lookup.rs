@@ -14,8 +14,67 @@ use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::ContainerName;
+use crate::types::Timestamp;
 
-/// Looks a container up.
+/// The container that a request is about, and what must hold before the request is carried out.
+#[derive(Debug)]
+pub(crate) struct ContainerTarget<'a> {
+    pub(crate) account: &'a Account,
+    pub(crate) name: ContainerName,
+    pub(crate) precondition: Precondition,
+}
+
+/// The blob that a request is about, and what must hold before the request is carried out.
+#[derive(Debug)]
+pub(crate) struct BlobTarget<'a> {
+    pub(crate) account: &'a Account,
+    pub(crate) path: BlobPath,
+    pub(crate) precondition: Precondition,
+}
+
+/// A blob, or one of its snapshots.
+#[derive(Clone, Debug)]
+pub(crate) struct BlobVersion {
+    pub(crate) key: BlobKey,
+    /// `None` for the blob itself.
+    pub(crate) snapshot: Option<Timestamp>,
+}
+
+/// The target of a request once its container was found. The blob itself may not exist.
+#[derive(Debug)]
+pub(crate) struct Located {
+    pub(crate) blob: BlobVersion,
+    pub(crate) precondition: Precondition,
+}
+
+impl BlobTarget<'_> {
+    /// Looks up the container.
+    ///
+    /// # Errors
+    /// `ContainerNotFound`, and the index's.
+    pub(crate) async fn locate(self, front: &FrontEnd) -> Result<Located, Refusal> {
+        let Self { account, path, precondition } = self;
+        let snapshot = path.snapshot;
+        let key = blob_key(front, account, path).await?;
+        Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
+    }
+
+    /// As [`Self::locate`], for a request that writes content: the container's rules decide how it
+    /// is encrypted.
+    ///
+    /// # Errors
+    /// Also `RequestForbiddenByContainerEncryptionPolicy`.
+    pub(crate) async fn locate_for_content(self, front: &FrontEnd) -> Result<Located, Refusal> {
+        let Self { account, path, mut precondition } = self;
+        let snapshot = path.snapshot;
+        let record = container(front, account, &path.container).await?;
+        claim::settle(&record, &mut precondition)?;
+        let key = key_in(account, &record, path.blob);
+        Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
+    }
+}
+
+/// Looks up a container.
 pub(crate) async fn container(
     front: &FrontEnd,
     account: &Account,
@@ -35,24 +94,13 @@ pub(crate) async fn blob_key(
     Ok(key_in(account, &record, path.blob))
 }
 
-/// [`blob_key`] of a request that makes content: its encryption is settled with the container.
-pub(crate) async fn content_key(
-    front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: &mut Precondition,
-) -> Result<BlobKey, Refusal> {
-    let record = container(front, account, &path.container).await?;
-    claim::settle(&record, precondition)?;
-    Ok(key_in(account, &record, path.blob))
-}
-
 fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
     let (account, id, collation) = (account.id, container.id, container.collation);
     BlobKey { account, container: id, collation, name }
 }
 
-/// What the index checks before it answers or changes anything.
+/// The conditions, lease and encryption that the index checks before it answers or changes
+/// anything.
 pub(crate) fn guard(precondition: Precondition) -> Guard {
     let encryption = claim::claim(&precondition.encryption);
     Guard {

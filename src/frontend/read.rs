@@ -1,4 +1,4 @@
-//! Streams a blob's pieces out, asking the index for more of a long layout on the way.
+//! Streams the pieces of a blob. The pieces of a long layout are looked up in several steps.
 
 mod checksum;
 
@@ -15,7 +15,7 @@ use crate::capacity::Capacity;
 use crate::env::Tasks;
 use crate::env::boxed;
 use crate::env::identified;
-use crate::frontend::answers::Purse;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Reservation;
 use crate::frontend::answers::STEP_MIN_BYTES;
 use crate::frontend::body::BodyError;
@@ -24,8 +24,10 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::body::Source;
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Decrypting;
-use crate::frontend::encrypt::Fault;
+use crate::frontend::encrypt::PieceError;
+use crate::frontend::encrypt::Split;
 use crate::frontend::errors;
+use crate::frontend::lookup::BlobVersion;
 use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
 use crate::index;
@@ -35,47 +37,68 @@ use crate::index::Piece;
 use crate::index::ReadBlob;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::model::Refusal;
-use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
-use crate::types::Timestamp;
 use crate::types::request;
 
 pub(crate) use checksum::checksum;
 
-/// Payload bytes read at once where nobody counts them: for a copy, whose bytes are counted as
-/// those of an upload.
+/// Payload bytes of one step of a copy, whose memory is counted as that of an upload.
 const STEP_BYTES: u64 = 1 << 20;
+
+/// A blob that was looked up and is to be read.
+pub(crate) struct Reading {
+    pub(crate) blob: BlobVersion,
+    pub(crate) view: BlobView,
+    /// Keeps reclaim from freeing what the view names.
+    pub(crate) guard: ReadGuard,
+    /// Of a request with a customer-provided key.
+    pub(crate) decrypting: Option<Decrypting>,
+    /// What each step takes memory from; `None` for a copy.
+    pub(crate) memory: Option<AnswerMemory>,
+}
 
 /// The rest of a response body.
 pub(crate) struct BlobSource {
     router: Arc<Router>,
     capacity: Arc<dyn Capacity>,
     tasks: Tasks,
-    key: BlobKey,
-    snapshot: Option<Timestamp>,
-    etag: Etag,
-    /// Of a blob that changes in place, instead of the tag.
-    generation: Option<u64>,
+    blob: BlobVersion,
+    content: ContentVersion,
     pieces: VecDeque<Piece>,
-    /// The blob offsets that pieces cover, and that are wanted.
+    /// The blob offset at which the pieces end.
     pieces_end: u64,
+    /// The blob offset at which the wanted range ends.
     end: u64,
-    /// Of a request with a key.
+    /// Of a request with a customer-provided key.
     decrypting: Option<Decrypting>,
-    purse: Option<Purse>,
+    memory: Option<AnswerMemory>,
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
-    /// The request's id: its body is read when that has been answered.
+    /// The request's id, for log lines: the body is read after the head was sent.
     request: Option<Uuid>,
 }
 
-/// Extents that one read names at a time: what it costs to note them is bounded.
+/// What must not change between the look-ups of one read.
+#[derive(Clone, Copy)]
+struct ContentVersion {
+    etag: Etag,
+    /// Of a blob that changes in place; then the tag may change.
+    generation: Option<u64>,
+}
+
+/// A step of a read: a piece, and the memory for it.
+struct Step {
+    piece: Piece,
+    reserved: Option<Reservation>,
+}
+
+/// The most extents that one read names at a time, so that naming them costs little.
 const EXTENTS_MAX: usize = 256;
 
-/// Notes what a look-up found.
+/// Protects what a look-up found.
 pub(crate) fn found(guard: &mut ReadGuard, view: &mut BlobView) {
     if let Some(len) = shorten(&mut view.pieces, EXTENTS_MAX) {
         view.pieces_end = view.range.start + len;
@@ -83,8 +106,8 @@ pub(crate) fn found(guard: &mut ReadGuard, view: &mut BlobView) {
     guard.names(view.pieces.iter().filter_map(Piece::extent));
 }
 
-/// Drops pieces beyond so many extents, which are looked up again when it is their turn. How many
-/// bytes are left, if any were dropped.
+/// Drops the pieces after the first `extents_max` extents; they are looked up again later. Returns
+/// the length of the rest if any were dropped.
 fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     if pieces.len() <= extents_max {
         return None;
@@ -101,51 +124,38 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
-/// Begins a body: the first bytes are read before the head is sent, so that damage there still gets
+/// Begins a body. Its first bytes are read before the head is sent, so that a failure still becomes
 /// a status.
-pub(crate) async fn begin(
-    front: &FrontEnd,
-    blob: (BlobKey, Option<Timestamp>),
-    view: BlobView,
-    guard: ReadGuard,
-    paid: (Option<Decrypting>, Option<Purse>),
-) -> Result<ResponseBody, Refusal> {
-    let len = view.range.end - view.range.start;
-    if let [Piece::Inline(bytes)] = view.pieces.as_slice() {
+pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<ResponseBody, Refusal> {
+    let len = reading.view.range.end - reading.view.range.start;
+    if let [Piece::Inline(bytes)] = reading.view.pieces.as_slice() {
         return Ok(ResponseBody::full(bytes.clone()));
     }
-    let mut source = source(front, blob, view, guard, paid);
+    let mut source = source(front, reading);
     let first = source.before_head().await?.unwrap_or_default();
     let rest = !source.is_done();
     if rest {
         source.describe();
     }
-    let holding = source.purse.as_ref().map(|purse| Arc::clone(purse.holding()));
+    let holding = source.memory.as_ref().map(|memory| Arc::clone(memory.holding()));
     let body = ResponseBody::stream(first, rest.then(|| Box::new(source) as Source), len);
     Ok(body.holding(holding))
 }
 
-/// What was looked up, to be read in steps. With a purse they are paid for.
-pub(crate) fn source(
-    front: &FrontEnd,
-    (key, snapshot): (BlobKey, Option<Timestamp>),
-    view: BlobView,
-    guard: ReadGuard,
-    (decrypting, purse): (Option<Decrypting>, Option<Purse>),
-) -> BlobSource {
+/// Reads a blob in steps.
+pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
+    let Reading { blob, view, guard, decrypting, memory } = reading;
     BlobSource {
         router: Arc::clone(&front.router),
         capacity: Arc::clone(&front.capacity),
         tasks: front.env.tasks.clone(),
-        key,
-        snapshot,
-        etag: view.record.etag,
-        generation: view.generation,
+        blob,
+        content: ContentVersion { etag: view.record.etag, generation: view.generation },
         pieces: view.pieces.into(),
         pieces_end: view.pieces_end,
         end: view.range.end,
         decrypting,
-        purse,
+        memory,
         guard,
         request: request::current(),
     }
@@ -154,7 +164,7 @@ pub(crate) fn source(
 enum Failure {
     /// No memory was free before the head was sent.
     Busy(Refusal),
-    Fetch(Fault),
+    Piece(PieceError),
     Index(index::Error),
 }
 
@@ -163,74 +173,72 @@ impl BlobSource {
         self.pieces.is_empty() && self.pieces_end >= self.end
     }
 
-    /// The next pieces, read before the head of the answer is sent: a failure is still its status.
+    /// The next pieces, read before the head of the answer is sent: a failure becomes its status.
     async fn before_head(&mut self) -> Result<Option<VecDeque<Bytes>>, Refusal> {
         self.step(true).await.map_err(|failure| match failure {
             Failure::Busy(error) => error,
-            Failure::Fetch(fault) => fault.refusal(),
+            Failure::Piece(error) => error.refusal(),
             Failure::Index(error) => errors::from_index(&error, errors::Subject::Blob),
         })
     }
 
     /// The next pieces of the body; `None` at its end. Before the head is sent, a step is refused
-    /// when all steps together have waited for memory for too long.
+    /// after all steps together have waited too long for memory.
     async fn step(&mut self, before_head: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {
         if self.pieces.is_empty() && self.pieces_end < self.end {
             self.more().await?;
         }
         let Some(piece) = self.pieces.pop_front() else { return Ok(None) };
-        let (piece, held) = self.pay(piece, before_head).await.map_err(Failure::Busy)?;
+        let Step { piece, reserved } =
+            self.reserve(piece, before_head).await.map_err(Failure::Busy)?;
         let decrypting = self.decrypting.as_ref();
         let bytes =
-            encrypt::fetch(&*self.capacity, decrypting, &piece).await.map_err(Failure::Fetch)?;
-        Ok(Some(match held {
-            Some(held) => held.count(bytes),
+            encrypt::fetch(&*self.capacity, decrypting, &piece).await.map_err(Failure::Piece)?;
+        Ok(Some(match reserved {
+            Some(reserved) => reserved.count(bytes),
             None => bytes.into(),
         }))
     }
 
-    /// As much of a piece as may be read now, paid for.
-    async fn pay(
-        &mut self,
-        piece: Piece,
-        before_head: bool,
-    ) -> Result<(Piece, Option<Reservation>), Refusal> {
-        let Some(purse) = self.purse.clone() else {
-            return Ok((self.cut(piece, STEP_BYTES), None));
+    /// Reserves memory for as much of a piece as may be read now.
+    async fn reserve(&mut self, piece: Piece, before_head: bool) -> Result<Step, Refusal> {
+        let Some(memory) = self.memory.clone() else {
+            return Ok(Step { piece: self.first_step(piece, STEP_BYTES), reserved: None });
         };
-        let piece = self.cut(piece, purse.step_bytes());
-        if let Some(reservation) = purse.try_take(encrypt::length(&piece)) {
-            return Ok((piece, Some(reservation)));
+        let piece = self.first_step(piece, memory.step_bytes());
+        if let Some(reservation) = memory.try_take(encrypt::length(&piece)) {
+            return Ok(Step { piece, reserved: Some(reservation) });
         }
-        let piece = self.cut(piece, STEP_MIN_BYTES);
+        let piece = self.first_step(piece, STEP_MIN_BYTES);
         let bytes = encrypt::length(&piece);
         let reservation = match before_head {
-            true => purse.begin(bytes).await?,
-            false => purse.wait(bytes).await,
+            true => memory.begin(bytes).await?,
+            false => memory.wait(bytes).await,
         };
-        Ok((piece, Some(reservation)))
+        Ok(Step { piece, reserved: Some(reservation) })
     }
 
-    /// The beginning of a piece; the rest is next.
-    fn cut(&mut self, piece: Piece, step: u64) -> Piece {
-        let (piece, rest) = encrypt::cut(piece, step);
+    /// The beginning of a piece; the rest is the next piece.
+    fn first_step(&mut self, piece: Piece, step: u64) -> Piece {
+        let Split { first, rest } = encrypt::split_at_step(piece, step);
         if let Some(rest) = rest {
             self.pieces.push_front(rest);
         }
-        piece
+        first
     }
 
-    /// The pieces so far have been read. The look-up has a task of its own: while it runs, reclaim
-    /// waits for it, and a client that does not take its bytes must not stop it half-way.
+    /// Looks up the next pieces; the pieces so far have been read. The look-up is a task of its
+    /// own, because reclaim waits for it: a client that does not take its bytes must not stop it
+    /// half-way.
     async fn more(&mut self) -> Result<(), Failure> {
-        let version = (self.etag, self.generation);
+        let content = self.content;
         let range = self.pieces_end..self.end;
-        let (router, key, snapshot) = (Arc::clone(&self.router), self.key.clone(), self.snapshot);
+        let (router, blob) = (Arc::clone(&self.router), self.blob.clone());
         let mut guard = self.guard.another();
         self.guard.names([]);
         let task = self.tasks.spawn_part("further look-up", async move {
             guard.looks_up();
-            let mut view = look_up_on(&router, (&key, snapshot), version, range).await?;
+            let mut view = look_up_next(&router, blob, content, range).await?;
             found(&mut guard, &mut view);
             Ok((view, guard))
         });
@@ -244,31 +252,31 @@ impl BlobSource {
 
     /// For the log line about a read that runs for long.
     fn describe(&self) {
-        let (account, container) = (self.key.account, self.key.container);
-        let name = self.key.name.as_str();
+        let key = &self.blob.key;
+        let (account, container, name) = (key.account, key.container, key.name.as_str());
         self.guard.describe(format!("blob {name:?} of container {container}, account {account}"));
     }
 }
 
-/// Looks up the next stretch of a long layout, of the same version of the blob.
-async fn look_up_on(
+/// Looks up the next range of a long layout, of the same content.
+async fn look_up_next(
     router: &Router,
-    (key, snapshot): (&BlobKey, Option<Timestamp>),
-    (etag, generation): (Etag, Option<u64>),
+    BlobVersion { key, snapshot }: BlobVersion,
+    ContentVersion { etag, generation }: ContentVersion,
     range: Range<u64>,
 ) -> Result<BlobView, index::Error> {
     let same = EtagMatch::Tags(vec![Some(etag)]);
     let if_match = generation.is_none().then_some(same);
     let conditions = Conditions { if_match, ..Conditions::default() };
     let read = ReadBlob {
-        key: key.clone(),
+        key,
         snapshot,
         guard: Guard { conditions, ..Guard::default() },
         range: ByteRange::new(range.start, Some(range.end.saturating_sub(1))),
         pieces: true,
     };
     let view = router.ask(read).await?;
-    // Another blob under the same name, or not that long any more.
+    // Another blob has the name now, or the blob is shorter.
     if view.generation != generation || view.pieces_end <= range.start {
         return Err(index::Error::BlobNotFound);
     }
@@ -285,7 +293,7 @@ impl Pull for BlobSource {
                 Err(failure) => {
                     let reason = match failure {
                         Failure::Busy(error) => error.reason.name().to_owned(),
-                        Failure::Fetch(fault) => fault.to_string(),
+                        Failure::Piece(error) => error.to_string(),
                         Failure::Index(error) => error.to_string(),
                     };
                     tracing::error!(%reason, "a response body is cut short");
@@ -300,13 +308,21 @@ impl Pull for BlobSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ByteLen;
+    use crate::types::Crc32c;
     use crate::types::ExtentId;
+    use crate::types::ExtentOffset;
     use crate::types::Location;
 
     #[test]
     fn pieces_beyond_so_many_extents_are_left_to_a_further_look_up() {
         let piece = |extent| {
-            let location = Location { extent: ExtentId::new(extent), offset: 0, len: 10, crc: 0 };
+            let location = Location {
+                extent: ExtentId::new(extent),
+                offset: ExtentOffset::START,
+                len: ByteLen::new(10),
+                crc: Crc32c::EMPTY,
+            };
             Piece::Stored { location, range: 2..10 }
         };
         let all = vec![piece(1), Piece::Zeros(5), piece(2), piece(1), piece(3), piece(1)];

@@ -15,8 +15,10 @@ use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::errors;
+use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::content;
+use crate::frontend::ops::content::WantedBytes;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::azure;
 use crate::protocol::azure::RequestEcho;
@@ -150,11 +152,12 @@ async fn document(
     let container = ContainerName::new(CONTAINER).map_err(|_| Reason::InternalError)?;
     let path = BlobPath { container, blob, snapshot: None };
     if method == Method::HEAD {
-        let facts = content::facts(front, account, path, precondition).await?;
+        let facts = content::facts(front, BlobTarget { account, path, precondition }).await?;
         return Ok((Reply::BlobProperties(facts), None));
     }
     let payer = Payer { account: account.id, peer: peer.address.ip(), known: false };
-    content::get(front, account, (path, precondition), (range, None), payer).await
+    let blob = BlobTarget { account, path, precondition };
+    content::get(front, blob, WantedBytes { range, checksum: None }, payer).await
 }
 
 fn is_missing(error: &Refusal) -> bool {

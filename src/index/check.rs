@@ -44,6 +44,7 @@ use crate::types::Collation;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::TAG_INDEX;
@@ -127,7 +128,7 @@ struct BlobCheck<'a> {
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
-    live: HashSet<(ExtentId, u64)>,
+    live: HashSet<(ExtentId, ExtentOffset)>,
     /// Extents whose bytes cannot be read or are wrong.
     damaged: BTreeSet<ExtentId>,
 }

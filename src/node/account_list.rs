@@ -1,7 +1,7 @@
-//! The accounts a node serves: those of the configuration, and those of rows.
+//! The accounts that a node serves: those of the configuration, and those of rows.
 //!
-//! 1. [`AccountList::read`] reads them at the start, past partitions that do not serve.
-//! 2. [`AccountList::complete`] reads the rest once those partitions are open.
+//! 1. [`AccountList::read`] reads them at the start, except those in partitions that do not serve.
+//! 2. [`AccountList::complete`] reads the rest when these partitions are open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,29 +39,29 @@ use super::config::ConfigError;
 use super::error::NodeError;
 use super::error::mismatched;
 
-/// How often what could not be read is tried again.
+/// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Where the accounts of a node come from.
+/// The sources of a node's accounts.
 #[derive(Debug)]
 pub(super) struct AccountList {
-    /// Those of the configuration, which also has their keys.
+    /// The accounts of the configuration, with their keys.
     pub configured: Vec<AccountConfig>,
-    /// What the configuration says about public access to them.
+    /// The setting for public access to the configured accounts.
     pub public_access: Option<bool>,
-    /// Finds the rows.
+    /// The router to the rows.
     pub router: Arc<Router>,
-    /// Opens secrets in them.
+    /// Unseals secrets in the rows.
     pub secrets: Secrets,
-    /// Numbers for new ones.
+    /// Issues ids of new accounts.
     pub ids: Arc<IdAllocator>,
-    /// Told of what the configuration changes.
+    /// Gets a line for each change that the configuration makes.
     pub audit_log: AuditLog,
 }
 
 impl AccountList {
-    /// Makes the configured accounts that are new, and reads all others. What lies in a partition
-    /// that does not serve is noted as unread.
+    /// Creates the configured accounts that are new, and reads all others. Accounts in a partition that
+    /// does not serve are recorded as unread.
     ///
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
@@ -81,7 +81,7 @@ impl AccountList {
         Ok(accounts)
     }
 
-    /// Starts reading what could not be read, until nothing is left of it or the node stops.
+    /// Starts to read the unread accounts, until all are read or the node stops.
     pub(super) fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
         if accounts.unread().is_empty() {
             return;
@@ -107,9 +107,9 @@ impl AccountList {
         drop(env.supervise("account list", stopping, completing));
     }
 
-    /// Tries once to read what could not be read.
+    /// Tries once to read the unread accounts.
     async fn read_more(&self, accounts: &Accounts) {
-        // What is read here is older than what a change shows that comes meanwhile.
+        // Rows that are read here are older than those of concurrent changes.
         let _no_refresh = accounts.keep_refreshes_out().await;
         let ranges: Vec<KeyRange> = accounts.unread().into_iter().map(|one| one.keys).collect();
         match self.read_ranges(&ranges, accounts).await {
@@ -118,7 +118,7 @@ impl AccountList {
         }
     }
 
-    /// Puts the accounts of some ranges into `accounts`, and returns what could not be read.
+    /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be read.
     async fn read_ranges(
         &self,
         ranges: &[KeyRange],
@@ -157,13 +157,12 @@ impl AccountList {
         Ok(unread)
     }
 
-    /// A configured account, with its row made if it is new and changed as the configuration wants.
+    /// A configured account. Creates its row if it is new, and changes it as configured.
     async fn configure(&self, config: &AccountConfig) -> Result<Account, NodeError> {
-        // An id that turns out not to be needed is never used.
+        // If the account exists, the id is not used.
         let id = AccountId::new(self.ids.next().await?);
         let name = config.name().clone();
-        // Whoever knows the published key may read everything there already: clients are used to it
-        // being open.
+        // Everyone knows the published key, so public access reveals nothing more; clients expect it.
         let anonymous = config.is_public();
         let create = Write::CreateAccount { name: name.clone(), id, anonymous };
         let WriteReply::Account(record) = self.router.write(create).await? else {
@@ -180,8 +179,8 @@ impl AccountList {
         account.map_err(|error| NodeError::Secret { of, error })
     }
 
-    /// The account's row with a secret for user delegation keys, made now if an older program wrote
-    /// the row.
+    /// The account's row with a secret for user delegation keys. The secret is created now if an older
+    /// program wrote the row.
     async fn with_delegation_secret(
         &self,
         name: &AccountName,
@@ -207,7 +206,7 @@ impl AccountList {
         }
     }
 
-    /// The account with its switch for public access as the configuration wants it.
+    /// Sets the account's public access as configured.
     async fn switched(
         &self,
         name: &AccountName,
@@ -222,7 +221,7 @@ impl AccountList {
         Ok(AccountRecord { anonymous: open, ..record })
     }
 
-    /// Tells the audit log what the configuration changed.
+    /// Writes a line of the audit log about a change that the configuration made.
     async fn tell(&self, operation: &'static str, account: &AccountName, detail: Value) {
         let entry = Entry {
             account: Some(account.as_str().to_owned()),

@@ -1,4 +1,4 @@
-//! The token of the admin listener: made at the first start, for its owner's eyes.
+//! The token of the admin listener. The first start creates it in a file that only its owner can read.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::files;
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-/// The token in the file; a new one when there is no file yet.
+/// The token in the file; a new one if the file does not exist.
 ///
 /// # Errors
 /// [`NodeError::AdminToken`].

@@ -1,5 +1,5 @@
-//! The layers between the disks and the front end, in the order in which a start makes them. The
-//! simulation starts its nodes by this too, so that what it finds out holds for the program.
+//! The layers between the disks and the front end, in the order of their start. The simulation starts
+//! its nodes with this code too.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use crate::types::RoutingKey;
 
 use super::error::NodeError;
 
-/// What is open before the index is.
+/// What the index is built on.
 #[derive(Clone, Debug)]
 pub struct Base {
-    /// The world.
+    /// Clock, randomness and tasks.
     pub env: Env,
     /// The extents of all disks, recovered.
     pub capacity: Arc<dyn Capacity>,
@@ -53,22 +53,22 @@ pub struct IndexPlan<'a> {
     pub config: index::Config,
     /// The tasks of each index host.
     pub hosts: &'a [Tasks],
-    /// What changes the partition map; none: the first host's tasks.
+    /// The tasks that change the partition map; none: those of the first host.
     pub control: Option<Tasks>,
-    /// The bounds between the partitions of a new store; none: as [`index::Config`] says.
+    /// The boundaries between the partitions of a new store; none: as in [`index::Config`].
     pub boundaries: Option<&'a [RoutingKey]>,
 }
 
-/// A recovered index with what uses it.
+/// A recovered index, and what other roles need to use it.
 #[derive(Debug)]
 pub struct Assembly {
-    /// What it stands on.
+    /// What it is built on.
     pub base: Base,
     /// The partitions served here.
     pub fleet: Arc<Fleet>,
     /// Finds the partition of a key.
     pub router: Arc<Router>,
-    /// Uploads and reads on their way.
+    /// Running uploads and reads.
     pub inflight: InFlight,
     extent_ids: Arc<IdAllocator>,
     metrics: index::Metrics,
@@ -118,7 +118,7 @@ impl Assembly {
         })
     }
 
-    /// Starts what stores bodies.
+    /// Starts the pool that stores bodies.
     #[must_use]
     pub fn write_pool(&self, env: &Env, config: WriteConfig) -> WritePool {
         let capacity = Arc::clone(&self.base.capacity);
@@ -126,7 +126,7 @@ impl Assembly {
         WritePool::start(config, capacity, ids, self.inflight.clone(), env.clone())
     }
 
-    /// Starts giving space back, through `capacity`: that of the node, or one that watches it.
+    /// Starts reclaim. It frees through `capacity`: that of the node, or a wrapper of it.
     #[must_use]
     pub fn reclaim(
         &self,

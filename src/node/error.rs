@@ -32,14 +32,14 @@ pub enum NodeError {
     /// A key is refused.
     #[error("{0}")]
     Account(#[from] AccountError),
-    /// A port cannot be had.
+    /// A port cannot be bound.
     #[error("cannot listen on {address}: {}; {}", error.kind(), advice(error, flag, by.as_deref()))]
     Listen {
         /// The address.
         address: String,
         /// The flag that sets it.
         flag: &'static str,
-        /// The process that has it, where the system tells.
+        /// The process that has it, if the system tells.
         by: Option<String>,
         /// Why.
         error: io::Error,
@@ -47,7 +47,7 @@ pub enum NodeError {
     /// There is no certificate to serve.
     #[error("tls: {0}")]
     Certificate(#[from] CertificateError),
-    /// The admin token's file cannot be read or made.
+    /// The file of the admin token cannot be read or created.
     #[error("admin token file {path}: {error}; give another one with --admin-token-file")]
     AdminToken {
         /// The file.
@@ -82,7 +82,7 @@ pub enum NodeError {
         /// Why.
         error: audit_log::OpenError,
     },
-    /// A backup would be changed by serving it.
+    /// The directory is a backup, which serving would change.
     #[error(
         "{path} is a backup, or a backup that was not completed: `blockyard restore {path} DIR` \
          makes a data directory of it"
@@ -91,13 +91,13 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// A restore did not end.
+    /// A restore is incomplete.
     #[error("{path} is half restored: run `blockyard restore` with this directory again")]
     HalfRestored {
         /// The directory.
         path: PathBuf,
     },
-    /// There is nothing to verify.
+    /// There is no data directory to verify.
     #[error("{path} is no directory; give the data directories that `serve` was given")]
     NoData {
         /// The path.
@@ -114,7 +114,7 @@ pub enum NodeError {
         /// Why.
         error: OpenError,
     },
-    /// The disk that the store cannot be opened without fails.
+    /// The first disk fails, without which the store cannot be opened.
     #[error(
         "{path}: {error}; this is the first disk, which holds the coordinator's file, and the node \
          does not start without it: repair it, or restore a backup"
@@ -133,7 +133,7 @@ pub enum NodeError {
         /// Why.
         error: coordinator::Error,
     },
-    /// There is data but nothing that says what it is.
+    /// There are extents but no coordinator's file.
     #[error(
         "{path} is missing although the data directories hold extents: restore it from a backup, or give the \
          directories in the order they were first given"
@@ -142,7 +142,7 @@ pub enum NodeError {
         /// The file.
         path: PathBuf,
     },
-    /// Fewer directories than last time.
+    /// A directory of the last start is missing.
     #[error(
         "{given} data directories are given and this store has {known}: give {missing}, too (as \
          last given), or start without them with --without-disk; nothing was changed"
@@ -155,7 +155,7 @@ pub enum NodeError {
         /// Those of the last start that are not given.
         missing: String,
     },
-    /// A directory that is no disk of the store would become one.
+    /// A directory is no disk of the store and would become one.
     #[error(
         "{path} holds no part of this store: is the disk mounted, or the path right? To make it a new disk of the store \
          give --add-disk {path}; nothing was changed"
@@ -164,7 +164,7 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// A disk that was taken out of the store.
+    /// A directory of a disk that was removed from the store.
     #[error(
         "{path} was removed from this store: leave it out, or empty the directory and give --add-disk {path}"
     )]
@@ -172,7 +172,7 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// What is to be done without is no disk of the store.
+    /// A directory of `--without-disk` is no disk of the store.
     #[error("--without-disk {path} names no disk of this store; it has {known}")]
     DiskNotKnown {
         /// The directory.
@@ -183,7 +183,7 @@ pub enum NodeError {
     /// The disks of a running node cannot be managed.
     #[error("cannot start: {0}")]
     Disks(#[from] DiskRefusal),
-    /// A directory of the last start holds nothing now.
+    /// A directory of the last start is empty now.
     #[error(
         "{path} holds no part of the store, and of the {known} data directories it has one is missing: is the disk \
          mounted? Nothing was changed"
@@ -200,7 +200,7 @@ pub enum NodeError {
     /// The index cannot be recovered.
     #[error("cannot start: {0}; `blockyard check` on the data directories tells more")]
     Index(#[from] index::Error),
-    /// The operating system refuses something every program may expect.
+    /// The operating system refuses something that every program needs.
     #[error("the operating system refuses {what}: {reason}")]
     System {
         /// What.
@@ -210,7 +210,7 @@ pub enum NodeError {
     },
 }
 
-/// An answer of the wrong kind.
+/// A reply that does not fit its request.
 pub(super) fn mismatched(reason: &str) -> NodeError {
     NodeError::System { what: "the index's answer", reason: reason.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Small text files beside the data: made once, durable before they are used.
+//! Small text files beside the data, durable before they are used.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Writes a file whole, for its owner alone: a crash leaves the old one or the new one.
+/// Writes a file that only its owner can read. A crash leaves the old file or the new one.
 ///
 /// # Errors
 /// The system's.
@@ -16,12 +16,12 @@ use std::path::PathBuf;
     reason = "not data: made once at a start, never on a request's way"
 )]
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    // Appended to the whole name: files that differ in their extension only must not meet.
+    // Appended to the whole name: files that differ only in their extension must not collide.
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
     if new.exists() {
-        // Of a start that was cut short; its mode may not be ours.
+        // Left by a start that crashed; its mode may differ.
         std::fs::remove_file(&new)?;
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
@@ -34,7 +34,7 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a file; `None` when there is none.
+/// Reads a file; `None` if it does not exist.
 ///
 /// # Errors
 /// The system's.

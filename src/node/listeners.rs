@@ -1,4 +1,4 @@
-//! The ports, taken before anything else: a busy one ends the start before data is touched.
+//! The ports. They are bound first: if one is busy, the start fails before data is touched.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,19 +12,19 @@ use super::config::AdminAddress;
 use super::config::Config;
 use super::error::NodeError;
 
-/// A port that was taken.
+/// A bound port.
 #[derive(Debug)]
 pub struct Bound {
-    /// Accepts on it.
+    /// Accepts connections.
     pub listener: Box<dyn Listener>,
-    /// Its address, with the port the system chose if that was left open.
+    /// Its address, with the port that the system chose for port 0.
     pub address: SocketAddr,
 }
 
 /// The admin listener's port or socket.
 #[derive(Debug)]
 pub struct AdminBound {
-    /// Accepts on it.
+    /// Accepts connections.
     pub listener: Box<dyn Listener>,
     /// Its address, as [`Bound::address`].
     pub address: AdminAddress,
@@ -40,7 +40,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Takes both ports.
+    /// Binds both ports.
     ///
     /// # Errors
     /// [`NodeError::Listen`] names the address and the flag.

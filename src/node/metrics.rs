@@ -1,4 +1,4 @@
-//! What the program shows of itself: the process, what was built, the certificate.
+//! Metrics of the process, the version and the certificate.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::frontend::Tls;
 use crate::telemetry::Registry;
 use crate::types::Timestamp;
 
-/// Registers what is there before any role is: `process_*` under the names that all programs use,
-/// the rest under `registry`'s prefix. Returns the registry of the roles.
+/// Registers the metrics that exist before the roles start: `process_*` under the usual names, and the
+/// others with the prefix of this program. Returns the registry of the roles.
 pub(super) fn register<'a>(
     registry: &'a mut Registry,
     env: &Env,
@@ -35,7 +35,7 @@ pub(super) fn register<'a>(
     ours
 }
 
-/// The process as the operating system sees it now.
+/// The process, as the operating system reports it.
 #[derive(Debug)]
 struct ProcessMetrics {
     started: Timestamp,
@@ -71,7 +71,7 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// The certificate that is shown now; it may be replaced.
+/// The current certificate, which may be replaced.
 #[derive(Debug)]
 struct CertificateMetrics(Tls);
 

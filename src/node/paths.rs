@@ -1,15 +1,14 @@
-//! Paths as they are compared.
+//! Comparison of paths.
 
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Whether two paths are written differently and name the same place, as far as can be told without
-/// looking.
+/// Whether two paths name the same place, as far as is known without accessing the disk.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
     absolute(one) == absolute(other)
 }
 
-/// The path in full, as it is compared; links are not followed.
+/// The absolute path, in the form in which it is compared. Links are not followed.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.components().collect()

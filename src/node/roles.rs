@@ -1,4 +1,5 @@
-//! The roles above storage: index, front end, reclaim. Started from below, taken down from above.
+//! The roles above storage: index, front end, reclaim. They start from the bottom up and stop from the
+//! top down.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,10 +57,10 @@ use super::keys::reseal::reseal;
 use super::listeners::Bound;
 use super::storage::Storage;
 
-/// Bytes that answers on their way out hold together. A step of a body is 1 MiB at most, so 64 at a
-/// time are never short of it.
+/// Memory of all answers that are being sent. A step of a body is at most 1 MiB, so it always
+/// suffices for 64 answers.
 const ANSWER_BYTES_MAX: u64 = 128 << 20;
-/// What tasks of connections that outlived the drain get before the roles below them stop.
+/// How long tasks of connections may continue after the drain, before the roles below them stop.
 const CUT_GRACE: Duration = Duration::from_secs(1);
 
 /// The running roles.
@@ -74,21 +75,31 @@ pub(super) struct Roles {
     all_sealed: bool,
     /// What the admin listener shows and changes.
     pub control: Control,
-    /// Threads of hosts that have their own.
+    /// The tasks of index hosts with a thread of their own.
     host_tasks: Vec<Tasks>,
-    /// Each role has tasks of its own, so that one can be waited for while those below still work.
+    /// Each role has tasks of its own, so that a shutdown can wait for one role while those below it
+    /// still work.
     front: Env,
     reclaim: Env,
 }
 
-/// The same world with tasks of its own.
+/// The same environment with tasks of its own.
 fn with_own_tasks(env: &Env) -> Env {
     Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() }
 }
 
+/// What the front end is started with.
+#[derive(Debug)]
+pub(super) struct FrontEndParts<'a> {
+    pub(super) blob: Bound,
+    /// With a certificate, https is served too.
+    pub(super) tls: Option<Tls>,
+    pub(super) secrets: &'a Secrets,
+    pub(super) audit_log: &'a AuditLog,
+}
+
 impl Roles {
-    /// Recovers the index, makes the configured accounts, and serves on `blob`, https too when
-    /// there is a certificate.
+    /// Recovers the index, creates the configured accounts, and serves the blob listener.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
@@ -96,16 +107,17 @@ impl Roles {
         config: &Config,
         env: &Env,
         storage: &Storage,
-        (blob, tls): (Bound, Option<Tls>),
-        (secrets, registry, audit_log): (&Secrets, &mut Registry, &AuditLog),
+        front_end: FrontEndParts<'_>,
+        registry: &mut Registry,
     ) -> Result<Self, NodeError> {
+        let FrontEndParts { blob, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&storage.coordinator),
         };
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
-        let (assembly, host_tasks) = open_index(config, base, &front, registry).await?;
+        let OpenIndex { assembly, host_tasks } = open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.fleet);
         host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
@@ -132,14 +144,16 @@ impl Roles {
         let (http, https) = (!config.https_only, tls.is_some());
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let accounts_admin = AccountStore::new(
-            (accounts.clone(), Arc::clone(&router)),
+            accounts.clone(),
+            Arc::clone(&router),
             base.ids(counter::ACCOUNT_IDS),
             endpoints,
         )
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name));
         let partitions = PartitionStore::new(
             Arc::clone(&host),
-            (accounts.clone(), Arc::clone(&router)),
+            accounts.clone(),
+            Arc::clone(&router),
             Arc::clone(&front.clock),
         );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
@@ -163,7 +177,7 @@ impl Roles {
             inflight: assembly.inflight.clone(),
         };
         let inflight = assembly.inflight.clone();
-        let (serving, stop_serving) = serve((config, client), parts, (blob, tls))?;
+        let BlobService { serving, stop: stop_serving } = serve(config, client, parts, blob, tls)?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         let router = routed;
         Ok(Self {
@@ -204,7 +218,7 @@ impl Roles {
         NodeKeys::new(file, secrets, Arc::clone(&self.router), self.front.clone())
     }
 
-    /// Rewrites files in which releases that did not seal secrets left them plain.
+    /// Rewrites files in which older releases left secrets plain.
     pub(super) fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
         let erase = Erase {
             fleet: self.fleet(),
@@ -218,7 +232,7 @@ impl Roles {
         erase.start(&self.reclaim);
     }
 
-    /// Answers what runs, takes nothing new, and leaves nothing to replay for the next start.
+    /// Finishes running requests and refuses new ones. The next start has nothing to replay.
     pub(super) async fn stop(self) {
         self.stop_serving.cancel();
         if self.serving.await.is_err() {
@@ -239,12 +253,18 @@ impl Roles {
     }
 }
 
+/// The index, and the tasks that it runs on.
+struct OpenIndex {
+    assembly: Assembly,
+    host_tasks: Vec<Tasks>,
+}
+
 async fn open_index(
     config: &Config,
     base: Base,
     front: &Env,
     registry: &mut Registry,
-) -> Result<(Assembly, Vec<Tasks>), NodeError> {
+) -> Result<OpenIndex, NodeError> {
     let limits = index::Config {
         initial_partitions: u64::from(config.initial_partitions),
         memtable_bytes_max: usize::try_from(config.memtable_bytes).unwrap_or(usize::MAX),
@@ -269,11 +289,12 @@ async fn open_index(
     own.push(control.clone());
     let control = Some(control);
     let plan = IndexPlan { config: limits, hosts: &hosts, control, boundaries: None };
-    Ok((Assembly::open(base, plan, front, registry).await?, own))
+    let assembly = Assembly::open(base, plan, front, registry).await?;
+    Ok(OpenIndex { assembly, host_tasks: own })
 }
 
-/// Seals what is plain, or sealed under a master key of before a rotation. Returns whether all is:
-/// a partition that cannot be read or changed now does not end the start.
+/// Seals secrets that are plain or sealed under a retired master key. Returns whether all are sealed
+/// under the active one: a partition that cannot be read or changed now does not end the start.
 async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<bool, NodeError> {
     let done = match reseal(router, secrets).await {
         Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {
@@ -289,11 +310,19 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
     Ok(!done.incomplete)
 }
 
+/// The running front end.
+struct BlobService {
+    serving: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
 fn serve(
-    (config, client): (&Config, Client),
+    config: &Config,
+    client: Client,
     parts: frontend::Parts,
-    (blob, tls): (Bound, Option<Tls>),
-) -> Result<(JoinHandle<()>, CancellationToken), NodeError> {
+    blob: Bound,
+    tls: Option<Tls>,
+) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
             what: "a limit of this size",
@@ -342,7 +371,7 @@ fn serve(
     let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
     let down =
         |_: &str| tracing::error!("the blob listener has ended; it accepts no more connections");
-    Ok((tasks.spawn_or_stop("blob listener", serving, down), stop))
+    Ok(BlobService { serving: tasks.spawn_or_stop("blob listener", serving, down), stop })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A node that serves: its roles are built from below and taken down from above.
+//! A node that serves. Its roles start from the bottom up and stop from the top down.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use crate::admin::AdminState;
 use crate::admin::Phase;
 use crate::admin::Token;
 use crate::audit_log;
-use crate::audit_log::AuditLog;
 use crate::audit_log::Destination;
+use crate::audit_log::StartedLog;
 use crate::audit_log::Writer;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::DiskMetrics;
@@ -29,25 +29,26 @@ use super::error::NodeError;
 use super::keys::master_key;
 use super::listeners::Listeners;
 use super::metrics;
+use super::roles::FrontEndParts;
 use super::roles::Roles;
 use super::storage::Storage;
 use super::tls;
 
-/// Where a node serves.
+/// The addresses of a node.
 #[derive(Debug)]
 pub struct Serving {
-    /// The address of Blob, as bound.
+    /// The bound address of the blob listener.
     pub blob: SocketAddr,
-    /// The address of the admin listener, as bound.
+    /// The bound address of the admin listener.
     pub admin: AdminAddress,
-    /// Whether https is served; inside, the authority to trust when it is the node's own.
+    /// Set if https is served. The inner value is the file of the node's own authority, if it has one.
     pub certificate: Option<Option<PathBuf>>,
 }
 
 /// A node that serves.
 #[derive(Debug)]
 pub struct Node {
-    /// Where it serves.
+    /// Its addresses.
     pub serving: Serving,
     env: Env,
     admin: AdminState,
@@ -58,26 +59,27 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts the roles from below. The admin listener answers first, so that the start can be
-    /// watched.
+    /// Starts the roles from the bottom up. The admin listener answers first, so that the start can be
+    /// observed.
     ///
     /// # Errors
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let Listeners { blob, admin: admin_bound } = listeners;
-        // The folder may be new: storage makes it too, but the admin listener answers before
-        // storage is open.
+        // Creates the folder too: the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
         let known_hosts = match admin_bound.address {
             AdminAddress::Tcp(_) => config.known_hosts(),
-            // No page of a browser gets there.
+            // No web page can reach a socket.
             AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
         };
         let log_metrics = audit_log::Metrics::default();
-        let (audit_log, writer) = open_audit_log(config, &env, &log_metrics).await?;
-        let admin = AdminState::new(token).under(known_hosts).telling(audit_log.clone());
+        let started_log = open_audit_log(config, &env, &log_metrics).await?;
+        let audit_log = started_log.as_ref().map(|started| started.log.clone()).unwrap_or_default();
+        let admin =
+            AdminState::new(token).with_known_hosts(known_hosts).with_audit_log(audit_log.clone());
         let stop_admin = CancellationToken::new();
         let tls_of_admin = match admin_bound.address {
             AdminAddress::Tcp(_) if config.admin_tls => secure.clone(),
@@ -99,13 +101,14 @@ impl Node {
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
-        let with = (&secrets, &mut *registry, &audit_log);
-        let roles = Roles::start(config, &env, &storage, (blob, secure), with).await?;
+        let front = FrontEndParts { blob, tls: secure, secrets: &secrets, audit_log: &audit_log };
+        let roles = Roles::start(config, &env, &storage, front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
         }
-        let parts = (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
-        let disks = NodeDisks::start(parts, roles.fleet(), env.clone()).await?;
+        let (capacity, coordinator) =
+            (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
+        let disks = NodeDisks::start(capacity, coordinator, roles.fleet(), env.clone()).await?;
         admin.disks.set(Arc::new(disks)).expect("set once");
         let backups = roles.backups(&storage, &env, registry);
         admin.backups.set(Arc::new(backups)).expect("set once");
@@ -124,11 +127,12 @@ impl Node {
             admin: admin_bound.address,
             certificate: certificate.map(|certificate| certificate.authority),
         };
-        Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log: writer })
+        let audit_log = started_log.map(|started| started.writer);
+        Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log })
     }
 
-    /// Takes the roles down from above, each when nothing uses it any more. The admin listener goes
-    /// last, so that the drain can be watched.
+    /// Stops the roles from the top down, each when nothing uses it any more. The admin listener stops
+    /// last, so that the drain can be observed.
     pub async fn stop(self) {
         self.admin.readiness.set(Phase::Draining);
         self.roles.stop().await;
@@ -146,15 +150,14 @@ async fn open_audit_log(
     config: &Config,
     env: &Env,
     metrics: &audit_log::Metrics,
-) -> Result<(AuditLog, Option<Writer>), NodeError> {
+) -> Result<Option<StartedLog>, NodeError> {
     let settings = &config.audit_log;
     let started = Writer::start(settings, env, metrics.clone()).await;
-    let started = started.map_err(|error| {
+    started.map_err(|error| {
         let path = match &settings.to {
             Some(Destination::File(path)) => path.clone(),
             Some(Destination::Stdout) | None => "-".into(),
         };
         NodeError::AuditLog { path, error }
-    })?;
-    Ok(started.map_or_else(|| (AuditLog::default(), None), |(log, writer)| (log, Some(writer))))
+    })
 }

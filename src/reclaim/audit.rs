@@ -1,6 +1,6 @@
-//! The audit: frees of data extents what no row names. The only place that concludes from the
-//! absence of a reference, so every doubt ends it. Logs and runs are not freed here: `verify.rs`
-//! holds them against the records of the partitions.
+//! The audit: frees bytes of data extents that no row names. No other code frees bytes because a
+//! reference is absent, so every uncertainty ends it. Logs and runs are not freed here: `verify.rs`
+//! compares them with the records of the partitions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,6 +14,8 @@ use crate::index::inflight::ReadMark;
 use crate::reclaim::cursor::Cursor;
 use crate::reclaim::cursor::Place;
 use crate::reclaim::error::Error;
+use crate::reclaim::invariant::Invariant;
+use crate::reclaim::live::Found;
 use crate::reclaim::live::Live;
 use crate::reclaim::report::AuditReport;
 use crate::reclaim::state::Reclaim;
@@ -21,14 +23,14 @@ use crate::reclaim::verify;
 use crate::reclaim::walk;
 use crate::types::ExtentId;
 
-/// Holds the sealed data extents that no running write has bytes in against all rows, in ascending
-/// order, and frees the rest of them: from where the round is to its end. Each walk over the rows
-/// serves as many extents as memory allows. After each the cursor says how far the round is, so
-/// that a restart goes on there. What the cursor passed and was not freed, or was freed and
-/// forgotten in a crash, is met in the next round.
+/// Compares the sealed data extents that no running write uses with all rows, in ascending order,
+/// and frees the bytes that no row names: from the cursor of the round to its end. Each walk over the
+/// rows covers as many extents as memory allows. After each walk the cursor is saved, so that a
+/// restart continues there. Bytes behind the cursor that were not freed, or whose free was lost in a
+/// crash, are freed in the next round.
 ///
-/// New extents have higher ids. The round ends behind the highest there was at its beginning, so
-/// it ends although they keep coming.
+/// New extents have higher ids. The round ends behind the highest id at its beginning, so it ends
+/// although extents are created meanwhile.
 pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     let coordinator = reclaim.coordinator.as_ref();
     let found = Cursor::load(coordinator).await?;
@@ -40,8 +42,8 @@ pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     };
     while let Some(cursor) = next {
         let place = walk_and_free(reclaim, cursor, &mut report).await?;
-        // Only now: what a kill cuts off is done again.
-        next = place.map(|next| Cursor { next, ..cursor });
+        // After the walk: what a crash interrupts is done again.
+        next = place.map(|place| cursor.advanced_to(place)).transpose()?;
         if next.is_some() || is_stored {
             is_stored = save(reclaim, next).await;
         }
@@ -50,14 +52,14 @@ pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     Ok(report)
 }
 
-/// A round from the first extent to the last that there is.
+/// A round from the first extent to the last existing one.
 async fn begin(reclaim: &Reclaim) -> Option<Cursor> {
     let last = reclaim.capacity.extents().await.last()?.extent;
     Some(Cursor { next: Place::start_of(ExtentId::new(0)), last })
 }
 
-/// Puts the cursor; whether there may be one now. If that fails the round goes on all the same, and
-/// a restart repeats what it would have spared.
+/// Saves or removes the cursor. Returns whether one may be stored now. If that fails the round
+/// continues, and a restart repeats some of it.
 async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
     match Cursor::save(cursor, reclaim.coordinator.as_ref()).await {
         Ok(()) => cursor.is_some(),
@@ -68,18 +70,18 @@ async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
     }
 }
 
-/// One walk: audits extents of the round from the cursor on. Where the next one goes on, none at
-/// the end of the round.
+/// One walk: audits extents of the round from the cursor on. Returns where the next walk continues;
+/// `None` at the end of the round.
 ///
-/// The order is what makes it safe: first the list of extents, then the walk. A write that was
-/// running at the list is excluded with its extent; one that had ended had committed, so the walk
-/// meets it; a later one cannot add to a sealed extent. Copies name what lies in sealed extents:
-/// what keeps them safe stands in `index/inflight/copies.rs`. Shared bytes that lost their last row
-/// before the end of the walk may still be streamed by a reader that looked them up before: each
-/// extent waits for the reads that name it, and no other does (`index/inflight/reads.rs`).
+/// It is safe because extents are listed before the walk. A write that ran at the time of the list
+/// excludes its extent. A write that had ended had committed, so the walk sees its row. A later write
+/// cannot append to a sealed extent. Copies name bytes of sealed extents; `index/inflight/copies.rs`
+/// says why they are safe. Shared bytes that lost their last row before the end of the walk may still
+/// be streamed by a read that looked them up before, so each extent waits for the reads that name it
+/// (`index/inflight/reads.rs`).
 ///
-/// List, watch of copies and mark of reads are those of this walk alone. Nothing of what an earlier
-/// walk found is used in a later one.
+/// The list, the watch of copies and the mark of reads belong to one walk. A later walk uses nothing
+/// that an earlier one found.
 async fn walk_and_free(
     reclaim: &Reclaim,
     cursor: Cursor,
@@ -95,8 +97,8 @@ async fn walk_and_free(
         .filter(|extent| !reclaim.inflight.is_written(*extent))
         .collect();
     drop(listed);
-    // A start that finds an extent's first page damaged takes it for data: no row names a log or a
-    // run. Stores of older releases have logs and runs without a record.
+    // A log or run whose first page is damaged looks like a data extent after a start, and no row
+    // names it. In stores of older releases logs and runs may have no record.
     let mut of_index = reclaim.partitions.extents().await?;
     let map = reclaim.partitions.map().await?;
     of_index.extend(map.partitions().iter().flat_map(|partition| &partition.log));
@@ -113,15 +115,17 @@ async fn walk_and_free(
     reclaim.metrics.audit_walks.inc();
     let mark = reclaim.inflight.read_mark();
     wait_for_look_ups(reclaim, &copies, mark).await?;
-    let found = live.finish().await;
+    let found = live.finish().await?;
+    check_complete(&candidates, &found)?;
+    check_not_of_index(reclaim, &found).await?;
     let mut waiting = Vec::new();
     for (extent, ranges) in found.extents {
         let began_before = cursor.next.offset > 0 && cursor.next.extent == extent;
         let ends_later = found.next.is_some_and(|next| next.extent == extent);
         let audited = if began_before || ends_later { Audited::Part } else { Audited::Whole };
-        let held = Held { extent, ranges, audited, mark };
-        if !free(reclaim, &copies, &held, report).await? {
-            waiting.push(held);
+        let verdict = Verdict { extent, live: ranges, audited, mark };
+        if !free(reclaim, &copies, &verdict, report).await? {
+            waiting.push(verdict);
         }
     }
     free_when_read(reclaim, &copies, waiting, report).await?;
@@ -133,50 +137,72 @@ fn show_left(reclaim: &Reclaim, extents: usize) {
     reclaim.metrics.audit_left_extents.set(i64::try_from(extents).unwrap_or(i64::MAX));
 }
 
-/// An extent that was held against the rows, and the reads from before the end of that walk.
-struct Held {
+/// Asserts I11: no candidate before the end of the walk was left out. The cursor would pass it, and
+/// its garbage would stay.
+pub(super) fn check_complete(candidates: &BTreeSet<ExtentId>, found: &Found) -> Result<(), Error> {
+    let is_passed =
+        |extent: &&ExtentId| found.next.is_none_or(|next| Place::start_of(**extent) < next);
+    let mut passed = candidates.iter().filter(is_passed);
+    let left_out = passed.find(|extent| !found.extents.contains_key(extent));
+    Invariant::UnreferencedIsFreed.assert(left_out.is_none(), || {
+        format!("the audit would pass extent {left_out:?} without having compared it with the rows")
+    })
+}
+
+/// Asserts I10: no extent that is about to be freed is a log or run of a partition.
+async fn check_not_of_index(reclaim: &Reclaim, found: &Found) -> Result<(), Error> {
+    let owned = reclaim.host.owned_extents().await;
+    let in_use = owned.into_iter().find(|extent| found.extents.contains_key(extent));
+    Invariant::NothingReferencedIsFreed.assert(in_use.is_none(), || {
+        format!("the audit would free extent {in_use:?}, which a partition uses as log or run")
+    })
+}
+
+/// What an audit decided about an extent.
+struct Verdict {
     extent: ExtentId,
-    /// What rows name of it, and what this walk did not look at.
-    ranges: Vec<Range<u64>>,
+    /// What rows name of it, and what this walk did not audit. The rest is freed.
+    live: Vec<Range<u64>>,
     audited: Audited,
+    /// Taken at the end of the walk: reads from before it may need bytes that no row names.
     mark: ReadMark,
 }
 
-/// Frees what is not live of an extent; false while a read names it. An extent that cannot be freed
-/// does not keep the round from the others.
+/// Frees the bytes of an extent that are not live. Returns false while a read names the extent. An
+/// extent that cannot be freed does not keep the round from the others.
 async fn free(
     reclaim: &Reclaim,
     copies: &CopyWatch,
-    held: &Held,
+    verdict: &Verdict,
     report: &mut AuditReport,
 ) -> Result<bool, Error> {
     reclaim.go_on()?;
-    if reclaim.inflight.is_read(held.mark, &[held.extent]) {
+    if reclaim.inflight.is_read(verdict.mark, &[verdict.extent]) {
         return Ok(false);
     }
-    if copies.is_named(held.extent) {
+    if copies.is_named(verdict.extent) {
         report.copied += 1;
         return Ok(true);
     }
-    match reclaim.capacity.retain(held.extent, &held.ranges, held.audited).await {
+    match reclaim.capacity.retain(verdict.extent, &verdict.live, verdict.audited).await {
         Ok(()) | Err(capacity::Error::NoSuchExtent { .. }) => report.extents += 1,
         Err(capacity::Error::Poisoned { .. } | capacity::Error::OutOfService { .. }) => {
             report.poisoned += 1;
         }
         Err(error) => {
-            tracing::warn!(extent = %held.extent, %error, "an extent was not freed by the audit");
+            tracing::warn!(extent = %verdict.extent, %error, "an extent was not freed by the audit");
             report.failed += 1;
         }
     }
     Ok(true)
 }
 
-/// Frees extents that reads name as soon as they do no more. What is read for too long is left to
-/// the next round.
+/// Frees extents when the reads that name them have ended. Extents that are read for too long are
+/// left to the next round.
 async fn free_when_read(
     reclaim: &Reclaim,
     copies: &CopyWatch,
-    mut waiting: Vec<Held>,
+    mut waiting: Vec<Verdict>,
     report: &mut AuditReport,
 ) -> Result<(), Error> {
     let began = reclaim.env.clock.monotonic();
@@ -184,9 +210,9 @@ async fn free_when_read(
     while !waiting.is_empty() && waited() < reclaim.config.audit_read_max {
         reclaim.env.clock.sleep(reclaim.config.audit_wait).await;
         let mut left = Vec::new();
-        for held in waiting {
-            if !free(reclaim, copies, &held, report).await? {
-                left.push(held);
+        for verdict in waiting {
+            if !free(reclaim, copies, &verdict, report).await? {
+                left.push(verdict);
             }
         }
         waiting = left;
@@ -197,8 +223,8 @@ async fn free_when_read(
     Ok(())
 }
 
-/// Waits until every copy and every read that began before the end of the walk has told what it
-/// found; not for ever: a disk may not answer.
+/// Waits until the look-ups of all copies and reads that began before the end of the walk are done.
+/// The wait is bounded, since a disk may not answer.
 async fn wait_for_look_ups(
     reclaim: &Reclaim,
     copies: &CopyWatch,

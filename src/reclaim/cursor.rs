@@ -1,19 +1,21 @@
-//! Where the audit of data extents goes on: in the coordinator, so that a restart does not begin at
-//! the first extent again (ADR 0026). Layout: `api-spec/log-record.md`.
+//! The position of the audit of data extents. The coordinator keeps it, so that a restart does not
+//! begin at the first extent again (ADR 0026). Layout: `api-spec/log-record.md`.
 
 use bytes::Bytes;
 
 use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
+use crate::reclaim::error::Error;
+use crate::reclaim::invariant::Invariant;
 use crate::types::ExtentId;
 
-/// Coordinator key of the cursor; there only while a round has begun and not ended.
+/// Coordinator key of the cursor. It exists only during a round.
 pub(crate) const KEY: &[u8] = b"audit-cursor";
 
 const VERSION: u8 = 1;
 
-/// A place in the bytes of all data extents, in the order in which they are audited.
+/// A position in the bytes of all data extents, in the order in which they are audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) extent: ExtentId,
@@ -28,18 +30,30 @@ impl Place {
     }
 }
 
-/// How far a round is.
+/// The progress of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// What lies before it was audited in this round.
+    /// Everything before it was audited in this round.
     pub(super) next: Place,
-    /// The last extent that there was when the round began. The round ends behind it, however many
-    /// are made meanwhile.
+    /// The last extent when the round began. The round ends behind it, however many extents are
+    /// created meanwhile.
     pub(super) last: ExtentId,
 }
 
 impl Cursor {
-    /// The value the coordinator holds.
+    /// The cursor after a walk that ended before `next`.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when it would not move forward: the round would never end (I11).
+    pub(super) fn advanced_to(self, next: Place) -> Result<Self, Error> {
+        let is_progress = self.next < next && next.extent <= self.last;
+        Invariant::UnreferencedIsFreed.assert(is_progress, || {
+            format!("the cursor of the audit would move from {self:?} to {next:?}")
+        })?;
+        Ok(Self { next, ..self })
+    }
+
+    /// The value that the coordinator keeps.
     fn encode(&self) -> Bytes {
         let fields = (self.next.extent, self.next.offset, self.last);
         let mut value = vec![VERSION];
@@ -47,7 +61,7 @@ impl Cursor {
         value.into()
     }
 
-    /// Reads a value; `None` when it is malformed or of a version not known here.
+    /// Reads a value; `None` when it is malformed or of an unknown version.
     fn decode(value: &[u8]) -> Option<Self> {
         let (&version, fields) = value.split_first()?;
         let read: ((ExtentId, u64, ExtentId), &[u8]) = postcard::take_from_bytes(fields).ok()?;
@@ -56,8 +70,8 @@ impl Cursor {
         is_valid.then_some(Self { next: Place { extent, offset }, last })
     }
 
-    /// The cursor of a round that has begun. A malformed one is removed: to begin at the first
-    /// extent costs time, and no audit at all would cost space.
+    /// The cursor of a round that has begun. A malformed one is removed: beginning at the first
+    /// extent costs time, but having no audit at all would cost space.
     ///
     /// # Errors
     /// As the coordinator.
@@ -75,7 +89,7 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// Puts the cursor, or takes it away at the end of a round.
+    /// Writes the cursor, or removes it at the end of a round.
     ///
     /// # Errors
     /// As the coordinator.
@@ -105,6 +119,18 @@ mod tests {
         let golden = [1, 0xAC, 0x02, 0x80, 0x20, 0xAD, 0x02];
         assert_eq!(CURSOR.encode().as_ref(), golden);
         assert_eq!(Cursor::decode(&golden), Some(CURSOR));
+    }
+
+    #[test]
+    fn cursor_that_does_not_move_forward_is_refused_by_i11() {
+        let place = |extent, offset| Place { extent: ExtentId::new(extent), offset };
+        for next in [place(300, 4_097), place(301, 0)] {
+            assert_eq!(CURSOR.advanced_to(next).unwrap(), Cursor { next, ..CURSOR });
+        }
+        for next in [place(300, 4_096), place(300, 0), place(299, 9_000), place(302, 0)] {
+            let refused = CURSOR.advanced_to(next).unwrap_err().to_string();
+            assert!(refused.starts_with("invariant I11 does not hold: "), "{refused}");
+        }
     }
 
     #[test]

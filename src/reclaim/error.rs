@@ -1,4 +1,4 @@
-//! Why a step of reclaim ended early. It is always taken up again.
+//! Why a step of reclaim ended early. A later one continues.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use thiserror::Error as ThisError;
 use crate::capacity;
 use crate::coordinator;
 use crate::index;
+use crate::reclaim::invariant::Invariant;
 
 /// What ended a step.
 #[derive(Clone, Debug, ThisError)]
@@ -21,17 +22,24 @@ pub enum Error {
     /// The cursor of the audit could not be read.
     #[error("coordinator: {0}")]
     Coordinator(#[from] coordinator::Error),
-    /// A partition answered a question that was not asked: a bug.
-    #[error("an answer does not fit its question")]
+    /// A partition sent the reply of another request: a bug.
+    #[error("a reply does not fit its request")]
     Answer,
-    /// An audit waited as long as it may for reads and copies, begun before it had walked all rows,
-    /// to be told what they found.
+    /// Reads or copies that began before the end of the walk did not finish their look-ups in time.
     #[error(
         "look-ups begun before the walk ended were not answered within {waited:?}; nothing was freed"
     )]
     Held {
-        /// How long it waited.
+        /// How long the audit waited.
         waited: Duration,
+    },
+    /// An assertion failed. The step has freed nothing since.
+    #[error("invariant {} does not hold: {found}", .invariant.number())]
+    Invariant {
+        /// The invariant.
+        invariant: Invariant,
+        /// What contradicts it.
+        found: String,
     },
     /// The program stops.
     #[error("stopping")]

@@ -1,4 +1,4 @@
-//! Drops staged blocks a week after the last Put Block.
+//! Deletes staged blocks a week after the last Put Block to their blob.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::state::Reclaim;
 
-/// Drops the expired blocks of one partition.
+/// Deletes the expired staged blocks of one partition.
 pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
     let Some(before) = reclaim.env.clock.now().minus(reclaim.config.staged_life) else {
         return Ok(());
@@ -23,7 +23,7 @@ pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Erro
         from = next;
         for blob in blobs {
             reclaim.go_on()?;
-            // The row decides again: someone may stage to it just now.
+            // The write checks the time again: a block may have been staged since the read.
             let expire = Write::ExpireStaged { key: blob.key, before };
             reclaim.host.write(target, expire).await?;
             reclaim.metrics.expired_blobs.inc();

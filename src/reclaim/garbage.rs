@@ -1,6 +1,6 @@
-//! Frees what garbage rows name, then forgets the rows.
+//! Frees the locations of garbage rows, then deletes the rows.
 //!
-//! A row is free once the reads of its extents that ran when it was first met have ended
+//! A row is freed when all reads of its extents that ran when it was first met have ended
 //! (`index/inflight/reads.rs`).
 
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::index::ReadReply;
 use crate::index::Target;
 use crate::index::Write;
 use crate::reclaim::error::Error;
+use crate::reclaim::invariant::Invariant;
 use crate::reclaim::met::Met;
 use crate::reclaim::state::Reclaim;
 use crate::types::ExtentId;
@@ -20,18 +21,18 @@ use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// What a pass over garbage found.
+/// What a pass over garbage has found.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// How long looking for it took; what freeing it takes is not reclaim's choice: on a full disk
-    /// its writes wait like all others.
+    /// How long listing it took. The time of freeing does not count: on a full disk the writes of
+    /// reclaim wait like all others.
     pub(super) walked: Duration,
-    /// Payload bytes that running reads hold.
+    /// Payload bytes that running reads keep from being freed.
     pub(super) held_bytes: u64,
 }
 
-/// Frees the garbage of one partition that nobody reads, a bounded part of it. Whether there is
-/// more to do soon.
+/// Frees a bounded part of the garbage of one partition, except what is being read. Returns whether
+/// there is more to do soon.
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,
@@ -53,8 +54,9 @@ pub(super) async fn free(
         at_end = next.is_none();
         from = next;
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
-            // Only now: a read noted later looks up its locations after these rows were committed.
-            new |= met.note(latest, reclaim.inflight.read_mark());
+            // The mark is taken after the rows are visible: a read that registers later looks up its
+            // locations after these rows were committed.
+            new |= met.note(latest, reclaim.inflight.read_mark())?;
         }
         let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =
             rows.into_iter().partition(|row| is_free(reclaim, met, row));
@@ -69,15 +71,15 @@ pub(super) async fn free(
     if at_end {
         met.forget_before(oldest_held);
     }
-    // What was met only now is often held by reads that end at once.
+    // Rows that are new are often held by reads that end soon.
     Ok(freed > 0 || (new && oldest_held.is_some()))
 }
 
-/// Whether nobody who ran when the row was met needs what it stands for.
+/// Whether no request that ran when the row was met needs its bytes.
 fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> bool {
     let Some(mark) = met.mark(row.since) else { return false };
     match &row.layer {
-        // Its spans become garbage of their own, which reads hold.
+        // Its spans get garbage rows of their own, which wait for reads.
         Some(blob) => !reclaim.inflight.is_making_layer(mark, blob),
         None => {
             let mut extents: Vec<ExtentId> = row.locations.iter().map(|l| l.extent).collect();
@@ -89,15 +91,16 @@ fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> bool {
     }
 }
 
-/// Whether what was committed at `since` is older than the grace. Commit times never go back, the
-/// clock may: what is from the future was committed before that, nobody knows how long ago, and
-/// must not wait for that time to come again.
+/// Whether a row that was committed at `since` is older than `grace`. Commit times never go back,
+/// but the clock may. A row with a time in the future was committed before the clock went back, at
+/// an unknown time, and counts as old.
 pub(super) fn is_old(since: Timestamp, grace: Duration, now: Timestamp) -> bool {
     since.plus(grace) <= now || now.plus(grace) < since
 }
 
-/// Frees what the rows name and forgets those whose space is given back. How many these are.
-async fn free_rows(
+/// Frees the locations of the rows, and deletes the rows whose locations were freed. Returns how
+/// many these are.
+pub(super) async fn free_rows(
     reclaim: &Reclaim,
     target: Target,
     mut rows: Vec<GarbageRow>,
@@ -105,10 +108,14 @@ async fn free_rows(
     let locations = |rows: &[GarbageRow]| -> Vec<Location> {
         rows.iter().flat_map(|row| row.locations.iter().copied()).collect()
     };
-    // Free first: a crash between these two steps frees again, the other order would leak.
+    // A row of a layer of pages has no locations: they would be freed without waiting for reads.
+    let is_sound = rows.iter().all(|row| row.layer.is_none() || row.locations.is_empty());
+    Invariant::NothingReferencedIsFreed
+        .assert(is_sound, || "a garbage row of a page layer names locations".to_owned())?;
+    // Bytes first: after a crash between these two steps they are freed again. The other order
+    // would leak them.
     if let Err(error) = reclaim.capacity.free(&locations(&rows)).await {
-        // Some of it lies on a disk that takes no writes. Its rows stay, and cost the others
-        // nothing.
+        // Some lie on a disk that takes no writes. Their rows stay; the others are freed.
         tracing::debug!(%error, "garbage rows stay until their disk takes writes");
         let mut done = Vec::new();
         for row in rows {

@@ -5,18 +5,22 @@ use std::ops::Range;
 use std::ops::RangeInclusive;
 
 use crate::reclaim::cursor::Place;
+use crate::reclaim::error::Error;
+use crate::reclaim::invariant::Invariant;
 use crate::types::ExtentId;
 
-/// Ranges sorted before other tasks of the thread have their turn: some milliseconds of work.
+/// Ranges sorted between two yields to other tasks of the thread: some milliseconds of work.
 const SORTED_IN_TURN: usize = 32_768;
+/// Ranges checked between two yields.
+const CHECKED_IN_TURN: usize = 1 << 20;
 
-/// Live logical ranges by extent, from one place to another. When they grow too many, what lies
-/// highest is left to a later walk: extents, and the rest of an extent that is too much alone.
+/// Live logical ranges by extent, from one place to another. When there are too many, the highest
+/// are left to a later walk: whole extents, and the rest of an extent that has too many alone.
 #[derive(Debug)]
 pub(super) struct Live {
     extents: BTreeMap<ExtentId, Noted>,
     from: Place,
-    /// What lies from here on is left to a later walk.
+    /// Everything from here on is left to a later walk.
     until: Option<Place>,
     held: usize,
     held_max: usize,
@@ -26,23 +30,25 @@ pub(super) struct Live {
 #[derive(Debug, Default)]
 struct Noted {
     ranges: Vec<Range<u64>>,
-    /// The first so many are sorted and disjoint.
+    /// How many ranges at the beginning are sorted and disjoint.
     merged: usize,
+    /// All bytes that were added lie in this range. Kept apart from `ranges`, to check them.
+    bounds: Option<Range<u64>>,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Sorted, disjoint ranges of the extents that were kept to the end. What lies before the
-    /// first place and from `next` on counts as live.
+    /// Sorted, disjoint ranges of the extents that were kept to the end. Bytes before the first
+    /// place and from `next` on count as live.
     pub(super) extents: BTreeMap<ExtentId, Vec<Range<u64>>>,
-    /// Where the next walk goes on; none when this one took in all extents.
+    /// Where the next walk continues; `None` when this one covered all extents.
     pub(super) next: Option<Place>,
 }
 
 impl Live {
-    /// Nothing live yet in `extents`, of which at most `held_max` are taken; at most `held_max`
-    /// ranges. Of the extent of `from` nothing before it is looked at.
+    /// Nothing live yet in the first `held_max` of `extents`, with room for `held_max` ranges. Bytes
+    /// of the first extent before `from` are ignored.
     pub(super) fn new(
         extents: impl IntoIterator<Item = ExtentId>,
         from: Place,
@@ -55,15 +61,15 @@ impl Live {
         Self { extents: taken, from, until, held: 0, held_max }
     }
 
-    /// The extents that are looked at lie in this range.
+    /// The range that the audited extents lie in.
     pub(super) fn extents(&self) -> RangeInclusive<ExtentId> {
         let last = self.extents.last_key_value().map_or(self.from.extent, |(last, _)| *last);
         self.from.extent..=last
     }
 
-    /// Notes live bytes; ignored for what is not looked at.
+    /// Adds live bytes. Bytes outside of what this walk audits are ignored.
     pub(super) fn add(&mut self, extent: ExtentId, range: Range<u64>) {
-        let range = self.looked_at(extent, range);
+        let range = self.clipped(extent, range);
         if range.is_empty() {
             return;
         }
@@ -74,16 +80,19 @@ impl Live {
         }
     }
 
-    /// Leaves what lies highest to a later walk if more ranges are held than may be. To be called
-    /// before many more are added.
+    /// Leaves the highest ranges to a later walk if there are more than `held_max`. Call it before
+    /// many more are added.
     pub(super) async fn keep_bound(&mut self) {
         if self.held > self.held_max {
             self.shrink().await;
         }
     }
 
-    /// What the walk found.
-    pub(super) async fn finish(mut self) -> Found {
+    /// The result of the walk.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`]: bytes that a row names would be freed.
+    pub(super) async fn finish(mut self) -> Result<Found, Error> {
         if self.from.offset > 0
             && let Some(noted) = self.extents.get_mut(&self.from.extent)
         {
@@ -95,11 +104,28 @@ impl Live {
             noted.add(until.offset..u64::MAX);
         }
         self.merge().await;
+        self.check().await?;
         let extents = self.extents.into_iter().map(|(extent, noted)| (extent, noted.ranges));
-        Found { extents: extents.collect(), next: self.until }
+        Ok(Found { extents: extents.collect(), next: self.until })
     }
 
-    fn looked_at(&self, extent: ExtentId, range: Range<u64>) -> Range<u64> {
+    /// Asserts I10: what lies between the ranges of an extent is named by no row.
+    async fn check(&self) -> Result<(), Error> {
+        let mut in_turn = 0;
+        for (extent, noted) in &self.extents {
+            Invariant::NothingReferencedIsFreed.assert(noted.is_sound(), || {
+                format!("the live ranges of extent {extent} lack bytes that a row names")
+            })?;
+            in_turn += noted.ranges.len();
+            if in_turn >= CHECKED_IN_TURN {
+                in_turn = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    fn clipped(&self, extent: ExtentId, range: Range<u64>) -> Range<u64> {
         let start = if extent == self.from.extent { self.from.offset } else { 0 };
         let end = match self.until {
             Some(until) if until.extent == extent => until.offset,
@@ -108,7 +134,7 @@ impl Live {
         range.start.max(start)..range.end.min(end)
     }
 
-    /// Keeps half of what may be held, so that this is not done again at every range.
+    /// Keeps half of `held_max`, so that this is not repeated at every range.
     async fn shrink(&mut self) {
         self.merge().await;
         let keep = self.held_max / 2;
@@ -118,11 +144,12 @@ impl Live {
                 self.until = Some(Place::start_of(extent));
             }
         }
-        // One extent is too much: its first ranges are kept. The next walk goes on behind them.
+        // One extent has too many alone: its first ranges are kept. The next walk continues behind
+        // them.
         if let Some((extent, noted)) = self.extents.iter_mut().next()
-            && let Some(cut) = noted.ranges.get(keep)
+            && let Some(first_left) = noted.ranges.get(keep)
         {
-            self.until = Some(Place { extent: *extent, offset: cut.start });
+            self.until = Some(Place { extent: *extent, offset: first_left.start });
             noted.ranges.truncate(keep);
             noted.merged = keep;
             self.held = keep;
@@ -148,15 +175,29 @@ impl Live {
 
 impl Noted {
     fn add(&mut self, range: Range<u64>) {
+        let bounds = self.bounds.get_or_insert_with(|| range.clone());
+        *bounds = bounds.start.min(range.start)..bounds.end.max(range.end);
         match self.ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => self.ranges.push(range),
         }
-        // A name may be noted many times. What is sorted at once stays in proportion to what the
-        // extent can hold.
+        // A location may be added many times. The number of ranges that are sorted at once stays in
+        // proportion to the number of frames of the extent.
         if self.ranges.len() - self.merged >= self.merged.max(SORTED_IN_TURN) {
             self.merge();
         }
+    }
+
+    /// Whether the ranges are sorted and disjoint, and hold the lowest and the highest byte that was
+    /// added. Call it after [`Self::merge`].
+    fn is_sound(&self) -> bool {
+        let is_sorted = self.ranges.is_sorted_by(|before, after| before.end < after.start);
+        let found = self.ranges.first().zip(self.ranges.last());
+        let found = found.map(|(first, last)| first.start..last.end);
+        let has_all = self.bounds.as_ref().is_none_or(|bounds| {
+            found.is_some_and(|found| found.start <= bounds.start && bounds.end <= found.end)
+        });
+        is_sorted && has_all
     }
 
     /// Sorts the ranges and joins those that touch or overlap.
@@ -194,7 +235,7 @@ mod tests {
             live.add(extent(1), range);
         }
         live.add(extent(3), 0..1);
-        let found = live.finish().await;
+        let found = live.finish().await.unwrap();
         assert_eq!(found.extents[&extent(1)], [0..31, 50..70, 90..91]);
         assert_eq!(found.extents[&extent(2)], []);
         assert_eq!((found.extents.len(), found.next), (2, None));
@@ -209,7 +250,7 @@ mod tests {
                 live.keep_bound().await;
             }
         }
-        let found = live.finish().await;
+        let found = live.finish().await.unwrap();
         assert!((1..=2).contains(&found.extents.len()), "{found:?}");
         assert!(found.extents.contains_key(&extent(0)));
         assert!(found.extents.values().all(|ranges| ranges.len() == 10), "{found:?}");
@@ -219,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn more_extents_than_may_be_held_are_left_out() {
-        let found = Live::new((0..10).map(extent), START, 4).finish().await;
+        let found = Live::new((0..10).map(extent), START, 4).finish().await.unwrap();
         assert_eq!((found.extents.len(), found.next), (4, Some(Place::start_of(extent(4)))));
     }
 
@@ -239,7 +280,7 @@ mod tests {
         loop {
             let mut live = Live::new([extent(1), extent(2)], from, 16);
             mixed(&mut live, 1_000).await;
-            let found = live.finish().await;
+            let found = live.finish().await.unwrap();
             let ranges = &found.extents[&extent(1)];
             assert!(ranges.len() <= 18, "{} ranges", ranges.len());
             let dead = ranges.windows(2).map(|pair| pair[1].start - pair[0].end);
@@ -256,6 +297,33 @@ mod tests {
         }
         assert!(parts > 1_000 / 16);
         assert_eq!(freed, 999 * 5, "each gap in one of the parts");
+    }
+
+    /// A walk over extent 1 whose ranges a bug changes before it ends.
+    async fn finished_after(bug: impl FnOnce(&mut Vec<Range<u64>>)) -> Result<Found, Error> {
+        let mut live = Live::new([extent(1)], START, 100);
+        for start in [20, 0, 40] {
+            live.add(extent(1), start..start + 10);
+        }
+        live.merge().await;
+        bug(&mut live.extents.get_mut(&extent(1)).unwrap().ranges);
+        live.finish().await
+    }
+
+    #[tokio::test]
+    async fn ranges_that_lack_a_named_byte_are_refused_by_i10() {
+        assert!(finished_after(|_| ()).await.is_ok());
+        let bugs: [fn(&mut Vec<Range<u64>>); 5] = [
+            |ranges| ranges.clear(),
+            |ranges| ranges.drain(..1).for_each(|_| ()),
+            |ranges| ranges.truncate(2),
+            |ranges| ranges[2].end -= 1,
+            |ranges| ranges.swap(0, 1),
+        ];
+        for (number, bug) in bugs.into_iter().enumerate() {
+            let refused = finished_after(bug).await.unwrap_err().to_string();
+            assert!(refused.starts_with("invariant I10 does not hold: "), "{number}: {refused}");
+        }
     }
 
     #[test]
@@ -279,7 +347,7 @@ mod tests {
         let mut turns = 0;
         let found = loop {
             match futures_util::poll!(&mut finished) {
-                Poll::Ready(found) => break found,
+                Poll::Ready(found) => break found.unwrap(),
                 Poll::Pending => turns += 1,
             }
         };

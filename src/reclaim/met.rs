@@ -1,61 +1,71 @@
-//! When garbage rows of a partition were first met, in little memory however many wait.
+//! When garbage rows of a partition were first met. The memory is bounded, however many rows wait.
 //!
-//! Garbage rows are shown in the order of their times: no row shows up later whose time is below
-//! one that was shown before. So who meets a row may take it that all rows with earlier times are
-//! visible too, and one mark covers them all. Commits mostly become visible in the order of their
-//! times. A write that is evaluated ahead of its turn does not: it takes its time when its
-//! evaluation begins. The partition withholds rows of later times until that write is visible or
-//! given up (`index/engine/watches.rs`). These times only order commits of one owner of the
-//! partition; they are compared with no clock.
+//! Garbage rows become visible in the order of their commit times: no row appears later with a time
+//! below that of a visible row. So when a row is met, all rows with earlier times are visible too,
+//! and one mark covers them all. Most commits become visible in the order of their times. A write
+//! that is evaluated ahead of its turn does not: it takes its time when its evaluation begins. The
+//! partition hides rows with later times until that write is visible or has failed
+//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition; they
+//! are never compared with a clock.
 
 use crate::index::inflight::ReadMark;
+use crate::reclaim::error::Error;
+use crate::reclaim::invariant::Invariant;
 use crate::types::Timestamp;
 
-/// Marks kept of one partition. When there are more, one is dropped, and its rows have the next:
-/// they wait for some reads too that began after they were met, but not for those that began in the
-/// later half of the time since then.
+/// Marks kept for one partition. When there are more, one is dropped, and its rows get the next
+/// mark: they then wait also for some reads that began after the rows were met, but not for those
+/// that began in the later half of the time since then.
 const MARKS_MAX: usize = 64;
 
-/// Of one owner of a partition, by id and epoch.
+/// The rows of one owner of a partition.
 #[derive(Debug, Default)]
 pub(super) struct Met {
     marks: Vec<Mark>,
-    /// Marks there have been.
+    /// Number of marks taken so far.
     count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// The highest time that was met before it.
+    /// The highest time of a row that was met before the mark.
     latest: Timestamp,
     mark: ReadMark,
     number: u64,
 }
 
 impl Met {
-    /// Rows up to `latest` were met, then `mark` was taken. Whether any of them is new.
-    pub(super) fn note(&mut self, latest: Timestamp, mark: ReadMark) -> bool {
-        if self.marks.last().is_some_and(|last| last.latest >= latest) {
-            return false;
+    /// Rows up to `latest` were met, then `mark` was taken. Returns whether any of them is new.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] for a mark that is older than an earlier one: rows would be freed while
+    /// reads need them (I10).
+    pub(super) fn note(&mut self, latest: Timestamp, mark: ReadMark) -> Result<bool, Error> {
+        let newest = self.marks.last();
+        let is_later = newest.is_none_or(|newest| newest.mark <= mark);
+        Invariant::NothingReferencedIsFreed
+            .assert(is_later, || format!("{mark:?} was taken for garbage after {newest:?}"))?;
+        if newest.is_some_and(|newest| newest.latest >= latest) {
+            return Ok(false);
         }
         self.marks.push(Mark { latest, mark, number: self.count });
         self.count += 1;
         if self.marks.len() > MARKS_MAX {
             self.thin();
         }
-        true
+        Ok(true)
     }
 
-    /// Drops the mark that is missed least: before and after it stand marks of nearly the same age.
-    /// The first stays, since how old its rows are is not known.
+    /// Drops the mark whose neighbours are closest to it in age. The first stays, since the age of
+    /// its rows is unknown.
     fn thin(&mut self) {
         let age = |mark: &Mark| self.count - mark.number;
         let ages: Vec<u64> = self.marks.iter().map(age).collect();
-        let missed = |at: &usize| {
+        let closeness = |at: &usize| {
             let (before, after) = (ages[at - 1], ages[at + 1]);
             before.saturating_mul(1 << 20) / after
         };
-        if let Some(least) = (1..ages.len().saturating_sub(1)).min_by_key(missed) {
+        if let Some(least) = (1..ages.len().saturating_sub(1)).min_by_key(closeness) {
             self.marks.remove(least);
         }
     }
@@ -66,9 +76,10 @@ impl Met {
         self.marks.get(at).map(|mark| mark.mark)
     }
 
-    /// No row from before `oldest` waits; none at all when there is none.
+    /// Drops the marks that no waiting row needs. `oldest` is the time of the oldest waiting row;
+    /// `None` when no row waits.
     pub(super) fn forget_before(&mut self, oldest: Option<Timestamp>) {
-        // What is known to be met stays so: the newest mark is kept.
+        // The newest mark stays: it says which rows were met.
         let end = self.marks.len().saturating_sub(1);
         let waits = |oldest| self.marks.partition_point(|mark| mark.latest < oldest);
         let at = oldest.map_or(end, waits);
@@ -99,12 +110,22 @@ mod tests {
         let marks = marks(&InFlight::default(), 3);
         let mut met = Met::default();
         assert_eq!(met.mark(at(1)), None);
-        assert!(met.note(at(10), marks[0]));
-        assert!(met.note(at(20), marks[1]));
-        assert!(!met.note(at(20), marks[2]) && !met.note(at(15), marks[2]));
+        assert!(met.note(at(10), marks[0]).unwrap());
+        assert!(met.note(at(20), marks[1]).unwrap());
+        assert!(!met.note(at(20), marks[2]).unwrap() && !met.note(at(15), marks[2]).unwrap());
         assert_eq!((met.mark(at(0)), met.mark(at(10))), (Some(marks[0]), Some(marks[0])));
         assert_eq!((met.mark(at(11)), met.mark(at(20))), (Some(marks[1]), Some(marks[1])));
         assert_eq!(met.mark(at(21)), None, "not met yet");
+    }
+
+    #[test]
+    fn mark_older_than_an_earlier_one_is_refused_by_i10() {
+        let marks = marks(&InFlight::default(), 2);
+        let mut met = Met::default();
+        assert!(met.note(at(10), marks[1]).unwrap());
+        let refused = met.note(at(20), marks[0]).unwrap_err().to_string();
+        assert!(refused.starts_with("invariant I10 does not hold: "), "{refused}");
+        assert_eq!(met.mark(at(20)), None, "its rows are not freed");
     }
 
     #[test]
@@ -112,7 +133,7 @@ mod tests {
         let marks = marks(&InFlight::default(), 10_000);
         let mut met = Met::default();
         for (n, mark) in marks.iter().enumerate() {
-            assert!(met.note(at(n), *mark));
+            assert!(met.note(at(n), *mark).unwrap());
             assert!(met.marks.len() <= MARKS_MAX);
             assert_eq!(met.mark(at(n)), Some(*mark));
         }
@@ -129,7 +150,7 @@ mod tests {
         let filled = || {
             let mut met = Met::default();
             for (n, mark) in marks.iter().enumerate() {
-                met.note(at(n * 10), *mark);
+                assert!(met.note(at(n * 10), *mark).unwrap());
             }
             met
         };
@@ -140,6 +161,6 @@ mod tests {
         let mut met = filled();
         met.forget_before(None);
         assert_eq!(met.marks.len(), 1);
-        assert!(!met.note(at(30), marks[3]), "it is known that this was met");
+        assert!(!met.note(at(30), marks[3]).unwrap(), "it is known that this was met");
     }
 }

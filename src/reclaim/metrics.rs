@@ -1,16 +1,16 @@
-//! What reclaim counts.
+//! The metrics of reclaim.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::Registry;
 
-/// Counters and gauges; clones share them.
+/// Counters and gauges. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ReclaimMetrics {
     /// Payload bytes of garbage rows freed.
     pub freed_bytes: Counter,
-    /// Garbage rows freed and forgotten.
+    /// Garbage rows freed and deleted.
     pub garbage_rows: Counter,
     /// Open extents sealed because they held much garbage.
     pub rolled_extents: Counter,
@@ -18,33 +18,33 @@ pub struct ReclaimMetrics {
     pub expired_blobs: Counter,
     /// Writes that removed rows of deleted containers.
     pub purge_writes: Counter,
-    /// Deleted containers that are wholly gone.
+    /// Deleted containers whose rows are all deleted.
     pub purged_containers: Counter,
-    /// Audits that came to their end.
+    /// Audits that completed.
     pub audits: Counter,
-    /// Audits given up because of an error.
+    /// Audits that failed.
     pub audits_failed: Counter,
-    /// Those of them that gave up waiting for look-ups of reads or copies.
+    /// Audits that failed because look-ups of reads or copies did not end in time.
     pub audits_held: Counter,
-    /// Data extents that audits held against the rows.
+    /// Data extents that audits compared with the rows.
     pub audited_extents: Counter,
-    /// Walks over all rows that audits took.
+    /// Walks over all rows.
     pub audit_walks: Counter,
-    /// Data extents that the round under way, or cut off, has yet to audit.
+    /// Data extents that the current or interrupted round has yet to audit.
     pub audit_left_extents: Gauge,
-    /// Data extents that audits left to the next one because a read went on.
+    /// Data extents that audits left to the next round because they were being read.
     pub read_extents: Counter,
-    /// Warnings about reads that have run for long.
+    /// Warnings about long reads.
     pub long_reads: Counter,
-    /// Steps that went on without a partition that failed.
+    /// Steps that skipped a failing partition.
     pub passed_over: Counter,
     /// Age of the oldest running read.
     pub oldest_read_seconds: Gauge,
-    /// Payload bytes of garbage that running reads held in the last pass.
+    /// Payload bytes of garbage that running reads kept from being freed in the last pass.
     pub held_bytes: Gauge,
-    /// Logs and runs that the last audit found in no partition's record.
+    /// Logs and runs that the last audit found in no record.
     pub orphaned_extents: Gauge,
-    /// Logs and runs in use that the last audit did not find.
+    /// Logs and runs in use that the last audit found missing.
     pub missing_extents: Gauge,
 }
 

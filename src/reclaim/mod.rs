@@ -1,24 +1,32 @@
-//! Gives space back: what rows say is garbage, what expired, what belonged to deleted containers,
-//! what nothing names.
+//! Garbage collection: frees bytes that rows mark as garbage, expires staged blocks, removes the
+//! rows of deleted containers, and frees bytes that no row names.
 //!
-//! Main path: 1. `service.rs` runs the loops, `state.rs` is what all steps work on ·
-//! 2. `garbage.rs` frees what garbage rows name, then forgets the rows; `met.rs` remembers which
-//!    reads each row waits for, `readers.rs` watches the oldest read ·
-//! 3. `expire.rs` drops staged blocks a week after the last Put Block · 4. `purge.rs` removes the
-//!    rows of deleted containers, twice · `tags.rs` brings the tag index up to changes that a crash
-//!    left out · 5. `audit.rs` frees what no row names at all (bytes of a crash between append and
-//!    commit, frees forgotten with a lost catalog) by holding extents against a walk of every row
-//!    (`walk.rs`, `live.rs`), in rounds whose cursor survives a restart (`cursor.rs`, ADR 0026) ·
-//!    6. `verify.rs` reports logs and runs that no record has or that are missing; `report.rs` is
-//!    what an audit says it did.
+//! Main path:
+//! 1. `service.rs` runs the loops; `state.rs` holds what all steps work on.
+//! 2. `garbage.rs` frees the locations of garbage rows, then deletes the rows. `met.rs` remembers
+//!    which reads each row waits for; `readers.rs` watches the oldest read.
+//! 3. `expire.rs` deletes staged blocks a week after the last Put Block.
+//! 4. `purge.rs` deletes the rows of deleted containers, twice.
+//! 5. `tags.rs` applies updates of the tag index that a crash left out.
+//! 6. `audit.rs` frees bytes that no row names: those of a crash between append and commit, and
+//!    those whose free was lost with the catalog. It compares the extents with a walk over all rows
+//!    (`walk.rs`, `live.rs`). A round of audits has a cursor that survives a restart (`cursor.rs`,
+//!    ADR 0026).
+//! 7. `verify.rs` reports logs and runs that no record names, or that are missing. `report.rs` is
+//!    the result of an audit.
 //!
-//! Invariants: nothing referred to is ever freed (I10): any error, and any partition that cannot
-//! prove that it still commits, ends an audit before it frees. Everything unreferenced is freed in
-//! the end (I11): each step may be cut off anywhere and is taken up again. Free first, forget
-//! after: a crash between them frees twice, which does nothing.
+//! Invariants:
+//! - No referenced byte is freed (I10). An error ends an audit before it frees anything, and so
+//!   does a partition that cannot prove that it still commits.
+//! - Every unreferenced byte is freed eventually (I11). Each step may be interrupted anywhere; a
+//!   later one continues.
+//! - Bytes are freed before their garbage row is deleted. A crash in between frees them twice,
+//!   which is harmless.
 //!
-//! Does not: move or rewrite anything, decide what is garbage (the index does), know how space is
-//! given back (capacity does).
+//! `invariant.rs` is how a step stops when an assertion of I10 or I11 fails.
+//!
+//! Reclaim never moves or rewrites data. The index decides what is garbage; capacity knows how
+//! space is freed.
 
 mod audit;
 mod config;
@@ -26,6 +34,7 @@ pub(crate) mod cursor;
 mod error;
 mod expire;
 mod garbage;
+mod invariant;
 mod live;
 mod met;
 mod metrics;
@@ -44,6 +53,7 @@ mod walk;
 
 pub use config::ReclaimConfig;
 pub use error::Error;
+pub use invariant::Invariant;
 pub use metrics::ReclaimMetrics;
 pub use partitions::{CoordinatorPartitions, Partitions};
 pub use report::AuditReport;

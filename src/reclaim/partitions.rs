@@ -1,4 +1,4 @@
-//! Where reclaim learns which partitions there are.
+//! The partitions that reclaim works on.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,12 +12,14 @@ use crate::index::ExtentRecord;
 use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Target;
+use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::PartitionId;
 
 /// The current partition map.
 #[async_trait]
 pub trait Partitions: Send + Sync + Debug {
-    /// Reads the map anew.
+    /// Reads the current map.
     ///
     /// # Errors
     /// As [`PartitionMap::load`].
@@ -46,7 +48,21 @@ impl Partitions for CoordinatorPartitions {
     }
 }
 
-/// How a partition of the map is addressed.
+/// A partition and its owner. After a change of owner or range the epoch is higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ownership {
+    partition: PartitionId,
+    epoch: Epoch,
+}
+
+impl Ownership {
+    /// That of a partition in the map.
+    pub(super) fn of(descriptor: &PartitionDescriptor) -> Self {
+        Self { partition: descriptor.id, epoch: descriptor.epoch }
+    }
+}
+
+/// The address of a partition of the map.
 pub(super) fn target(partition: &PartitionDescriptor) -> Target {
     Target::of(partition)
 }

@@ -1,13 +1,14 @@
-//! Removes the rows of deleted containers.
+//! Deletes the rows of deleted containers.
 //!
 //! A request that found the container before the deletion may commit after it, and after the first
-//! purge. So a container is remembered until all such requests and their commits have ended,
-//! however slowly their bodies arrive (`index/inflight/changes.rs`). Then it is purged once more
-//! and forgotten.
+//! purge. So the container is remembered until all such requests and their commits have ended,
+//! however slowly their bodies arrive (`index/inflight/changes.rs`). Then it is purged a second
+//! time and forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::index;
 use crate::index::InFlight;
 use crate::index::PartitionMap;
 use crate::index::Read;
@@ -20,30 +21,26 @@ use crate::reclaim::error::Error;
 use crate::reclaim::partitions::target;
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::walk;
-use crate::types::AccountId;
-use crate::types::ContainerId;
+use crate::types::ContainerKey;
 use crate::types::RoutingKey;
 
-type Dead = (AccountId, ContainerId);
-
-/// Which deleted containers were purged once. Lost at a restart, which only makes the wait start
-/// again.
+/// Deleted containers that were purged once. A restart loses them, and the wait begins again.
 #[derive(Debug, Default)]
-pub(super) struct Purged(BTreeMap<Dead, Once>);
+pub(super) struct Purged(BTreeMap<ContainerKey, FirstPurge>);
 
-/// When that was.
+/// The first purge of a container.
 #[derive(Clone, Copy, Debug)]
-struct Once {
-    /// By the monotonic clock.
+struct FirstPurge {
+    /// When, by the monotonic clock.
     at: Duration,
-    /// Requests from before it may have found the container.
+    /// Requests from before this mark may have found the container.
     requests: ChangeMark,
-    /// Commits from before it may be theirs; taken when the last of them had ended.
+    /// Commits from before this mark may be theirs. Taken when the last of them had ended.
     commits: Option<ChangeMark>,
 }
 
-impl Once {
-    /// Whether rows may still come.
+impl FirstPurge {
+    /// Whether a request may still add rows.
     fn may_grow(&mut self, inflight: &InFlight) -> bool {
         if self.commits.is_none() && !inflight.is_changing(self.requests) {
             self.commits = Some(inflight.change_mark());
@@ -52,113 +49,123 @@ impl Once {
     }
 }
 
-/// Purges deleted containers, a bounded part. Whether there was anything to do. One that a failing
-/// partition keeps from being purged does not stop the others.
+/// Whether a purge came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It did, or it is not due yet.
+    Done,
+    /// The pass may make no more writes.
+    OutOfWrites,
+}
+
+/// Purges deleted containers, a bounded part. Returns whether there was anything to do. A container
+/// that cannot be purged because a partition fails does not stop the others.
 pub(super) async fn purge(
     reclaim: &Reclaim,
     map: &PartitionMap,
     purged: &mut Purged,
 ) -> Result<bool, Error> {
-    let mut writes = reclaim.config.writes_per_pass;
-    let dead = dead_containers(reclaim, map).await?;
-    purged.0.retain(|container, _| dead.contains(container));
-    for container in dead {
-        match purge_one(reclaim, map, (container, purged), &mut writes).await {
-            Ok(true) => {}
-            Ok(false) => return Ok(true),
+    let writes_max = reclaim.config.writes_per_pass;
+    let mut pass = PurgePass { reclaim, map, purged, writes_left: writes_max };
+    let deleted = pass.deleted_containers().await?;
+    pass.purged.0.retain(|container, _| deleted.contains(container));
+    for container in deleted {
+        match pass.purge(container).await {
+            Ok(Progress::Done) => {}
+            Ok(Progress::OutOfWrites) => return Ok(true),
             Err(error) => reclaim.pass_over("purge", error)?,
         }
     }
-    Ok(writes < reclaim.config.writes_per_pass)
+    Ok(pass.writes_left < writes_max)
 }
 
-/// Purges one deleted container if it is time; false when `writes` ran out before its end.
-async fn purge_one(
-    reclaim: &Reclaim,
-    map: &PartitionMap,
-    (container, purged): (Dead, &mut Purged),
-    writes: &mut usize,
-) -> Result<bool, Error> {
-    let now = reclaim.env.clock.monotonic();
-    let again = match purged.0.get_mut(&container) {
-        Some(once) => {
-            let young = now.saturating_sub(once.at) < reclaim.config.purge_again_after;
-            if once.may_grow(&reclaim.inflight) || young {
-                return Ok(true);
-            }
-            // A commit that was answered as unknown is decided once its partition commits again.
-            let range = RoutingKey::container_range(container.0, container.1);
-            walk::prove_in(reclaim, map, &range).await?;
-            true
+struct PurgePass<'a> {
+    reclaim: &'a Reclaim,
+    map: &'a PartitionMap,
+    purged: &'a mut Purged,
+    writes_left: usize,
+}
+
+impl PurgePass<'_> {
+    async fn deleted_containers(&self) -> Result<Vec<ContainerKey>, Error> {
+        let mut all = Vec::new();
+        for partition in self.map.partitions() {
+            let read = self.reclaim.host.read(target(partition), Read::DeadContainers);
+            let reply = match read.await {
+                Ok(reply) => reply,
+                Err(error) => {
+                    self.reclaim.pass_over("deleted containers", error.into())?;
+                    continue;
+                }
+            };
+            let ReadReply::DeadContainers(deleted) = reply else { return Err(Error::Answer) };
+            all.extend(deleted.into_iter().map(|(account, id, _)| ContainerKey { account, id }));
         }
-        None => false,
-    };
-    if !remove_rows(reclaim, map, container, writes).await? {
-        return Ok(false);
+        Ok(all)
     }
-    if again {
-        forget(reclaim, map, container).await?;
-        purged.0.remove(&container);
-        reclaim.metrics.purged_containers.inc();
-    } else {
-        let at = reclaim.env.clock.monotonic();
-        let requests = reclaim.inflight.change_mark();
-        purged.0.insert(container, Once { at, requests, commits: None });
-    }
-    Ok(true)
-}
 
-async fn dead_containers(reclaim: &Reclaim, map: &PartitionMap) -> Result<Vec<Dead>, Error> {
-    let mut all = Vec::new();
-    for partition in map.partitions() {
-        let reply = match reclaim.host.read(target(partition), Read::DeadContainers).await {
-            Ok(reply) => reply,
-            Err(error) => {
-                reclaim.pass_over("deleted containers", error.into())?;
-                continue;
+    /// Purges one deleted container if it is due.
+    async fn purge(&mut self, container: ContainerKey) -> Result<Progress, Error> {
+        let now = self.reclaim.env.clock.monotonic();
+        let again = match self.purged.0.get_mut(&container) {
+            Some(first) => {
+                let young = now.saturating_sub(first.at) < self.reclaim.config.purge_again_after;
+                if first.may_grow(&self.reclaim.inflight) || young {
+                    return Ok(Progress::Done);
+                }
+                // A commit whose outcome was unknown is decided when its partition commits again.
+                let range = RoutingKey::container_range(container.account, container.id);
+                walk::prove_in(self.reclaim, self.map, &range).await?;
+                true
             }
+            None => false,
         };
-        let ReadReply::DeadContainers(dead) = reply else { return Err(Error::Answer) };
-        all.extend(dead.into_iter().map(|(account, container, _)| (account, container)));
-    }
-    Ok(all)
-}
-
-/// Removes rows of a container in all partitions it touches; false when `writes` ran out before its
-/// end.
-async fn remove_rows(
-    reclaim: &Reclaim,
-    map: &PartitionMap,
-    (account, container): Dead,
-    writes: &mut usize,
-) -> Result<bool, Error> {
-    let range = RoutingKey::container_range(account, container);
-    for partition in map.partitions() {
-        let Some(part) = range.intersect(partition.keys.range()) else { continue };
-        let mut from = Some(part.low().as_bytes().clone());
-        while let Some(start) = from {
-            reclaim.go_on()?;
-            let Some(left) = writes.checked_sub(1) else { return Ok(false) };
-            *writes = left;
-            let limit = reclaim.config.blobs_per_write;
-            let purge = Write::PurgeContainer { account, container, from: start, limit };
-            let reply = reclaim.host.write(target(partition), purge).await?;
-            let WriteReply::Purged { next } = reply else { return Err(Error::Answer) };
-            from = next;
-            reclaim.metrics.purge_writes.inc();
+        if self.remove_rows(container).await? == Progress::OutOfWrites {
+            return Ok(Progress::OutOfWrites);
         }
+        if again {
+            self.forget(container).await?;
+            self.purged.0.remove(&container);
+            self.reclaim.metrics.purged_containers.inc();
+        } else {
+            let at = self.reclaim.env.clock.monotonic();
+            let requests = self.reclaim.inflight.change_mark();
+            self.purged.0.insert(container, FirstPurge { at, requests, commits: None });
+        }
+        Ok(Progress::Done)
     }
-    Ok(true)
-}
 
-async fn forget(
-    reclaim: &Reclaim,
-    map: &PartitionMap,
-    (account, container): Dead,
-) -> Result<(), Error> {
-    let key = purge_key(account, container);
-    let owner = map.owner(&key).ok_or(crate::index::Error::WrongPartition)?;
-    let forget = Write::ForgetContainer { account, container };
-    reclaim.host.write(target(owner), forget).await?;
-    Ok(())
+    /// Deletes the rows of a container in all partitions that have some.
+    async fn remove_rows(&mut self, container: ContainerKey) -> Result<Progress, Error> {
+        let ContainerKey { account, id } = container;
+        let range = RoutingKey::container_range(account, id);
+        for partition in self.map.partitions() {
+            let Some(part) = range.intersect(partition.keys.range()) else { continue };
+            let mut from = Some(part.low().as_bytes().clone());
+            while let Some(start) = from {
+                self.reclaim.go_on()?;
+                let Some(left) = self.writes_left.checked_sub(1) else {
+                    return Ok(Progress::OutOfWrites);
+                };
+                self.writes_left = left;
+                let limit = self.reclaim.config.blobs_per_write;
+                let purge = Write::PurgeContainer { account, container: id, from: start, limit };
+                let reply = self.reclaim.host.write(target(partition), purge).await?;
+                let WriteReply::Purged { next } = reply else { return Err(Error::Answer) };
+                from = next;
+                self.reclaim.metrics.purge_writes.inc();
+            }
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Deletes the row that remembers the container.
+    async fn forget(&self, container: ContainerKey) -> Result<(), Error> {
+        let ContainerKey { account, id } = container;
+        let key = purge_key(account, id);
+        let owner = self.map.owner(&key).ok_or(index::Error::WrongPartition)?;
+        let forget = Write::ForgetContainer { account, container: id };
+        self.reclaim.host.write(target(owner), forget).await?;
+        Ok(())
+    }
 }

@@ -1,4 +1,4 @@
-//! Watches the oldest read: for as long as it runs, what it names is not given back.
+//! Watches the oldest read. While a read runs, the bytes that it names are not freed.
 
 use std::time::Duration;
 
@@ -6,12 +6,21 @@ use crate::index::inflight::OldestRead;
 use crate::reclaim::state::Reclaim;
 use crate::types::request;
 
-/// The read that was last warned about, and when, by the monotonic clock.
+/// The last warning about a long read.
 #[derive(Debug, Default)]
-pub(super) struct Warned(Option<(u64, Duration)>);
+pub(super) struct LastWarning(Option<Warning>);
 
-/// Shows how old the oldest read is, and warns when it is too old, once in a while.
-pub(super) fn watch(reclaim: &Reclaim, warned: &mut Warned) {
+#[derive(Clone, Copy, Debug)]
+struct Warning {
+    /// The number of the read.
+    read: u64,
+    /// By the monotonic clock.
+    at: Duration,
+}
+
+/// Sets the metric with the age of the oldest read, and logs a warning when it is too old. The
+/// warning is repeated after each further `read_warn_after`.
+pub(super) fn watch(reclaim: &Reclaim, last: &mut LastWarning) {
     let oldest = reclaim.inflight.oldest_read();
     let now = reclaim.env.clock.monotonic();
     let age = oldest.as_ref().map_or(Duration::ZERO, |read| now.saturating_sub(read.began));
@@ -19,9 +28,9 @@ pub(super) fn watch(reclaim: &Reclaim, warned: &mut Warned) {
     reclaim.metrics.oldest_read_seconds.set(seconds);
     let Some(OldestRead { number, what, request, .. }) = oldest else { return };
     let every = reclaim.config.read_warn_after;
-    let is_new = |(last, at): (u64, Duration)| last != number || now.saturating_sub(at) >= every;
-    if age >= every && warned.0.is_none_or(is_new) {
-        warned.0 = Some((number, now));
+    let is_due = |last: Warning| last.read != number || now.saturating_sub(last.at) >= every;
+    if age >= every && last.0.is_none_or(is_due) {
+        last.0 = Some(Warning { read: number, at: now });
         reclaim.metrics.long_reads.inc();
         let read = what.as_deref().unwrap_or("a read in one step");
         let _entered = request::enter(request);

@@ -1,16 +1,16 @@
-//! Seals open data extents that hold much garbage, or may: only a sealed extent gives its space
-//! back.
+//! Seals open data extents that hold much garbage, or may hold it: only a sealed extent releases its
+//! space.
 
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::reclaim::state::Reclaim;
 
-/// Garbage that an open extent may keep: one part in so many of its length.
-const SHARE: u64 = 8;
+/// An open extent is sealed when its garbage exceeds its length divided by this.
+const LENGTH_DIVISOR: u64 = 8;
 
-/// Seals what is worth it. Its writer meets a sealed extent at its next append and rolls to a new
-/// one, as it does on any trouble; what it has appended stays.
+/// Seals extents with much garbage. The next append of the writer is refused, and the writer rolls
+/// to a new extent, as after any error. Bytes that it has appended stay.
 pub(super) async fn roll(reclaim: &Reclaim) {
     for info in reclaim.capacity.extents().await {
         if !is_wasteful(&info, reclaim.config.open_waste_min) {
@@ -28,19 +28,19 @@ pub(super) async fn roll(reclaim: &Reclaim) {
 }
 
 fn is_wasteful(info: &ExtentInfo, waste_min: u64) -> bool {
-    // Logs and runs are sealed by the index, which relies on who writes them.
+    // The index seals logs and runs; it relies on being their only writer.
     info.kind == ExtentKind::Data
         && info.state == ExtentState::Open
-        && info.freed >= waste_min.max(info.len / SHARE)
+        && info.freed >= waste_min.max(info.len / LENGTH_DIVISOR)
 }
 
-/// How often an audit looks whether running writes have left what was sealed for it: ten minutes by
-/// default.
-const LOOKS_MAX: u32 = 6_000;
+/// How often an audit polls whether writes that use the sealed extents have ended: for ten minutes
+/// by default.
+const POLLS_MAX: u32 = 6_000;
 
-/// Seals open data extents before an audit that dropped shared bytes called for: nobody counts
-/// which extents those lie in, and an open one is not audited. Waits a while for the writes that
-/// still have bytes in them.
+/// Seals open data extents before an audit that dropped shared bytes have triggered. It is unknown
+/// which extents these bytes lie in, and open extents are not audited. Waits for the writes that
+/// still use the extents, up to a limit.
 pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
     let mut sealed = Vec::new();
     for info in reclaim.capacity.extents().await {
@@ -61,7 +61,7 @@ pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
             }
         }
     }
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..POLLS_MAX {
         let written = sealed.iter().any(|extent| reclaim.inflight.is_written(*extent));
         if !written || reclaim.go_on().is_err() {
             return;

@@ -1,5 +1,5 @@
-//! The loops of reclaim: passes over garbage, expired blocks and deleted containers; audits; a look
-//! at the oldest read.
+//! The loops of reclaim: passes over garbage, expired blocks and deleted containers; audits; the
+//! watch of the oldest read.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -15,26 +15,24 @@ use crate::reclaim::expire;
 use crate::reclaim::garbage;
 use crate::reclaim::garbage::Seen;
 use crate::reclaim::met::Met;
+use crate::reclaim::partitions::Ownership;
 use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
 use crate::reclaim::purge::Purged;
 use crate::reclaim::readers;
-use crate::reclaim::readers::Warned;
+use crate::reclaim::readers::LastWarning;
 use crate::reclaim::report::AuditReport;
 use crate::reclaim::roll;
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::state::Setup;
-use crate::reclaim::tags;
-use crate::types::Epoch;
-use crate::types::PartitionId;
+use crate::reclaim::tags::TagPass;
 
-/// After a pass that walked over garbage for long there is a pause of so many times `interval_max`
-/// at most.
+/// The longest pause after a pass that took long to list garbage, in units of `interval_max`.
 const PAUSES_MAX: u32 = 8;
 
 impl Reclaim {
-    /// Starts the loops as tasks of `env`; they end when it stops. To be called once all partitions
-    /// are open.
+    /// Starts the loops as tasks of `env`; they end when it stops. Call it when all partitions are
+    /// open.
     pub fn start(setup: Setup) -> Arc<Self> {
         let reclaim = Self::new(setup);
         let (env, stop) = (&reclaim.env, reclaim.env.tasks.stopping());
@@ -52,13 +50,12 @@ impl Reclaim {
     async fn run_passes(self: Arc<Self>) {
         let mut state = PassState::default();
         let mut pause = self.config.interval;
-        // What took long may have been a disk that stalled.
+        // The pass may have been slow because a disk stalled, so the pause is bounded.
         let longest = self.config.interval_max.saturating_mul(PAUSES_MAX);
         while self.wait(pause).await {
             let busy = self.pass(&mut state).await;
             pause = if busy { self.config.interval } else { pause.saturating_mul(2) };
-            // The walk over garbage passes over what was forgotten until the index compacts it
-            // away.
+            // Listing garbage reads deleted rows too, until compaction removes them.
             pause = pause
                 .min(self.config.interval_max)
                 .max(state.seen.walked.saturating_mul(9).min(longest));
@@ -66,14 +63,14 @@ impl Reclaim {
     }
 
     async fn watch_reads(self: Arc<Self>) {
-        let mut warned = Warned::default();
+        let mut last = LastWarning::default();
         while self.wait(self.config.read_watch).await {
-            readers::watch(&self, &mut warned);
+            readers::watch(&self, &mut last);
         }
     }
 
-    /// One pass over all partitions. Whether there is more to do soon. A partition that fails does
-    /// not keep the others from giving space back.
+    /// One pass over all partitions. Returns whether there is more to do soon. A partition that
+    /// fails does not keep the pass from the others.
     pub(super) async fn pass(&self, state: &mut PassState) -> bool {
         let map = match self.partitions.map().await {
             Ok(map) => map,
@@ -86,20 +83,21 @@ impl Reclaim {
         let due = |last: Duration| now.saturating_sub(last) >= self.config.expire_every;
         let expire_now = state.expired.is_none_or(due);
         let mut busy = false;
-        let mut names = tags::Names::default();
         state.seen = Seen::default();
-        let owners: BTreeSet<Owner> = map.partitions().iter().map(|p| (p.id, p.epoch)).collect();
+        let owners: BTreeSet<Ownership> = map.partitions().iter().map(Ownership::of).collect();
         state.met.retain(|owner, _| owners.contains(owner));
         state.tags_from.retain(|owner, _| owners.contains(owner));
         let passed_over = self.metrics.passed_over.get();
+        let mut tags = TagPass::new(self, &map);
         for partition in map.partitions() {
-            let met = state.met.entry((partition.id, partition.epoch)).or_default();
+            let owner = Ownership::of(partition);
+            let met = state.met.entry(owner).or_default();
             match garbage::free(self, target(partition), met, &mut state.seen).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
             }
-            let position = state.tags_from.entry((partition.id, partition.epoch)).or_default();
-            match tags::index(self, &map, target(partition), (&mut names, position)).await {
+            let position = state.tags_from.entry(owner).or_default();
+            match tags.index(target(partition), position).await {
                 Ok(done) => busy |= done,
                 Err(error) => log_failure("tags", &error),
             }
@@ -151,7 +149,8 @@ impl Reclaim {
                 Err(_) => after_failure.saturating_mul(2),
             };
             let next = match done {
-                // What called for this audit may lie where the round had passed before.
+                // The garbage that triggered this audit may lie in extents that the round had
+                // passed before.
                 Ok(report) if report.resumed => self.config.audit_soon,
                 Ok(report) if report.read > 0 => self.config.audit_wait_max,
                 Ok(_) => self.config.audit_every,
@@ -161,8 +160,8 @@ impl Reclaim {
         }
     }
 
-    /// Waits for the next audit, which comes early once much shared content was dropped: `dropped`
-    /// had been at the last one. False when the program stops.
+    /// Waits for the next audit, which comes early when many shared bytes were dropped. `dropped` is
+    /// the counter at the last audit. Returns false when the program stops.
     async fn wait_for_audit(&self, pause: Duration, dropped: u64) -> bool {
         let (step, mut left) = (self.config.audit_soon, pause);
         while left > step {
@@ -178,7 +177,7 @@ impl Reclaim {
         self.wait(left).await
     }
 
-    /// One audit: a round, or what is left of it.
+    /// One audit: a round, or the rest of one.
     pub(super) async fn audit(&self) -> Result<AuditReport, Error> {
         let result = audit::audit(self).await;
         match &result {
@@ -197,22 +196,19 @@ impl Reclaim {
     }
 }
 
-/// An owner of a partition: the next one begins anew.
-type Owner = (PartitionId, Epoch);
-
-/// What one pass leaves to the next.
+/// State kept from one pass to the next. A new owner of a partition begins without any.
 #[derive(Debug, Default)]
 pub(super) struct PassState {
-    /// Which garbage was met when.
-    met: BTreeMap<Owner, Met>,
-    /// What the last pass found of it.
+    /// When garbage rows were first met.
+    met: BTreeMap<Ownership, Met>,
+    /// What the last pass found of garbage.
     seen: Seen,
     purged: Purged,
-    /// Where to go on with work on the tag index.
-    tags_from: BTreeMap<Owner, Bytes>,
-    /// Steps of the last pass that went on without a partition.
+    /// Where to continue with updates of the tag index.
+    tags_from: BTreeMap<Ownership, Bytes>,
+    /// Steps of the last pass that skipped a partition.
     passed_over: u64,
-    /// When to look for deleted containers again, by the monotonic clock.
+    /// When to list deleted containers again, by the monotonic clock.
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
@@ -220,11 +216,15 @@ pub(super) struct PassState {
 
 fn log_failure(step: &'static str, error: &Error) {
     match error {
-        // The map changed under the step, or the program stops: the next pass has it right.
-        // A quarantined partition is reported elsewhere, and stays so until a restart.
+        // The map changed during the step, or the program stops: the next pass succeeds. A
+        // quarantined partition is reported elsewhere, and stays quarantined until a restart.
         Error::Stopping
         | Error::Index(index::Error::WrongPartition | index::Error::Quarantined(_)) => {
             tracing::debug!(step, %error, "reclaim step ended early");
+        }
+        Error::Invariant { invariant, .. } => {
+            let invariant = invariant.number();
+            tracing::error!(step, invariant, %error, "reclaim step stopped; it frees nothing more");
         }
         Error::Index(_)
         | Error::Capacity(_)

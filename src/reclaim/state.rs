@@ -1,4 +1,4 @@
-//! What the steps of reclaim work on and share.
+//! What the steps of reclaim work on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::reclaim::partitions::Partitions;
 pub struct Setup {
     /// The partitions hosted here: all of the map.
     pub host: Arc<dyn IndexHost>,
-    /// The map.
+    /// The partition map.
     pub partitions: Arc<dyn Partitions>,
-    /// Where the bytes are.
+    /// The extents.
     pub capacity: Arc<dyn Capacity>,
-    /// What running requests use; the same one the front end notes them in.
+    /// Running requests and the extents they use. The front end registers them in the same one.
     pub inflight: InFlight,
     /// Where the audit's cursor is kept.
     pub coordinator: Arc<dyn Coordinator>,
@@ -31,13 +31,13 @@ pub struct Setup {
     pub env: Env,
     /// Pace and bounds.
     pub config: ReclaimConfig,
-    /// What is counted.
+    /// Metrics of reclaim.
     pub metrics: ReclaimMetrics,
-    /// What the partitions count: dropped shared bytes call for an audit.
+    /// Metrics of the partitions: many dropped shared bytes trigger an audit.
     pub index: index::Metrics,
 }
 
-/// Gives space back in the background.
+/// Frees space in the background.
 #[derive(Debug)]
 pub struct Reclaim {
     pub(super) host: Arc<dyn IndexHost>,
@@ -52,7 +52,7 @@ pub struct Reclaim {
 }
 
 impl Reclaim {
-    /// Reclaim that does nothing until it is started or told to.
+    /// Reclaim whose loops are not started.
     #[must_use]
     pub fn new(setup: Setup) -> Arc<Self> {
         let Setup {
@@ -79,11 +79,11 @@ impl Reclaim {
         })
     }
 
-    /// Notes that a step goes on although a partition fails: what needs that one waits for a later
-    /// pass.
+    /// Counts that a step skips a partition that fails. Work that needs the partition waits for a
+    /// later pass.
     ///
     /// # Errors
-    /// Whatever concerns more than one partition: the map is stale, the program stops.
+    /// Errors that concern more than one partition: the map is stale, the program stops.
     pub(super) fn pass_over(&self, step: &'static str, error: Error) -> Result<(), Error> {
         match error {
             Error::Index(index::Error::WrongPartition)
@@ -91,9 +91,10 @@ impl Reclaim {
             | Error::Coordinator(_)
             | Error::Answer
             | Error::Held { .. }
+            | Error::Invariant { .. }
             | Error::Stopping => Err(error),
             Error::Index(error) => {
-                // The pass tells of it once.
+                // The pass logs one warning for all of them.
                 tracing::debug!(step, %error, "reclaim skips a partition");
                 self.metrics.passed_over.inc();
                 Ok(())
@@ -101,13 +102,13 @@ impl Reclaim {
         }
     }
 
-    /// Fails once the program stops: called between steps, so that shutdown waits for one step at
-    /// most.
+    /// Fails when the program stops. Called between steps, so that shutdown waits for at most one
+    /// step.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         if self.env.tasks.stopping().is_cancelled() { Err(Error::Stopping) } else { Ok(()) }
     }
 
-    /// Waits; false when the program stops instead.
+    /// Waits. Returns false when the program stops meanwhile.
     pub(super) async fn wait(&self, pause: Duration) -> bool {
         let stopping = self.env.tasks.stopping();
         tokio::select! {

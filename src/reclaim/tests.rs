@@ -1,6 +1,7 @@
 //! Reclaim over partitions in memory and a capacity that only keeps books.
 
 mod fakes;
+mod invariants;
 mod panics;
 mod races;
 mod readers;

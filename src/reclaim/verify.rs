@@ -1,5 +1,5 @@
-//! Holds logs and runs against the records of the partitions (ADR 0022), and reports what does not
-//! agree. It removes nothing: what one process does not know of may be another's.
+//! Compares logs and runs with the records of the partitions (ADR 0022), and reports differences. It
+//! removes nothing: an extent that this process does not know may belong to another.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::reclaim::report::AuditReport;
 use crate::reclaim::state::Reclaim;
 use crate::types::ExtentId;
 
-/// Extents told in one log line.
-const TOLD: usize = 16;
+/// Extents named in one log line.
+const NAMED_MAX: usize = 16;
 
-/// Counts the logs and runs that no record has, and those that a partition served here uses and
-/// that are not there.
+/// Counts the logs and runs that are in no record, and those that a partition served here uses but
+/// that do not exist.
 ///
-/// An extent is recorded before it is created and until it is removed. So one that is there before
-/// the records are read, in none of them, and still there afterwards, is no one's: no id is used
-/// twice.
+/// An extent is recorded before it is created and until it is removed, and no id is used twice. So
+/// an extent that exists before and after the records are read, and is in none of them, belongs to
+/// no partition.
 pub(super) async fn verify(reclaim: &Reclaim, report: &mut AuditReport) -> Result<(), Error> {
     let before = present(reclaim, is_of_index).await;
     let recorded = reclaim.partitions.extents().await?;
@@ -26,17 +26,17 @@ pub(super) async fn verify(reclaim: &Reclaim, report: &mut AuditReport) -> Resul
     let orphaned: Vec<ExtentId> = both.filter(|extent| !recorded.contains(extent)).collect();
 
     let used = reclaim.host.owned_extents().await;
-    // Damage may show a log or a run as data.
-    let there = present(reclaim, |_| true).await;
+    // A damaged log or run may look like data.
+    let existing = present(reclaim, |_| true).await;
     let still_used: BTreeSet<ExtentId> = reclaim.host.owned_extents().await.into_iter().collect();
-    let is_missing = |extent: &ExtentId| still_used.contains(extent) && !there.contains(extent);
+    let is_missing = |extent: &ExtentId| still_used.contains(extent) && !existing.contains(extent);
     let missing: Vec<ExtentId> = used.into_iter().filter(is_missing).collect();
     if !orphaned.is_empty() {
-        let (count, first) = (orphaned.len(), orphaned.get(..TOLD).unwrap_or(&orphaned));
+        let (count, first) = (orphaned.len(), orphaned.get(..NAMED_MAX).unwrap_or(&orphaned));
         tracing::warn!(count, ?first, "some logs or runs are in no partition's record");
     }
     if !missing.is_empty() {
-        let (count, first) = (missing.len(), missing.get(..TOLD).unwrap_or(&missing));
+        let (count, first) = (missing.len(), missing.get(..NAMED_MAX).unwrap_or(&missing));
         tracing::error!(count, ?first, "logs or runs that partitions use are missing");
     }
     report.orphaned = count(&orphaned);

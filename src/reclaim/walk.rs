@@ -1,4 +1,4 @@
-//! A walk over everything that rows refer to, in key order over all partitions.
+//! A walk over the references of all rows, in key order over all partitions.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,25 @@ use crate::index::ReferencePlace;
 use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::live::Live;
+use crate::reclaim::partitions::Ownership;
 use crate::reclaim::partitions::target;
 use crate::reclaim::state::Reclaim;
-use crate::types::Epoch;
 use crate::types::KeyRange;
-use crate::types::PartitionId;
 
-/// Stale maps met in a row before a walk is given up.
+/// Stale maps in a row after which a walk fails.
 const STALE_MAX: u32 = 8;
 
-/// Locations noted before other tasks of the thread have their turn.
+/// Locations noted between two yields to other tasks of the thread.
 const NOTED_IN_TURN: usize = 4_096;
 
-/// Notes in `live` every location that a row names, including all that were committed before the
-/// walk began and are still named when it ends. Each location is looked for in all rows of a blob
-/// at one instant, so what moves between its rows is not missed ([`ListReferences`]). What `live`
-/// leaves to a later walk is not asked for.
+/// Adds to `live` every location that a row names: all that were committed before the walk began
+/// and are still named when it ends. All rows of a blob are read at one instant, so a location that
+/// moves between them is not missed ([`ListReferences`]). Locations that `live` leaves to a later
+/// walk are not requested.
 pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error> {
     let mut map = reclaim.partitions.map().await?;
     let mut position = ReferencePlace::default();
-    let mut proven = BTreeSet::new();
+    let mut walk = Walk { reclaim, live, proven: BTreeSet::new() };
     let mut stale = 0;
     loop {
         reclaim.go_on()?;
@@ -39,12 +38,12 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
         let end = owners.first().ok_or(index::Error::WrongPartition)?.keys.range().high().cloned();
         let list = ListReferences {
             from: position.clone(),
-            extents: live.extents(),
+            extents: walk.live.extents(),
             blobs: reclaim.config.audit_blobs,
             locations: reclaim.config.audit_locations,
         };
-        // Stripes that were ahead are seen again from there: twice is no harm.
-        let next = match note_pages(reclaim, owners, &list, (&mut proven, &mut *live)).await {
+        // Stripes that were ahead are read again from there. Adding a location twice is harmless.
+        let next = match walk.add_pages(owners, &list).await {
             Ok(next) => next,
             Err(Error::Index(index::Error::WrongPartition)) if stale < STALE_MAX => {
                 stale += 1;
@@ -63,37 +62,44 @@ pub(super) async fn walk(reclaim: &Reclaim, live: &mut Live) -> Result<(), Error
     }
 }
 
-/// Notes a page of each owner of a position, one after the other: a page is large. Returns where
-/// the walk goes on, unless no owner has more. What a page of a failed try has noted is live all
-/// the same.
-async fn note_pages(
-    reclaim: &Reclaim,
-    owners: &[PartitionDescriptor],
-    list: &ListReferences,
-    (proven, live): (&mut BTreeSet<(PartitionId, Epoch)>, &mut Live),
-) -> Result<Option<ReferencePlace>, Error> {
-    let mut next: Option<ReferencePlace> = None;
-    for owner in owners {
-        if proven.insert((owner.id, owner.epoch)) {
-            prove(reclaim, owner).await?;
-        }
-        let read = Read::References(list.clone());
-        let ReadReply::References(page) = reclaim.host.read(target(owner), read).await? else {
-            return Err(Error::Answer);
-        };
-        for some in page.locations.chunks(NOTED_IN_TURN) {
-            for location in some {
-                live.add(location.extent, reclaim.capacity.frames_of(location));
-            }
-            live.keep_bound().await;
-            tokio::task::yield_now().await;
-        }
-        next = next.into_iter().chain(page.next).min();
-    }
-    Ok(next)
+struct Walk<'a> {
+    reclaim: &'a Reclaim,
+    live: &'a mut Live,
+    /// Owners that have committed since the walk began.
+    proven: BTreeSet<Ownership>,
 }
 
-/// Has every partition with keys in a range commit something.
+impl Walk<'_> {
+    /// Adds a page of each owner of a position, one after the other, since a page is large. Returns
+    /// where the walk continues; `None` when no owner has more. After an error, the locations of
+    /// the pages that were read stay in `live`.
+    async fn add_pages(
+        &mut self,
+        owners: &[PartitionDescriptor],
+        list: &ListReferences,
+    ) -> Result<Option<ReferencePlace>, Error> {
+        let mut next: Option<ReferencePlace> = None;
+        for owner in owners {
+            if self.proven.insert(Ownership::of(owner)) {
+                prove(self.reclaim, owner).await?;
+            }
+            let read = Read::References(list.clone());
+            let reply = self.reclaim.host.read(target(owner), read).await?;
+            let ReadReply::References(page) = reply else { return Err(Error::Answer) };
+            for some in page.locations.chunks(NOTED_IN_TURN) {
+                for location in some {
+                    self.live.add(location.extent, self.reclaim.capacity.frames_of(location));
+                }
+                self.live.keep_bound().await;
+                tokio::task::yield_now().await;
+            }
+            next = next.into_iter().chain(page.next).min();
+        }
+        Ok(next)
+    }
+}
+
+/// Makes every partition with keys in a range commit a change ([`prove`]).
 pub(super) async fn prove_in(
     reclaim: &Reclaim,
     map: &PartitionMap,
@@ -107,10 +113,9 @@ pub(super) async fn prove_in(
     Ok(())
 }
 
-/// Has a partition commit a change that changes nothing. A write of before that was answered
-/// [`index::Error::Unavailable`] may be in the log and come back at a restart, though no read shows
-/// it; once the partition has committed something later, it is decided: either the walk sees it, or
-/// it never was.
+/// Makes a partition commit an empty change. An earlier write that was answered with
+/// [`index::Error::Unavailable`] may be in the log and reappear at a restart, although no read shows
+/// it. A later commit decides it: either the walk sees the write, or it never happened.
 async fn prove(reclaim: &Reclaim, partition: &PartitionDescriptor) -> Result<(), Error> {
     reclaim.host.write(target(partition), Write::Prove).await?;
     Ok(())

@@ -8,25 +8,49 @@ use crc_fast::{CrcAlgorithm, Digest as CrcDigest};
 use md5::Digest;
 use serde::{Deserialize, Serialize};
 
-/// CRC-32C (Castagnoli) of `bytes`.
-#[must_use]
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    narrow(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes))
-}
+/// CRC-32C (Castagnoli), the checksum of everything that this program writes to a disk.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Crc32c(u32);
 
-/// CRC-32C of a concatenation, from the CRCs of both parts and the length of the second. Takes well
-/// under a microsecond; `crc_fast` takes 10 and more, which showed in the profile of small writes.
-#[must_use]
-pub fn crc32c_combine(first: u32, second: u32, second_len: u64) -> u32 {
-    // Moves `first` past the second part: times x^(8 * length), one factor for each bit of the
-    // length.
-    let mut shifted = first;
-    for (bit, power) in POWERS32.iter().enumerate() {
-        if second_len >> bit & 1 == 1 {
-            shifted = multiply32(*power, shifted);
-        }
+impl Crc32c {
+    /// The checksum of no bytes.
+    pub const EMPTY: Self = Self(0);
+
+    /// Wraps a checksum read from disk.
+    #[must_use]
+    pub const fn new(value: u32) -> Self {
+        Self(value)
     }
-    shifted ^ second
+
+    /// The bare number, for encoding.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The checksum of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(narrow(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes)))
+    }
+
+    /// The checksum of a concatenation, from those of both parts and the length of the second.
+    /// Takes well under a microsecond; `crc_fast` takes 10 and more, which showed in the profile of
+    /// small writes.
+    #[must_use]
+    pub fn combine(self, second: Self, second_len: u64) -> Self {
+        // Moves the first past the second part: times x^(8 * length), one factor for each bit of
+        // the length.
+        let mut shifted = self.0;
+        for (bit, power) in POWERS32.iter().enumerate() {
+            if second_len >> bit & 1 == 1 {
+                shifted = multiply32(*power, shifted);
+            }
+        }
+        Self(shifted ^ second.0)
+    }
 }
 
 /// CRC-32C's polynomial with the lowest power in the highest bit, like the checksums themselves.
@@ -61,15 +85,15 @@ fn narrow(crc: u64) -> u32 {
 
 /// CRC-32C taken piece by piece.
 #[derive(Debug)]
-pub struct Crc32c(CrcDigest);
+pub struct Crc32cHasher(CrcDigest);
 
-impl Default for Crc32c {
+impl Default for Crc32cHasher {
     fn default() -> Self {
         Self(CrcDigest::new(CrcAlgorithm::Crc32Iscsi))
     }
 }
 
-impl Crc32c {
+impl Crc32cHasher {
     /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
@@ -77,8 +101,8 @@ impl Crc32c {
 
     /// The checksum of everything added.
     #[must_use]
-    pub fn finish(&self) -> u32 {
-        narrow(self.0.finalize())
+    pub fn finish(&self) -> Crc32c {
+        Crc32c(narrow(self.0.finalize()))
     }
 }
 

@@ -9,6 +9,7 @@ mod checksum;
 mod chunks;
 mod cipher;
 mod condition;
+mod container_key;
 mod content_checksum;
 mod content_md5;
 mod encryption;
@@ -43,15 +44,14 @@ pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError,
     BlockListEntry, BlockSource,
 };
-pub use checksum::{
-    Crc32c, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher, crc32c, crc32c_combine,
-};
+pub use checksum::{Crc32c, Crc32cHasher, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher};
 pub use chunks::{
     AUTHENTICATED_CHUNK_BYTES, CHUNK_BYTES, CHUNK_TAG_BYTES, ChunkCipher, ChunkFormat, ChunkWriter,
     authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
 pub use condition::{Conditions, EtagMatch, Outcome};
+pub use container_key::ContainerKey;
 pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
@@ -60,7 +60,7 @@ pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequ
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
 pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PAGE_WINDOW_BYTES};
 pub use lease::{Lease, LeaseAction, LeaseState};
-pub use location::{Location, locations_len};
+pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;

@@ -1,5 +1,5 @@
-//! Malformed requests over TCP: each is refused with its documented code, changes nothing, and the
-//! server goes on.
+//! Malformed requests over TCP: each is refused with its documented code and changes nothing, and
+//! the server continues.
 //!
 //! The table is in the files below, by what is wrong. After each request the server must answer a
 //! good one, and the account must look exactly as before: no container, blob, staged block or

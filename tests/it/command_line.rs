@@ -1,5 +1,5 @@
-//! What an operator types: sizes, addresses, switches and filters; and what the program says when
-//! it refuses: the path, the process, the amount, and what to do next.
+//! What an operator types: sizes, addresses, switches and filters. A refusal of the program names
+//! the path, the process and the amount, and says what to do next.
 
 #![expect(clippy::disallowed_methods, reason = "looks at and changes the files of a store")]
 

@@ -1,5 +1,5 @@
-//! docs/compatibility.md is made from api-spec/compatibility.json: one source, no deviation is
-//! silent.
+//! docs/compatibility.md is generated from api-spec/compatibility.json, so that every deviation is
+//! documented.
 //!
 //! `UPDATE=1 cargo test --test it compatibility` writes the document anew.
 
@@ -119,10 +119,10 @@ fn document() -> String {
     let source = source();
     let mut out = "# Where this server differs from Azure\n\n\
         <!-- Made from api-spec/compatibility.json by `UPDATE=1 cargo test --test it compatibility`. Change that file. -->\n\n\
-        Every operation that is served, the first `x-ms-version` the service documents it for (`all`: every version from\n\
-        2009-09-19 on; this server serves an operation at every version), the clients of `tests/sdk/run` that make a server\n\
-        carry it out (counted by the server), and the numbers of the deviations below that are about it. Those marked\n\
-        \"every operation\" are not repeated in the table.\n\n"
+        The table has every operation that is served. *Since* is the first `x-ms-version` for which the service documents it\n\
+        (`all`: every version from 2009-09-19 on); this server serves an operation at every version. *Clients* are those of\n\
+        `tests/sdk/run` that make a server execute it, counted by the server. *Deviations* are the numbers of the rows below\n\
+        that concern it. Rows marked \"every operation\" are not repeated in the table.\n\n"
         .to_owned();
     operations(&mut out, &source, &json(CLIENTS));
     deviations(&mut out, &source);

@@ -1,4 +1,4 @@
-//! The published description of the protocol is held against the source.
+//! The published description of the protocol is compared with the source.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! A data directory for one test, with room beside it: the master key lies there.
+//! A data directory for one test, in a folder that also has the master key file.
 
 use std::path::Path;
 use std::path::PathBuf;

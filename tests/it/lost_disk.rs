@@ -1,4 +1,4 @@
-//! What `check` says of a store of which a disk is lost, or takes no writes.
+//! What `check` reports about a store with a lost disk, or with one that takes no writes.
 
 #![expect(clippy::disallowed_methods, reason = "arranges the files of a store")]
 
@@ -19,7 +19,7 @@ use crate::wire::send;
 
 /// Bodies of which half lie in rows and half in data extents.
 const BLOBS: [usize; 6] = [100, 50_000, 100, 60_000, 100, 70_000];
-/// The byte of an extent's first page that tells its kind, and the kind of data.
+/// The byte of an extent's first page that holds its kind, and the kind of data.
 const KIND_AT: usize = 6;
 const DATA: u8 = 1;
 

@@ -7,6 +7,7 @@ mod circles;
 mod command_line;
 mod compatibility;
 mod contract;
+mod documents;
 mod folder;
 mod layering;
 mod lost_disk;

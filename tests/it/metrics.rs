@@ -1,5 +1,5 @@
-//! `docs/metrics.md` lists the very metrics that a node shows. `UPDATE_DOCS=1 cargo test --test it
-//! metrics` rewrites the table.
+//! `docs/metrics.md` lists exactly the metrics that a node shows. `UPDATE_DOCS=1 cargo test --test
+//! it metrics` rewrites the table.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Accounts of which some lie in a partition that is out of service: the others are served and
-//! listed, and what is not known is said and never left out in silence.
+//! Some accounts are in a partition that is out of service. The others are served and listed, and
+//! answers say which accounts may be missing.
 
 #![expect(clippy::disallowed_methods, reason = "damages the files of a store")]
 

@@ -1,4 +1,4 @@
-//! The program's commands, as a shell sees them: exit codes and last words.
+//! The program's commands from a shell: exit codes and error messages.
 
 use std::io::BufRead;
 use std::io::BufReader;

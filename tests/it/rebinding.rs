@@ -1,5 +1,5 @@
 //! A web page whose host name leads to this server (DNS rebinding) gets nothing of the account
-//! whose key is public: not by a request, a preflight or a document of its site.
+//! whose key is public, by any request, preflight or document of its website.
 
 use blockyard::node::config::DEVELOPMENT_KEY;
 

@@ -1,4 +1,5 @@
-//! Connections beyond the cap: what they ask is refused, and has its line of the audit log.
+//! Connections beyond the limit: their requests are refused, and each has its line of the audit
+//! log.
 
 use std::io::Read;
 use std::io::Write;

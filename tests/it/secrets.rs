@@ -1,4 +1,4 @@
-//! Secrets at rest, with the real program: what lies on the disk, and starts without the key.
+//! Secrets at rest, with the real program: what is on the disk, and starts without the key.
 
 #![expect(clippy::disallowed_methods, reason = "looks at and changes the files of a store")]
 

@@ -1,4 +1,4 @@
-//! SIGTERM while clients take long answers: what was begun is finished, and nothing new begins.
+//! SIGTERM while clients read long answers: running requests are finished, and no new one begins.
 
 use std::io;
 use std::net::SocketAddr;

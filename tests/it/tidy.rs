@@ -1,4 +1,5 @@
-//! What no compiler checks: sizes of files, and that the container files name what exists.
+//! Rules that no compiler checks: sizes of files, widths of comments, container files and the index
+//! of decisions.
 
 use std::collections::BTreeSet;
 
@@ -198,7 +199,7 @@ fn licences_are_those_the_manifest_names() {
     assert!(tree::read("LICENSE-APACHE").contains("Version 2.0, January 2004"));
 }
 
-/// An index that lacks a decision, or tells another title, sends its reader astray.
+/// An index that lacks a decision, or has another title, misleads its reader.
 #[test]
 fn index_of_decisions_has_all_of_them() {
     let index = tree::read("docs/adr/README.md");

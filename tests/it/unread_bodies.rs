@@ -1,4 +1,4 @@
-//! Requests whose bodies nobody reads. Answers to them must not pile up in the server's memory for
+//! Requests whose bodies the server does not read. Their answers must not pile up in its memory for
 //! a client that reads none of them.
 
 use std::io::Read;
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use crate::folder::Data;
 use crate::program::Node;
 
-/// What comes back for a request that is sent twice at once, to the end of the connection.
+/// The answers to a request that is sent twice at once, to the end of the connection.
 fn asked_twice(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.repeat(2).as_bytes()).unwrap();

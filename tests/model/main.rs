@@ -5,8 +5,8 @@
 //! map, crash and take over at any time; an answer of the coordinator may be lost. What is modelled
 //! is the protocol of `src/index/engine/change/` and `recover.rs`, a durable step an action.
 //!
-//! Checked in every state: the descriptors tile the keys (I5); of every acknowledged write, whoever
-//! takes its key over next finds it (I1, I2, I8); the owner that the coordinator names, when it
+//! Checked in every state: the descriptors tile the keys (I5); the next owner of a key finds every
+//! acknowledged write to it (I1, I2, I8); the owner that the coordinator names, when it
 //! serves, shows it (I6).
 
 mod steps;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The audit log: an attacker looks for secrets in it, an operator for what happened.
 
-* every change has exactly one line, with the right principal (Shared Key, SAS, bearer, anonymous, admin token, the node);
+* every change has exactly one line, with the correct principal (Shared Key, SAS, bearer, anonymous, admin token, the node);
 * no key, signature, token or copy source is in it, whatever clients send and however they are refused;
 * every request has exactly one line through rotation under load, with the id that its answer, the log and `blockyard trace` show;
 * kill -9 tears nothing; files are for their owner alone; standard output works;
-* a full disk under the log stops no request, and what was dropped is counted, told and matches.
+* a full disk under the log stops no request; the counted and the logged number of dropped lines are correct.
 
-The last part needs root, for mounting; without it, it is left out, and the script says so.
+The last part needs root, for mounting; without root the script skips it and says so.
 """
 
 import collections
@@ -71,7 +71,7 @@ class Log:
         return whole, broken
 
     def settled(self, wanted, seconds=20):
-        """The lines, once `wanted` says that all are there."""
+        """The lines, once `wanted` is true of them."""
         wait_until(lambda: wanted(self.lines()[0]), seconds, every=0.1)
         return self.lines()[0]
 
@@ -104,7 +104,7 @@ def bearer(server, token, method, path, **headers):
 
 
 class Changes:
-    """What was changed, as the log must tell it."""
+    """The changes that were made, as the log must show them."""
 
     def __init__(self):
         self.wanted = collections.Counter()
@@ -114,7 +114,7 @@ class Changes:
         self.wanted[of, operation, principal, account, resource] += 1
 
     def compare(self, lines, verdicts, what):
-        """Holds the log against it."""
+        """Compares the log with them."""
         found = collections.Counter(
             (line["of"], line["operation"], line["principal"]["kind"], line["account"], line["resource"])
             for line in lines if line["kind"] == "change")
@@ -124,7 +124,7 @@ class Changes:
 
 
 def changes(server, issuer, log, verdicts):
-    """Every kind of change by every kind of principal. Answers the secrets that were used."""
+    """Every kind of change by every kind of principal. Returns the secrets that were used."""
     made, secrets = Changes(), set()
     made.add("account", "CreateAccount", "node", "devstoreaccount1")
     created = command(server, "account", "create", "acct")
@@ -171,7 +171,7 @@ def changes(server, issuer, log, verdicts):
     verdicts.equal("container made with a token", status, 201)
     made.add("container", "CreateContainer", "bearer", "acct", "by-token")
 
-    # Refused: no change, and what was sent is not told either.
+    # Refused: no change line, and nothing that was sent is in the log.
     wrong = Account(server.blob_address, "acct", own[::-1].replace("=", "A") + "==")
     refused = Wire(wrong).request("PUT", "/nothing", {"restype": "container"})
     verdicts.equal("wrong key", (refused.status, refused.code), (403, "AuthenticationFailed"))

@@ -131,7 +131,7 @@ class Load:
         return {name: set(worker.history[name][since[name]:]) for worker in self.workers for name in worker.names}
 
     def end(self):
-        """Stops all workers. Answers what was wrong."""
+        """Stops all workers. Returns what was wrong."""
         self.stopping.set()
         for worker in self.workers:
             worker.join(120)
@@ -190,7 +190,7 @@ def restored(options, scratch, source, allowed, verdicts, what):
 
 
 def under_load(options, scratch, server, verdicts):
-    """A full backup and an incremental one while clients write. Answers the load, and what the last one may hold."""
+    """A full backup and an incremental one while clients write. Returns the load, and what the last one may hold."""
     container = server.account.service().create_container(CONTAINER)
     for number in range(SOURCES):
         container.upload_blob(f"source/{number}", content(f"source/{number}", SOURCE_BYTES))
@@ -247,7 +247,7 @@ def full_disk(server, verdicts, scratch):
 
 
 def killed(server, scratch, load, verdicts):
-    """Kills the node in the middle of a backup. Answers the directory."""
+    """Kills the node in the middle of a backup. Returns the directory."""
     folder = scratch / "killed"
     words = [server.binary, "backup", str(folder), "--admin-listen", server.admin_address, "--data", server.data[0]]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Requests drawn from the published description, by schemathesis; every answer is held against that description.
+"""Requests drawn from the published description by schemathesis; every answer is compared with that description.
 
 For each operation, requests that keep to the description and requests that break it are sent to a real server, most of them
 about things that exist: some drawn, some from the list that schemathesis makes of every bound of every schema. No answer may
@@ -34,7 +34,7 @@ class Tally:
         self.successes = collections.Counter()
 
     def fault(self, operation, rule, what, sent, answer):
-        """Remembers the first request of each kind of fault."""
+        """Records the first request of each kind of fault."""
         key = (operation, rule, what[:80])
         if key not in self.faults:
             self.faults[key] = f"{operation}: {rule}: {what}\n    {sent.shown()}\n    -> {answer.status} {answer.body[:300]!r}"
@@ -114,7 +114,7 @@ def ask(run, described, operation, mode, options):
               suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(mode))
     def drawn(case):
-        # Not hypothesis's own randomness: that prefers extremes, and most requests should be nearly right.
+        # Not hypothesis's own randomness: it prefers extremes, and most requests should be almost valid.
         rng = random.Random(f"{options.seed} {described['operationId']} {mode} {run.tally.sent}")
         run.one(described, operation, case, rng)
 

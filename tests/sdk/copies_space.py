@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies within one server cost no bytes, and give all of them back.
+"""Copies within one server take no space, and all space is freed after they are deleted.
 
 Writes a blob of 1 GiB in blocks and a page blob of a tenth of it, makes 10 copies of each by Copy Blob, and looks at what the
 data folder occupies: not more than before. Then the originals go, which frees nothing, for the copies show the same bytes;
@@ -21,7 +21,7 @@ BLOCK = 8 << 20
 PAGES = 4 << 20
 # Rows, logs and the rest of open extents.
 SLACK = 24 << 20
-# A server audits what was shared some time after it was dropped.
+# The audit that frees shared content runs some time after it was dropped.
 WAIT_SECONDS = 300
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Slow copy sources of one account do not stop the copies of another, and are given up.
+"""Slow copy sources of one account do not stop the copies of another, and their copies fail in the end.
 
 A source on loopback sends a byte a second. One account has many copies from it pending; another account's copy from a fast
 source must be done at once. Without --small the slow

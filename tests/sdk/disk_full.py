@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A full disk.
 
-Runs the server on a small file system of its own (an ext4 image over a loop device, else tmpfs), fills it, and asks:
+Runs the server on a small file system of its own (an ext4 image over a loop device, else tmpfs), fills it, and checks:
 
 * a write without room answers an HTTP error with an x-ms-error-code, and a refused write leaves nothing half-made;
 * reads and listings go on, and everything acknowledged is there;
@@ -55,7 +55,7 @@ class CannotMount(Exception):
 
 
 def mount(folder, image, size_mib):
-    """Mounts a new file system of `size_mib` on `folder`. Answers its kind."""
+    """Mounts a new file system of `size_mib` on `folder`. Returns its kind."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(image, "wb") as file:
         file.truncate(size_mib << 20)
@@ -99,7 +99,7 @@ class Store:
         self.acknowledged, self.refused, self.strange = {}, {}, []
 
     def put(self, name, size):
-        """Writes one blob. Answers whether it was acknowledged; notes how it was refused."""
+        """Writes one blob. Returns whether it was acknowledged; notes how it was refused."""
         data = content(name, size)
         try:
             self.clients.blob(name).upload_blob(data)
@@ -123,7 +123,7 @@ class Store:
         def run(worker):
             dice, refusals = random.Random(f"{seed}/{worker}"), 0
             while refusals < REFUSALS_IN_A_ROW * len(SIZES):
-                # After a refusal smaller ones may still fit: they are what fills the last corner.
+                # After a refusal smaller ones may still fit; they fill the rest.
                 size = dice.choice(SIZES)
                 refusals = 0 if self.put(f"{seed}/{next(number):06}", size) else refusals + 1
                 progress.move_to((room - free(folder)) / (1 << 20))
@@ -135,7 +135,7 @@ class Store:
                 list(pool.map(run, range(THREADS)))
 
     def read_all(self, title):
-        """Reads everything. Answers complaints."""
+        """Reads everything. Returns complaints."""
 
         def read(name):
             size = self.acknowledged.get(name)
@@ -166,7 +166,7 @@ class Store:
 
 
 def writes_resume(store, options):
-    """Waits until a few writes in a row succeed. Answers the seconds, or None."""
+    """Waits until a few writes in a row succeed. Returns the seconds, or None."""
     number = itertools.count()
     began = time.monotonic()
     good = lambda: all(store.put(f"resumed/{next(number):04}", 100 << 10) for _ in range(8))
@@ -223,7 +223,7 @@ def fill_beside(path):
 
 
 class Changes:
-    """What needs room on the first disk, over and over: what came of it, and what must not be."""
+    """Repeats changes that need room on the first disk, and records their outcomes and unexpected ones."""
 
     def __init__(self, server, store):
         self.admin, self.store, self.service = Admin(server), store, server.account.service(read_timeout=60)
@@ -231,7 +231,7 @@ class Changes:
         self.came, self.wrong, self.longest = collections.Counter(), [], 0.0
 
     def round(self):
-        """One of each, all with names of their own. Answers whether all were done."""
+        """One of each, all with names of their own. Returns whether all were done."""
         number = next(self.number)
         border = f"{DEV_NAME}/{CONTAINER}/two/{number:05}"
         done = [self.note("upload", lambda: self.upload(f"two/{number:05}", SIZES[number % len(SIZES)])),
@@ -241,7 +241,7 @@ class Changes:
         return all(done)
 
     def note(self, what, call):
-        """Calls and counts. Answers whether it was done."""
+        """Calls and counts. Returns whether it was done."""
         began = time.monotonic()
         try:
             status, text = call()

@@ -10,7 +10,7 @@ Clients write, overwrite, delete and read blobs of many sizes all the time, and 
 * the last disk that takes new data cannot be drained.
 
 On a store of its own (lib/left_out.py): a start that lacks a disk is refused by name; with --without-disk, or when the file system
-of the disk is read-only, the node serves what lies elsewhere, frees nothing there, and names the disk; `blockyard check` names
+of the disk is read-only, the node serves what is on other disks, frees nothing there, and names the disk; `blockyard check` names
 exactly the blobs that are lost with the disk, and verifies a read-only one; when the disk is back, all is served.
 
 In the end every acknowledged blob is equal, the listing shows exactly those, and `blockyard check` of what is left is clean.

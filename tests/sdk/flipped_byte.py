@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """A flipped byte on disk is never served.
 
-Writes blobs of several sizes, stops the server, flips one byte inside the stored bytes of two of them, and asks:
+Writes blobs of several sizes, stops the server, flips one byte inside the stored bytes of two of them, and checks:
 
 * `blockyard check` finds the damage and says so with its exit code; it names the container, of three, and how many of its blobs
   are affected and how many are intact;
 * the server still starts, reads of a damaged blob fail (an error code, or a connection broken before the end: never a
   wrong byte, never a short body that looks whole), also for a range that covers the byte; every other blob reads well;
-* the scrub finds the damage nobody has read and counts it in /metrics.
+* the scrub finds damage that no request has read and counts it in /metrics.
 
-Bytes in the journal are left alone: it is a copy on its way to an extent, and what a reader sees comes from the extent.
+Bytes in the journal are not changed: they are a copy for an extent, and readers get the bytes of the extent.
 """
 
 import json
@@ -67,7 +67,7 @@ def outcome(clients, name, data, **window):
 
 
 def affected_as_told(text, report, verdicts, blobs):
-    """What `blockyard check` says of whom the damage concerns, for people and as JSON."""
+    """What `blockyard check` reports about affected blobs, as text and as JSON."""
     affected, whole = report["affected"], f"{DEV_NAME}/{CONTAINER}"
     verdicts.equal("blobs that check finds", report["index"]["blobs"], blobs)
     verdicts.equal("affected blobs", affected["blobs"], 2)

@@ -2,7 +2,7 @@
 """A web page whose name leads here (DNS rebinding), requests that do not say which host they are for, plain http where only https
 is served, a certificate that is replaced while the server runs, and the admin listener over TLS and over a Unix socket.
 
-The requests are bytes on bare sockets, signed here; the SDK and the program's own commands are asked what they can be asked.
+The requests are bytes on bare sockets, signed here. The SDK and the program's own commands are used where they can be.
 """
 
 import datetime
@@ -57,7 +57,7 @@ def signed(account, hosts):
 
 
 def names(options, scratch, verdicts):
-    """Which host names are answered."""
+    """Checks which host names the server answers."""
     extra = (*accounts.BOTH, "--allow-host=azurite", "--blob-domain=store.test")
     with cli.server(options, scratch, extra, [scratch / "data"]) as server:
         known, other = server.account, accounts.second(server)
@@ -88,7 +88,7 @@ def names(options, scratch, verdicts):
 
 
 def certificate(folder, name):
-    """A new self-signed certificate for this machine, and its key, put in place of those there; answers the serial number."""
+    """A new self-signed certificate for this machine, and its key, put in place of those there; returns the serial number."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -182,7 +182,7 @@ def admin_elsewhere(options, scratch, verdicts):
 
 
 def main(options, scratch):
-    """Each question to a server of its own."""
+    """Each part with a server of its own."""
     verdicts = Verdicts("hosts, https, admin")
     for folder in ("names", "https", "admin"):
         (scratch / folder).mkdir(exist_ok=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Kill -9 of the real process, again and again, under concurrent load.
+"""Repeated kill -9 of the real process, under concurrent load.
 
-Every worker owns its own blobs and knows, for each of them, what the server acknowledged and what was still in doubt
+Every worker has blobs of its own and knows, for each of them, what the server acknowledged and what was in doubt
 when the connection broke. After each restart every blob must be in a state the worker can explain:
 
 * an acknowledged write is present, with its bytes and its metadata;
 * an acknowledged delete stays deleted;
 * of the one operation in doubt, all or nothing happened: never a mix of two versions, never a half-made blob;
-* what goes with a blob is as acknowledged too: staged blocks, appended pieces, page ranges, snapshots, leases, tags;
+* everything that belongs to a blob is as acknowledged: staged blocks, appended pieces, page ranges, snapshots, leases, tags;
 * the listing shows the very blobs that reads show.
 
 The load is mixed (`lib/killed/`, a file for each kind): block, append and page blobs, snapshots, copies, leases, tags.

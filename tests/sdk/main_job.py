@@ -77,7 +77,7 @@ def sample(found, count):
 
 
 def in_pool(work, entries, title, threads=UPLOAD_THREADS):
-    """Calls `work(entry)` for every entry from a pool of threads, with progress. Answers [(entry, result)]."""
+    """Calls `work(entry)` for every entry from a pool of threads, with progress. Returns [(entry, result)]."""
     results = []
     with Progress(title, len(entries), "blobs") as progress:
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
@@ -120,7 +120,7 @@ def block_id(number):
 
 
 def upload_tree(clients, entries):
-    """(a): every file as a blob. Answers {blob name: (size, SHA-256)}."""
+    """(a): every file as a blob. Returns {blob name: (size, SHA-256)}."""
 
     def upload(entry):
         path, blob = entry
@@ -132,7 +132,7 @@ def upload_tree(clients, entries):
 
 
 def stage_stream(clients, found, name, wanted_bytes, verdicts):
-    """(b): a tar of the trees as blocks, out of order. Answers (length, SHA-256 of all, SHA-256 by block)."""
+    """(b): a tar of the trees as blocks, out of order. Returns (length, SHA-256 of all, SHA-256 by block)."""
     window, hashes, failures = [], {}, []
     waiting = queue.Queue(maxsize=STAGE_THREADS)
     order = random.Random(7)
@@ -191,7 +191,7 @@ def utf16(name):
 
 
 def walk(container, prefix=""):
-    """Every blob below a prefix, one level at a time, as a person browsing would."""
+    """Every blob below a prefix, one level at a time."""
     for item in container.walk_blobs(name_starts_with=prefix, delimiter="/"):
         if isinstance(item, BlobPrefix):
             yield from walk(container, item.name)

@@ -124,7 +124,7 @@ class Load:
         return any(worker.wrong for worker in self.workers) or bool(self._driver and self._driver.failed())
 
     def stop(self):
-        """Ends it. Answers what the racers found, the driver's figures, and what a write and fdatasync took."""
+        """Ends it. Returns what the racers found, the driver's figures, and what a write and fdatasync took."""
         self._ended.set()
         self._enough.set()
         floor = sorted(self._floors.get(timeout=60))
@@ -183,7 +183,7 @@ def judge_driven(figures, verdicts):
 
 
 def changed(changer, load, options):
-    """Changes the map until it is enough or a client saw something wrong. Answers the pauses of each kind, milliseconds."""
+    """Changes the map until it is enough or a client saw something wrong. Returns the pauses of each kind, milliseconds."""
     pauses, after = collections.defaultdict(list), 0
     with Progress("changes of the map", options.changes) as progress:
         while sum(changer.done.values()) < options.changes and not load.failed():

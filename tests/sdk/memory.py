@@ -3,7 +3,7 @@
 
 64 uploads of 16 MiB at once keep the server's resident memory at or below 300 MiB; one block of 4000 MiB streams in, is
 committed and streams out with at most 150 MiB. Memory is sampled every 50 ms over the whole of each part, reading back
-included, and each part starts with a fresh process so that neither hides behind what the other left.
+included, and each part starts with a fresh process so that the parts do not affect each other.
 """
 
 import base64
@@ -41,7 +41,7 @@ class Counted:
 
 
 def read_back(wire, path, progress):
-    """Streams a blob and answers (status, length, SHA-256) without holding it."""
+    """Streams a blob and returns (status, length, SHA-256) without holding it."""
     response = wire.open("GET", path)
     seen, length = hashlib.sha256(), 0
     while data := response.read(READ_BYTES):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Metrics, alert rules and dashboard against a real Prometheus (docs/monitoring/).
 
-Starts Blockyard and Prometheus on loopback, makes load, and asks:
+Starts Blockyard and Prometheus on loopback, makes load, and checks:
 
 * `promtool check metrics` finds nothing; counters are typed as counters and end in `_total` once;
-* what is counted is what was done: requests, bytes, failed authentications, partitions, disks;
-* every expression of the dashboard answers data, and every metric that is named is there;
+* the counts are correct: requests, bytes, failed authentications, partitions, disks;
+* every expression of the dashboard returns data, and every metric that it names exists;
 * every alert rule evaluates without error, and `promtool` accepts and tests the rules.
 
 Needs Prometheus and promtool (Debian's package `prometheus`); without them the script says so and
@@ -106,7 +106,7 @@ class Prometheus:
 
 
 def load(server):
-    """Does what is counted. Answers the requests that were let in and the bytes sent and taken."""
+    """Does what is counted. Returns the requests that were let in and the bytes sent and taken."""
     service = server.account.service()
     container = service.create_container(CONTAINER)
     for number in range(BLOBS):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Overload: far more requests than a server with small limits lets in, from many connections at once.
+"""Overload: far more requests than a server with small limits admits, from many connections at once.
 
 Every answer is a success or a well-formed 503 ServerBusy with Retry-After; those that are refused are refused within 100 ms as
-the server measures it; another account goes on being served; memory stays bounded; and whatever was acknowledged is there
+the server measures it; another account is served all the time; memory stays bounded; and all acknowledged writes exist
 after a restart. Then the same of an account's requests a second, and of connections.
 
-The clients are bare sockets that send the next request as soon as the last was answered, refused or not, which is worse than
-what clients do that heed Retry-After.
+The clients are bare sockets that send the next request immediately after each answer, refused or not. That is worse than
+clients that obey Retry-After.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ BODY_BYTES = 4096
 RSS_LIMIT = 300 << 20
 # The server's own histogram has this bound, the first above 100 ms.
 PROMPT_SECONDS = 0.1024
-# On a machine that does other things too, a few answers are late without anybody having waited for admission.
+# On a busy machine a few answers are late although no request waited for admission.
 PROMPT_SHARE = 0.99
 # The other account keeps below its share; a request of it may still meet a moment in which nothing ends.
 SERVED_SHARE = 0.99
@@ -242,7 +242,7 @@ def many_a_second(options, scratch, verdicts, clients, seconds):
 
 
 def refused_upload(options, scratch, verdicts):
-    """An upload that is refused is told so although its body never comes."""
+    """A refused upload is answered although its body never comes."""
     with cli.server(options, scratch / "upload", ("--account-requests-per-second=1",), [scratch / "upload" / "data"]) as server:
 
         async def ask():

@@ -150,7 +150,7 @@ def changes(commands, load, verdicts):
 
 
 def refusals(commands, verdicts):
-    """What cannot be done says what to do, with exit code 1 or more."""
+    """A refused command says what to do, with exit code 1 or more."""
     for words, expected in [
         (("move", 1, "--host", 9), "no such partition"),
         (("move", commands.list()[0]["id"], "--host", 9), "--index-hosts"),
@@ -225,7 +225,7 @@ def page(commands, server, load, scratch, verdicts, look):
             made = commands.json("split", key)
             time.sleep(1)
             commands.json("merge", *made["partitions"])
-        # And dealt out to stripes and back.
+        # And striped and unstriped.
         cut = commands.json("split", key, f"{ACCOUNT}/{load.container}/load/0300")["partitions"]
         striped = commands.json("stripe", cut[1], "--stripes", 4)["partitions"]
         wait_until(lambda: striped[0] in browser.run("return looks[looks.length - 1].map.ids"), 60)

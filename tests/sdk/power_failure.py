@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Power failures under the real program, again and again, under concurrent load.
+"""Repeated power failures under the real program, under concurrent load.
 
 The data folders lie on a file system of the tests (`tests/power`) that keeps what was not synced
 in memory. The server is killed in the middle of a load (the one of kill9.py: every kind of blob,
@@ -65,7 +65,7 @@ class Failures:
         met[1] += found["survived"] + found["names_survived"]
 
     def verdicts(self, verdicts):
-        """What the failures met. Failures that meet nothing show nothing."""
+        """What the failures discarded. A failure that discards nothing proves nothing."""
         for mode, (changes, survived) in self.met.items():
             what = f"{mode}: unsynced changes met, survivors"
             verdicts.figure(what, f"{changes:,}, {survived:,}")

@@ -2,7 +2,7 @@
 """Many threads race for one blob through the Python SDK: exactly one wins each round, and every history is linearizable.
 
 Create (If-None-Match: *), overwrite (If-Match), lease, append position; then a mixture of all conditional calls and
-reads on one blob. Each recorded history goes through `lib/linearizable.py`, which is shown to refuse bad ones first.
+reads on one blob. Each recorded history goes through `lib/linearizable.py`, which first must refuse bad ones.
 """
 
 import concurrent.futures

@@ -31,7 +31,7 @@ def resolve_localhost():
 
 
 def command(server, *words):
-    """Runs one of the program's commands against the server and answers its JSON."""
+    """Runs one of the program's commands against the server and returns its JSON."""
     done = subprocess.run(
         [server.binary, *words, "--json", "--admin-listen", server.admin_address, "--data", server.data[0]],
         capture_output=True, text=True, timeout=60)
@@ -104,7 +104,7 @@ def http_versions(server, account, authority, verdicts):
 
 
 def keys_rotate(server, account, authority, verdicts):
-    """A new key is good and the old one bad from the next request on; the other key is untouched."""
+    """A new key is valid and the old one invalid from the next request on; the other key stays valid."""
     name, old = account["name"], account["keys"]
     url = f"https://{server.blob_address}/{name}"
     new = command(server, "account", "rotate", name, "key1")["keys"]
@@ -122,7 +122,7 @@ def keys_rotate(server, account, authority, verdicts):
 
 
 def accounts_end(server, verdicts):
-    """An account with data is kept, with --force it goes."""
+    """An account with containers is not deleted without --force."""
     try:
         command(server, "account", "delete", "reach1")
         kept = False

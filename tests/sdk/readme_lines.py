@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the README and the banner tell a new user to paste works, verbatim: Python, rclone, AzCopy and curl lines.
+"""The lines to paste of the README and the banner work verbatim: Python, rclone, AzCopy and curl.
 
 They rely on the default ports, so the server runs there; where something else already listens on one of them the
 script says so and exits with 77 (skipped).
@@ -81,7 +81,7 @@ def roles(block, works, administered, issuer, verdicts):
     works("an account again", ["bash", "-c", "blockyard account create photos"])
     verdicts.equal("before a role is granted", permitted(), [403, 403, 403])
     administered(block)
-    # The container is not there: who may write is told so, who may not is not.
+    # The container does not exist. Who may write gets 404, who may not gets 403.
     verdicts.equal("after the README's lines", permitted(), [200, 404, 403])
 
 
@@ -124,7 +124,7 @@ def run_lines(text, banner, scratch, issuer, options, verdicts):
                 one_line(line, program)
     for block in fenced(text, "sh"):
         if "account grant " in block:
-            # What is granted is looked at in between.
+            # The permissions are checked between its lines.
             roles(block, works, administered, issuer, verdicts)
         else:
             administered(block)

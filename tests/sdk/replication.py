@@ -147,7 +147,7 @@ def answered(server):
 
 
 def killed_while_busy(what, server, process, requests, kill, verdicts):
-    """Kills once `server` has answered so many requests more, or once the job has ended before that. Answers whether the
+    """Kills once `server` has answered so many requests more, or once the job has ended before that. Returns whether the
     job was still at it."""
     goal = answered(server) + requests
     while process.poll() is None and answered(server) < goal:

@@ -119,7 +119,7 @@ def load_share(account, first, last, count):
 
 
 def load(account, count, processes):
-    """Loads `count` blobs from several processes. Answers (acknowledged, seconds)."""
+    """Loads `count` blobs from several processes. Returns (acknowledged, seconds)."""
     counters = [multiprocessing.Value("q", 0, lock=False) for _ in range(processes)]
     edges = [count * n // processes for n in range(processes + 1)]
     workers = [multiprocessing.Process(target=load_share, args=(account, edges[n], edges[n + 1], counters[n]))
@@ -139,7 +139,7 @@ def load(account, count, processes):
 
 
 def read_sample(account, numbers):
-    """Reads blobs one after another. Answers the numbers of those that are not right."""
+    """Reads blobs one after another. Returns the numbers of those that are not right."""
     wire, wrong = Wire(account), []
     with Progress("read a sample", len(numbers), "blobs") as progress:
         for number in numbers:

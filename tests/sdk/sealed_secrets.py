@@ -29,7 +29,7 @@ from lib.wire import Wire
 KEYS = [base64.b64encode(bytes((n * 37 + at * 11 + at * at) % 256 for at in range(64))).decode() for n in range(4)]
 SIGNATURE = "s1GnAtUrE+oF/a/PeNdInG=cOpY0123456789abcdefgh="
 TOKEN = "Bearer t0kEn-oF-a-pEnDiNg-cOpY-0123456789abcdefgh"
-# Small journals, so that all of them is searched in no time.
+# Small journals, so that the search of all bytes is fast.
 FLAGS = ["--journal-bytes=1048576", "--copy-source-allow=127.0.0.0/8"]
 SEALED_SECONDS = 60
 FIXTURE = pathlib.Path(__file__).parent / "fixtures" / "plain-store.tar.xz"

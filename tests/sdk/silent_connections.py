@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An attacker opens connections and says nothing on them, or only half a request: from one address, from many addresses, and on
+"""An attacker opens connections and sends nothing on them, or only half a request: from one address, from many addresses, and on
 the admin listener. There it also asks for health again and again and reads no answer. Whenever the server closes a connection,
 the attacker opens another.
 
@@ -198,7 +198,7 @@ def one_peer(options, scratch, verdicts):
 
 
 def silence_ends(options, scratch, verdicts):
-    """A connection that never says anything is closed long before one that is idle between requests."""
+    """A connection without a first byte is closed long before one that is idle between requests."""
     with cli.server(options, scratch, ("--first-byte-seconds=1",), [scratch / "data"]) as server:
 
         async def wait():
@@ -225,7 +225,7 @@ def silence_ends(options, scratch, verdicts):
 
 def idle_memory(options, scratch, verdicts, count):
     """Connections that have asked something and wait."""
-    # Those of strangers may be seven eighths of all.
+    # Connections of unknown addresses may be seven eighths of all.
     extra = (f"--connections-max={2 * count}",)
     with cli.server(options, scratch, extra, [scratch / "data"]) as server:
 

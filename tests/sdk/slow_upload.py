@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A body that is still on its way while its container is deleted leaves no rows behind.
+"""An upload that is in progress while its container is deleted leaves no rows behind.
 
 Uploads begin, some of them small enough to live in the index alone, and send a few bytes a second. Their container is deleted
 meanwhile. The server must not forget the container before the uploads have ended, however long they take, and must remove

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Space comes back.
+"""The space of deleted content is freed.
 
 Writes 10 GiB (1 to 8 MiB and some of 40 KiB), then overwrites or deletes 90 % of it at random and waits, with a limit,
 until the data folder occupies at most 1.3 times what is live: without a restart, while the server goes on answering.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A reader that stops reading does not keep space from coming back.
+"""A reader that stops reading does not prevent other space from being freed.
 
 An anonymous client asks for a large blob over a bare socket and reads nothing but the head. Meanwhile that blob and all others
 are overwritten or deleted. The space of the others must come back while the socket is still open. What the client then reads
@@ -49,7 +49,7 @@ def metric(server, name):
 
 
 def held_when_told(server, wanted, seconds):
-    """What readers hold as the server tells it, which it does at the end of a pass: the last answer of the wait."""
+    """The bytes that readers hold, by the server's metric, which it updates at the end of a pass: the last value of the wait."""
     until = time.monotonic() + seconds
     while (held := metric(server, "reclaim_held_bytes")) != wanted and time.monotonic() < until:
         time.sleep(0.2)
@@ -57,7 +57,7 @@ def held_when_told(server, wanted, seconds):
 
 
 def wait_for_freed(server, wanted, seconds, title):
-    """Waits until so many bytes were freed in all, or the wait is over. Answers the bytes."""
+    """Waits until so many bytes were freed in all, or the wait is over. Returns the bytes."""
     until, freed = time.monotonic() + seconds, 0
     with Progress(title, wanted >> 20, "MiB") as progress:
         while True:

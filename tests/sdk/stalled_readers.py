@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients that ask and do not read: memory stays bounded, others are served, what is not taken is cut.
+"""Clients that send requests and do not read the answers: memory stays bounded, others are served, unread answers are cut.
 
 The attacker is anonymous and comes from many loopback addresses. It opens HTTP/2 connections with 128 streams each and reads
 blobs of a public container, small and large ones, and lists whose metadata grows when it is escaped. Some of its connections
@@ -121,7 +121,7 @@ class Silent(asyncio.Protocol):
 
     @property
     def held(self):
-        """Whether it is open, as far as one can tell who does not read."""
+        """Whether it is open, as far as is known without reading."""
         return 0 if self.closed else 1
 
 

@@ -224,7 +224,7 @@ def granted(yard, issuer, other, verdicts):
 
 
 def delegated(yard, issuer, verdicts):
-    """User delegation keys are worth what their holder may do when they are used."""
+    """Signatures of a user delegation key permit what its holder may do when they are used."""
     mine = issuer.token(roles=None)
     verdicts.check("no key without a grant", yard.delegation_key(mine, "tenant") == MISMATCH)
     verdicts.check("no key for an Owner of another account", yard.delegation_key(issuer.token(OWNER), "tenant") == MISMATCH)
@@ -255,7 +255,7 @@ def delegated(yard, issuer, verdicts):
 
 
 def opened(yard, verdicts):
-    """New accounts refuse whoever does not sign until the operator opens them."""
+    """New accounts refuse anonymous requests until the operator permits them."""
     wire = Wire(yard.accounts["closed"])
 
     def open_container():

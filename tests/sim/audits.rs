@@ -1,7 +1,7 @@
-//! Writers and copies that take their time between the bytes and the row, and slow readers of bytes
-//! that copies share, while audits walk all rows again and again, in rounds that kills cut off:
-//! nothing is freed that somebody still names, is about to name or reads (I10), and what nobody
-//! names is freed in the end (I11).
+//! Audits walk all rows again and again, in rounds that kills interrupt. Meanwhile writers and
+//! copies pause between the bytes and the row, and slow readers read bytes that copies share.
+//! Nothing is freed that a row names, that a row is about to name, or that is being read (I10).
+//! Bytes that no row names are freed in the end (I11).
 
 use blockyard::capacity::ExtentInfo;
 use blockyard::capacity::ExtentState;

@@ -1,5 +1,5 @@
-//! Plain calls of a client that keeps no reference: what it looked up must be readable, and be what
-//! was written.
+//! Plain calls of a client that keeps no reference: what it looked up must be readable and equal to
+//! what was written.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Capacity under work by several writers: what was acknowledged and not freed is there, byte for
-//! byte, after anything.
+//! Capacity under the work of several writers: every acknowledged byte that was not freed is there
+//! after any fault.
 
 mod writer;
 
@@ -25,8 +25,8 @@ use blockyard::env::Fault;
 use blockyard::env::SimDisk;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
+use blockyard::types::ExtentOffset;
 use blockyard::types::Location;
-use blockyard::types::crc32c;
 use bytes::Bytes;
 use futures_util::future::join_all;
 
@@ -68,7 +68,7 @@ struct Stored {
 #[derive(Debug, Default)]
 struct Model {
     stored: Vec<Stored>,
-    /// Ends told by seals.
+    /// The ends that seals returned.
     sealed: BTreeMap<ExtentId, u64>,
     /// Extents of which something was freed.
     holed: BTreeSet<ExtentId>,
@@ -152,7 +152,7 @@ pub(crate) fn run_failed_sync(seed: u64) -> Run {
         let request = AppendRequest {
             extent,
             epoch: Epoch::new(1),
-            offset: 0,
+            offset: ExtentOffset::START,
             payloads: vec![vec![content(1, 40_000)], vec![content(2, 50_000)]],
             durability: Durability::Durable,
         };
@@ -276,10 +276,10 @@ async fn scrub_finds_damage(
     for stored in stored.iter().filter(|stored| stored.claim == Claim::Durable) {
         let location = stored.location;
         let frames = node.frames_of(&location);
-        let unreadable = node.read(&location, 0..location.len).await.is_err();
+        let unreadable = node.read(&location, 0..location.len.get()).await.is_err();
         let found = corrupt
             .iter()
-            .any(|(extent, offset)| *extent == location.extent && frames.contains(offset));
+            .any(|(extent, offset)| *extent == location.extent && frames.contains(&offset.get()));
         if unreadable && !found && !model.borrow().holed.contains(&location.extent) {
             return Err(format!("{flips} flips, {location:?} is damaged, the scrub did not say"));
         }
@@ -299,16 +299,16 @@ fn log_of(model: &Model, extent: ExtentId) -> Option<Vec<u8>> {
     }
     stored.sort_by_key(|stored| stored.location.offset);
     let parts: Vec<Bytes> =
-        stored.iter().map(|stored| content(stored.tag, stored.location.len)).collect();
+        stored.iter().map(|stored| content(stored.tag, stored.location.len.get())).collect();
     Some(parts.concat())
 }
 
 async fn read_log(node: &CapacityNode, extent: ExtentId) -> Result<Vec<u8>, Error> {
     let mut log = Vec::new();
     let mut offset = 0;
-    while let Some(frame) = node.next_frame(extent, offset).await? {
+    while let Some(frame) = node.next_frame(extent, ExtentOffset::new(offset)).await? {
         log.extend_from_slice(&frame.payload);
-        offset = frame.next;
+        offset = frame.next.get();
     }
     Ok(log)
 }
@@ -320,7 +320,7 @@ async fn verify_all(
 ) -> Result<(), Violation> {
     let stored = model.borrow().stored.clone();
     for stored in &stored {
-        let read = check_read(node, stored, 0..stored.location.len, false).await;
+        let read = check_read(node, stored, 0..stored.location.len.get(), false).await;
         // The power may have gone during the read.
         read.or_else(|why| if may_fail() && why.starts_with("lost") { Ok(()) } else { Err(why) })?;
     }
@@ -333,7 +333,7 @@ async fn check_read(
     range: std::ops::Range<u64>,
     may_fail: bool,
 ) -> Result<(), Violation> {
-    let expected = content(stored.tag, stored.location.len);
+    let expected = content(stored.tag, stored.location.len.get());
     let wanted =
         expected.slice(usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap());
     match node.read(&stored.location, range.clone()).await {

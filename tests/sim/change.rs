@@ -1,4 +1,4 @@
-//! Changes of a blob, and what they demand.
+//! Changes of a blob, and their preconditions.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a client does next: changes that mostly can be made, and sometimes not.
+//! What a client does next: changes that mostly succeed, and sometimes must be refused.
 
 use std::time::Duration;
 

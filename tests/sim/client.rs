@@ -88,7 +88,7 @@ impl Client<'_> {
         self.now().max(self.session.model.borrow().latest).plus(AHEAD)
     }
 
-    /// Asks for a change and holds the answer against the reference.
+    /// Sends a change and compares the answer with the reference.
     pub(crate) async fn change(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
-//! What all clients change at once: names that one of them creates, and an append blob that all of
-//! them write to.
+//! Changes that all clients make at once: names that one of them creates, and an append blob that
+//! all of them write to.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ impl Client<'_> {
             }
             Answer::Refused | Answer::NotDone => {
                 contests.log.remove(&segment.tag);
-                // Somebody else was faster, or an append arrived that nobody knows of.
+                // Another client was faster, or an append with an unknown outcome arrived.
                 contests.end = end + RECORD;
             }
             Answer::Unknown => {}

@@ -1,4 +1,4 @@
-//! What histories came through: a simulation that never flushes proves nothing about flushes.
+//! Counts of what the histories did: a simulation that never flushes proves nothing about flushes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -10,8 +10,8 @@ use blockyard::capacity::CatalogPlace;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::env::Env;
+use blockyard::node::disks::DiskRecord;
 use blockyard::node::disks::Given;
-use blockyard::node::disks::Known;
 use blockyard::node::disks::State;
 use blockyard::node::disks::read;
 use blockyard::node::error::NodeError;
@@ -94,7 +94,7 @@ pub(crate) async fn are_remembered(
     let mut numbers: Vec<_> = known.iter().filter_map(|disk| disk.number).collect();
     numbers.sort_unstable();
     let paths = machine.turned().paths;
-    let as_given = known.iter().map(|Known { path, .. }| Path::new(path)).eq(&paths);
+    let as_given = known.iter().map(|DiskRecord { path, .. }| Path::new(path)).eq(&paths);
     let in_use = known.iter().all(|disk| disk.state == State::InUse);
     if as_given && in_use && numbers.into_iter().eq(0..paths.len()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Draws of a history, and contents that can be told apart.
+//! Random draws of a history, and contents that differ from each other.
 
 use blockyard::env::Rand;
 use blockyard::env::SeededRand;

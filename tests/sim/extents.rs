@@ -1,5 +1,4 @@
-//! Logs and runs: none is left behind that no partition uses (I11), in stores of older releases
-//! too.
+//! Logs and runs: no extent is left that no partition uses (I11), in stores of older releases too.
 
 use std::time::Duration;
 

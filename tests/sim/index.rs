@@ -1,5 +1,5 @@
 //! Capacity and index together under concurrent clients: every answer, read and list fits the
-//! reference, whatever the disks did and wherever the power went.
+//! reference, whatever the disks did and whenever the power failed.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -547,9 +547,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// After a pass and an audit no more is stored than what some blob may refer to (I11). In an
-    /// open extent there may be what a write left behind whose answer nobody knows: `what` is then
-    /// not looked at before it is sealed.
+    /// After a pass and an audit no more is stored than what some blob may refer to (I11). An
+    /// open extent may hold bytes of a write with an unknown outcome: `what` is then checked only
+    /// after it is sealed.
     async fn garbage_is_gone(
         &self,
         stack: &Stack,

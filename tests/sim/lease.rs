@@ -1,5 +1,5 @@
-//! The reference of leases. Whether one is still held follows from times that are known within
-//! bounds only, so the caller says which of both it asks about.
+//! The reference of leases. Whether a lease is still held depends on times that are known within
+//! bounds only, so the caller says which bound it means.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Lease {
     }
 }
 
-/// Whether the answer to an action tells of this lease.
+/// Whether the answer to an action fits this lease.
 pub(crate) fn answered(lease: &mut Option<Lease>, seen: &index::Leased) -> bool {
     match (lease, &seen.lease) {
         (None, None) => true,

@@ -5,8 +5,8 @@
 //! the others out, because what was once seen must stay (I1, I6): for good after a restart, before
 //! it but for changes still on their way.
 //!
-//! Clients share some names. The answers that overlap are then held against all orders that their
-//! times allow.
+//! Clients share some names. Overlapping answers are compared with all orders that their times
+//! allow.
 //!
 //! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold,
 //! `lease.rs`, `tier.rs` and
@@ -40,7 +40,7 @@ pub(crate) enum Answer {
     Unknown,
 }
 
-/// What an answer to a change tells.
+/// What an answer to a change shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) etag: Option<Etag>,
@@ -90,8 +90,8 @@ pub(crate) struct Ticket(u64);
 /// The states in which an answer leaves a blob that was in this one; none when it does not fit.
 type Fits<'a> = Box<dyn Fn(&State) -> Vec<State> + 'a>;
 
-/// An answer that came while other requests were on their way: it tells of some moment between its
-/// two times.
+/// An answer that came while other requests were in progress: it shows the state at some moment
+/// between its two times.
 struct Told {
     began: u64,
     ended: u64,
@@ -135,9 +135,9 @@ pub(crate) struct Blob {
     states: Vec<Possible>,
     /// Not yet answered; reads have no change.
     open: BTreeMap<Ticket, Option<Asked>>,
-    /// Answers since the last moment at which nothing was on its way.
+    /// Answers since the last moment without a request in progress.
     told: Vec<Told>,
-    /// Answered with "nobody knows": may take effect at any time until the process is gone, or
+    /// Changes with an unknown outcome: they may take effect at any time until the process ends, or
     /// never.
     lingering: Vec<Asked>,
     seen: Vec<Etag>,
@@ -256,7 +256,7 @@ impl Blob {
             }
             Answer::Done(done) => {
                 asked.when.to = until;
-                // One that was sealed before tells of then.
+                // The answer of a blob that was sealed before has the time of that seal.
                 if let Some(at) = done.at.filter(|_| !matches!(asked.change, Change::Seal { .. })) {
                     if !asked.when.contains(at) {
                         return Err(format!("{asked:?} was done at {at:?}"));
@@ -294,8 +294,8 @@ impl Blob {
         Ok(())
     }
 
-    /// Something was seen of a blob that nobody changes meanwhile; only states in which `fits`
-    /// remain. Nothing is concluded while a read of somebody else overlaps a change.
+    /// A client saw something of a blob that no request changes meanwhile. Only states that fit
+    /// remain. Nothing is concluded while the read of another client overlaps a change.
     pub(crate) fn see(
         &mut self,
         what: &str,
@@ -435,7 +435,7 @@ fn after(state: &State, asked: &Asked) -> Outcomes {
     state.after(&asked.change, asked.demand, asked.when)
 }
 
-/// Whether the answer tells of this state; what it tells is then known.
+/// Whether the answer fits this state. If so, the state takes over what the answer shows.
 fn settle(state: &mut State, change: &Change, done: Done) -> bool {
     let renewed = change.renews_etag() || matches!(change, Change::Seal { .. });
     if let Some(committed) = state.committed.as_mut().filter(|_| renewed) {

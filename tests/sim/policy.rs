@@ -1,7 +1,7 @@
-//! The policy that changes the partition map, over a week of made-up load: days and nights, bursts
-//! out of near silence, a prefix that moves, names that only grow, long lists that are few, a
-//! folder that fills slowly. Nothing may swing, hosts are to share what can be shared, and nothing
-//! may grow too large.
+//! The policy that changes the partition map, over a week of synthetic load: days and nights,
+//! bursts after idle time, a prefix that moves, names that only grow, few but long lists, a folder
+//! that fills slowly. The map must not oscillate, hosts must share load that can be shared, and no
+//! partition may grow too large.
 //!
 //! `DAYS` sets the length (default 1), `PLOT` a file for the picture.
 

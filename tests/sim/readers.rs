@@ -1,6 +1,6 @@
-//! Readers that hold what they looked up while the same blobs are written over and deleted, on
-//! disks whose syncs stall: a read gets the bytes of one version, and one that never ends keeps no
-//! other space from coming back.
+//! Readers that hold what they looked up while the same blobs are overwritten and deleted, on disks
+//! whose syncs stall. A read gets the bytes of one version. A read that never ends keeps no other
+//! space from being freed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a client reads, held against the reference.
+//! What a client reads, compared with the reference.
 
 use std::ops::Range;
 
@@ -308,7 +308,7 @@ impl Client<'_> {
                     from = page.next;
                 }
                 Ok(other) => return Err(format!("unexpected answer {other:?}")),
-                // Something else than was likely: the read of the blob tells.
+                // An unlikely outcome; the read of the blob decides.
                 Err(Error::BlobNotFound | Error::WrongKind | Error::InvalidRange { .. }) => {
                     return Ok(());
                 }
@@ -410,7 +410,7 @@ impl Client<'_> {
         self.check_list().await
     }
 
-    /// Reads the names that all clients change, which nobody does now.
+    /// Reads the names that all clients change, while no client changes them.
     pub(crate) async fn check_shared(&self) -> Result<(), Violation> {
         for number in 0..SHARED {
             let name = shared_name(number);

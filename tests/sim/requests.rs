@@ -1,4 +1,4 @@
-//! Changes as the index is asked for them, and what its answers mean.
+//! Changes as messages of the index, and the meaning of its answers.
 
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;
@@ -181,7 +181,7 @@ impl Given {
     }
 }
 
-/// What an answer tells; none when it is no answer to a change of a blob.
+/// What an answer shows; none when it is no answer to a change of a blob.
 pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     let of = |written: &Written, more| Done {
         etag: Some(written.etag),

@@ -1,4 +1,4 @@
-//! A machine for a history: disks, sessions, and how each session goes wrong.
+//! The machine of a history: disks, sessions, and the faults of each session.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -87,8 +87,8 @@ impl Failing {
 }
 
 impl Trouble {
-    /// Whether it may make this fail. A disk that takes no more writes, or is full, and a
-    /// coordinator that is away keep nobody from reading.
+    /// Whether it may make this fail. A disk that takes no more writes, a full
+    /// one, and an unavailable coordinator prevent no read.
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
@@ -263,7 +263,7 @@ impl Rig {
         let runtime = runtime.unwrap();
         let done = runtime.block_on(async {
             let clock = SimClock::new();
-            // Wall time goes on while the machine is off, unless somebody set it back.
+            // Wall time advances while the machine is off, unless it was set back.
             // Not in a calm session: reclaim would wait for the time it has seen to come again.
             let back = if plan != Plan::CALM && draw.percent(15) { 5400 } else { 0 };
             let wall = Duration::from_secs(1_893_456_000 + sessions * 3600 - back);

@@ -1,4 +1,4 @@
-//! Tags: the index entries a front end brings in after its commit, and what a search finds once all
+//! Tags: the index entries that a front end puts after its commit, and what a search finds once all
 //! work is done.
 
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Names of the blobs with this tag: candidates of the index, each held against its blob.
+    /// Names of the blobs with this tag: candidates of the index, each compared with its blob.
     async fn search(&self, value: &str) -> Result<BTreeSet<String>, Error> {
         let (account, id) = (key("x").account, key("x").container);
         let start = TagEntryKey::exact(account, "k", value, Some(id));

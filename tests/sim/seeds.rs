@@ -1,5 +1,5 @@
-//! Runs a scenario over many seeds, on all cores. With `--nocapture` it tells how far it is, and
-//! what it finds at once.
+//! Runs a scenario over many seeds, on all cores. With `--nocapture` it shows its progress, and
+//! each finding immediately.
 
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -58,7 +58,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes in what a seed's run did, and tells every tenth of them.
+    /// Adds what a seed's run did, and reports the progress of every tenth.
     #[expect(clippy::print_stderr, reason = "a long run shows how far it is")]
     fn note(&mut self, scenario: &str, seeds: usize, seed: u64, run: Run) {
         match run {

@@ -1,4 +1,4 @@
-//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any border, of
+//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any boundary, of
 //! any partition, also one that is being recovered.
 
 use std::time::Duration;

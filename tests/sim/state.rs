@@ -1,4 +1,4 @@
-//! The reference of one blob with its snapshots, and what a change makes of it.
+//! The reference of one blob with its snapshots, and the effect of a change on it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

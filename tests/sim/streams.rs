@@ -1,6 +1,5 @@
-//! Readers that take their time: they look a blob up, then read it piece by piece while it is
-//! overwritten, deleted, copied and reclaimed. What they found they get to the end, as it was when
-//! they found it (I6, I10).
+//! Slow readers: they look a blob up, then read it piece by piece while it is overwritten, deleted,
+//! copied and reclaimed. They can read the version that they found to its end, unchanged (I6, I10).
 
 use std::cell::Cell;
 use std::time::Duration;

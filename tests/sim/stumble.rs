@@ -1,6 +1,6 @@
-//! Disks that stumble: for seconds nothing is done, or no sync ends, and then everything goes on.
-//! Writes that wait for too long are refused meanwhile, and the model holds that what was refused
-//! never happens.
+//! Disks that stall: for seconds no call ends, or no sync ends, and then everything continues.
+//! Writes that wait for too long are refused meanwhile, and the reference assumes that a refused
+//! write never happens.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! The capacity as reclaim has it: whatever it frees is held against what somebody is reading
-//! (I10).
+//! The capacity as reclaim has it: each free is compared with the running reads (I10).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,6 +20,7 @@ use blockyard::capacity::ScrubReport;
 use blockyard::index::Piece;
 use blockyard::types::Epoch;
 use blockyard::types::ExtentId;
+use blockyard::types::ExtentOffset;
 use blockyard::types::Location;
 use bytes::Bytes;
 
@@ -59,7 +59,7 @@ impl Watch {
         Hold { watch: self.clone(), number }
     }
 
-    /// What was freed although somebody was reading it.
+    /// What was freed while it was being read.
     pub(crate) fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
     }
@@ -110,7 +110,11 @@ impl Capacity for Watched {
         self.capacity.read(location, range).await
     }
 
-    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
+    async fn next_frame(
+        &self,
+        extent: ExtentId,
+        offset: ExtentOffset,
+    ) -> Result<Option<LogFrame>, Error> {
         self.capacity.next_frame(extent, offset).await
     }
 
@@ -118,7 +122,7 @@ impl Capacity for Watched {
         self.capacity.fence(extent, epoch).await
     }
 
-    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error> {
         self.capacity.seal(extent, epoch).await
     }
 

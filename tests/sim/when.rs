@@ -1,5 +1,5 @@
-//! When something happened, as far as a client can tell: commits have times of their own, which the
-//! clock only bounds.
+//! When something happened, as far as a client knows: commits have times of their own, within
+//! bounds of the clock.
 
 use std::time::Duration;
 

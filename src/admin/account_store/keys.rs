@@ -1,4 +1,4 @@
-//! Keys of accounts: as users give them, as rows hold them, as they are shown.
+//! Keys of accounts: as users send them, as rows store them, as they are shown.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,13 +20,13 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Secret;
 
-/// The given key, decoded, or a new one.
+/// The given key or a new one, decoded.
 pub(super) fn decoded(given: Option<String>) -> Result<Zeroizing<Vec<u8>>, StoreError> {
     let text = Zeroizing::new(match given {
         Some(text) => text.trim().to_owned(),
         None => new_key().map_err(|error| StoreError::Random(error.to_string()))?,
     });
-    // The node may be started on an outside address later.
+    // Refused although the node may be reachable from loopback only: that can change.
     if *text == DEVELOPMENT_KEY {
         return Err(StoreError::Published);
     }
@@ -36,12 +36,12 @@ pub(super) fn decoded(given: Option<String>) -> Result<Zeroizing<Vec<u8>>, Store
 }
 
 impl AccountStore {
-    /// A key as the account's row holds it.
+    /// A key as the account's row stores it.
     pub(super) fn sealed(&self, name: &AccountName, id: AccountId, key: &[u8]) -> Secret {
         self.accounts.secrets().seal(&SecretContext::account_key(name, id), key)
     }
 
-    /// A new secret for user delegation keys, as the account's row holds it.
+    /// A new secret for user delegation keys, as the account's row stores it.
     pub(super) fn new_delegation(
         &self,
         name: &AccountName,
@@ -52,7 +52,7 @@ impl AccountStore {
         Ok(self.accounts.secrets().seal(&SecretContext::delegation(name, id), &*secret))
     }
 
-    /// An account as shown; with its stored keys when `keys` is set.
+    /// The view of an account, with its stored keys when `keys` is set.
     pub(super) fn view(
         &self,
         name: &AccountName,

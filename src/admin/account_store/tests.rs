@@ -1,4 +1,4 @@
-//! What clients do to an account whose commands are tested (`admin/server/tests.rs`).
+//! Client requests to an account whose commands are tested (`admin/server/tests.rs`).
 
 use super::*;
 use crate::types::Collation;

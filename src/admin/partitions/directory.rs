@@ -1,4 +1,4 @@
-//! Accounts and containers by number and by name.
+//! Looks up accounts and containers by number and by name.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -19,24 +19,26 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::ContainerKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
 use super::error::PartitionError;
 use super::names;
 use super::names::Known;
+use super::names::KnownContainer;
+use super::prepare::Prefix;
 
-/// Containers of one account looked through for a number.
+/// The longest listing of one account's containers.
 const LISTED_MAX: usize = 10_000;
-/// Containers asked for at a time.
+/// Containers of one page of the listing.
 const PAGE: usize = 1_000;
-/// Containers remembered; then they are looked up anew.
+/// Containers remembered. When there are more, all are forgotten.
 const KNOWN_MAX: usize = 100_000;
-/// An account's containers are listed again for a number that was not among them at most this
-/// often.
+/// How long a number that was not found is not searched again.
 const LIST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Where names are found.
+/// Finds names of accounts and containers, and remembers them.
 #[derive(Debug)]
 pub(super) struct Directory {
     accounts: Accounts,
@@ -47,19 +49,25 @@ pub(super) struct Directory {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Names stay when their container goes: a number is never used again.
-    containers: HashMap<(AccountId, ContainerId), (String, Collation)>,
-    /// Numbers that were looked for in vain, and when.
-    missing: BTreeMap<(AccountId, ContainerId), Duration>,
+    /// A name is kept when its container is deleted: no number is used again.
+    containers: HashMap<ContainerKey, KnownContainer>,
+    /// Containers that were not found, and when they were searched, by the monotonic clock.
+    missing: BTreeMap<ContainerKey, Duration>,
+}
+
+/// A container that a text names.
+struct Found {
+    id: ContainerId,
+    collation: Collation,
 }
 
 impl Directory {
-    pub(super) fn new((accounts, router): (Accounts, Arc<Router>), clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(accounts: Accounts, router: Arc<Router>, clock: Arc<dyn Clock>) -> Self {
         Self { accounts, router, clock, seen: Mutex::default() }
     }
 
-    /// Looks up names for later; one that cannot be found out stays a number.
-    pub(super) async fn look_up(&self, mut owners: BTreeSet<(AccountId, ContainerId)>) {
+    /// Looks up and remembers names. A container that is not found is shown as a number.
+    pub(super) async fn look_up(&self, mut owners: BTreeSet<ContainerKey>) {
         let now = self.clock.monotonic();
         let unknown: BTreeSet<AccountId> = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,12 +76,12 @@ impl Directory {
             }
             seen.missing.retain(|_, at| now.saturating_sub(*at) < LIST_PAUSE);
             owners.retain(|owner| {
-                let (account, container) = (owner.0.get(), owner.1.get());
+                let (account, container) = (owner.account.get(), owner.id.get());
                 let named = account != 0 && !matches!(container, 0 | u64::MAX);
                 named && !seen.containers.contains_key(owner) && !seen.missing.contains_key(owner)
             });
             seen.missing.extend(owners.iter().map(|owner| (*owner, now)));
-            owners.into_iter().map(|(account, _)| account).collect()
+            owners.into_iter().map(|owner| owner.account).collect()
         };
         for account in unknown.into_iter().filter(|id| self.accounts.name_of(*id).is_some()) {
             if let Err(error) = self.list(account).await {
@@ -92,9 +100,10 @@ impl Directory {
             let ReadReply::Containers(page) = reply else { break };
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             for entry in page.entries {
-                let owner = (account, entry.record.id);
+                let owner = ContainerKey { account, id: entry.record.id };
                 seen.missing.remove(&owner);
-                seen.containers.insert(owner, (entry.name, entry.record.collation));
+                let collation = entry.record.collation;
+                seen.containers.insert(owner, KnownContainer { name: entry.name, collation });
             }
             drop(seen);
             list.from = page.next;
@@ -105,12 +114,12 @@ impl Directory {
         Ok(())
     }
 
-    /// The position a text names.
+    /// The position that a text names.
     pub(super) async fn key(&self, text: &str) -> Result<RoutingKey, PartitionError> {
         let (account, rest) = text.split_once('/').unwrap_or((text, ""));
         if account == names::ACCOUNTS {
-            let table = (AccountId::new(0), ContainerId::new(0));
-            let key = RoutingKey::prefix(table.0, table.1, rest, Collation::Utf8);
+            let (account, table) = (AccountId::new(0), ContainerId::new(0));
+            let key = RoutingKey::prefix(account, table, rest, Collation::Utf8);
             return Ok(RoutingKey::from_bytes(key));
         }
         let account = self.account(account)?;
@@ -119,22 +128,24 @@ impl Directory {
             return Ok(RoutingKey::from_bytes(key));
         }
         let (container, name) = rest.split_once('/').unwrap_or((rest, ""));
-        let (container, collation) = self.container(account, container).await?;
-        Ok(RoutingKey::from_bytes(RoutingKey::prefix(account, container, name, collation)))
+        let Found { id, collation } = self.container(account, container).await?;
+        Ok(RoutingKey::from_bytes(RoutingKey::prefix(account, id, name, collation)))
     }
 
-    /// The container that `ACCOUNT/CONTAINER` names.
-    pub(super) async fn container_of(
+    /// All names of the container `ACCOUNT/CONTAINER` that start with a prefix.
+    pub(super) async fn prefix<'a>(
         &self,
-        text: &str,
-    ) -> Result<(AccountId, ContainerId, Collation), PartitionError> {
+        container: &str,
+        prefix: &'a str,
+    ) -> Result<Prefix<'a>, PartitionError> {
+        let text = container;
         let text = text.strip_suffix('/').unwrap_or(text);
         let Some((account, container)) = text.split_once('/') else {
             return Err(PartitionError::NotAContainer(text.to_owned()));
         };
         let account = self.account(account)?;
-        let (container, collation) = self.container(account, container).await?;
-        Ok((account, container, collation))
+        let Found { id, collation } = self.container(account, container).await?;
+        Ok(Prefix { container: ContainerKey { account, id }, collation, text: prefix })
     }
 
     fn account(&self, text: &str) -> Result<AccountId, PartitionError> {
@@ -149,19 +160,16 @@ impl Directory {
             .ok_or_else(|| PartitionError::NoSuchAccount(text.to_owned()))
     }
 
-    async fn container(
-        &self,
-        account: AccountId,
-        text: &str,
-    ) -> Result<(ContainerId, Collation), PartitionError> {
+    async fn container(&self, account: AccountId, text: &str) -> Result<Found, PartitionError> {
         if text == names::CONTAINERS || text == names::TAGS {
             return Err(PartitionError::NoBorder(text.to_owned()));
         }
         if let Some(number) = names::number(text).filter(|number| !matches!(number, 0 | &u64::MAX))
         {
             let id = ContainerId::new(number);
-            let collation = self.known(account, id).map_or(Collation::Utf16, |(_, order)| order);
-            return Ok((id, collation));
+            let known = self.known(ContainerKey { account, id });
+            let collation = known.map_or(Collation::Utf16, |known| known.collation);
+            return Ok(Found { id, collation });
         }
         let missing = || PartitionError::NoSuchContainer(text.to_owned());
         let name = ContainerName::new(text).map_err(|_| missing())?;
@@ -169,18 +177,19 @@ impl Directory {
         match self.router.read(key.as_bytes(), Read::Container(account, name)).await {
             Ok(ReadReply::Container(record)) => {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                let found = (text.to_owned(), record.collation);
-                seen.containers.insert((account, record.id), found);
-                Ok((record.id, record.collation))
+                let (id, collation) = (record.id, record.collation);
+                let known = KnownContainer { name: text.to_owned(), collation };
+                seen.containers.insert(ContainerKey { account, id }, known);
+                Ok(Found { id, collation })
             }
             Ok(_) | Err(index::Error::ContainerNotFound) => Err(missing()),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn known(&self, account: AccountId, id: ContainerId) -> Option<(String, Collation)> {
+    fn known(&self, container: ContainerKey) -> Option<KnownContainer> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.containers.get(&(account, id)).cloned()
+        seen.containers.get(&container).cloned()
     }
 }
 
@@ -189,7 +198,7 @@ impl Known for Directory {
         self.accounts.name_of(id).map(|name| name.as_str().to_owned())
     }
 
-    fn container(&self, account: AccountId, id: ContainerId) -> Option<(String, Collation)> {
-        self.known(account, id)
+    fn container(&self, container: ContainerKey) -> Option<KnownContainer> {
+        self.known(container)
     }
 }

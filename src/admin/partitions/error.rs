@@ -5,7 +5,7 @@ use thiserror::Error as ThisError;
 use crate::index;
 use crate::index::ChangeError;
 
-/// Why a command is refused; the text says what to do.
+/// Why a command is refused. The text says what to do.
 #[derive(Debug, ThisError)]
 pub enum PartitionError {
     /// No such account.
@@ -19,7 +19,7 @@ pub enum PartitionError {
     /// The text names no container.
     #[error("`{0}` names no container: give ACCOUNT/CONTAINER")]
     NotAContainer(String),
-    /// The text lies where no border may be given.
+    /// No partition may begin at this position.
     #[error(
         "no partition can begin inside {0}: give ACCOUNT, ACCOUNT/CONTAINER or ACCOUNT/CONTAINER/NAME"
     )]
@@ -43,14 +43,14 @@ pub enum PartitionError {
     #[error("no name starts with {0}: leave `like` out, or name a prefix that has names")]
     NoSibling(String),
     /// The map does not change.
-    #[error("{}", told(.0))]
+    #[error("{}", text_of(.0))]
     Change(#[from] ChangeError),
     /// The index refuses.
     #[error("the index refuses: {0}")]
     Index(#[from] index::Error),
 }
 
-fn told(error: &ChangeError) -> String {
+fn text_of(error: &ChangeError) -> String {
     match error {
         ChangeError::NoSuchPartition => {
             "no such partition: splits and merges give new numbers, `blockyard partitions list` shows them".to_owned()

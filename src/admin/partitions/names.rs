@@ -2,20 +2,20 @@
 //!
 //! | text | key |
 //! |---|---|
-//! | nothing | before everything |
+//! | (empty) | before all keys |
 //! | `$accounts/NAME` | an account's row |
 //! | `ACCOUNT` | before an account's containers and blobs |
-//! | `ACCOUNT/$containers/NAME` | among an account's containers; only shown, never a border |
-//! | `ACCOUNT/CONTAINER/NAME` | a blob, or before all that start so |
+//! | `ACCOUNT/$containers/NAME` | in an account's table of containers; only shown, never a boundary |
+//! | `ACCOUNT/CONTAINER/NAME` | a blob, or before all names with this prefix |
 //! | `ACCOUNT/$tags/...` | an entry of the tag index; only shown |
 //!
-//! `#` and a number stand for an account or container without a name here.
+//! `#` and a number stand for an account or container whose name is unknown.
 
 use bytes::Bytes;
 
 use crate::types::AccountId;
 use crate::types::Collation;
-use crate::types::ContainerId;
+use crate::types::ContainerKey;
 use crate::types::RoutingKey;
 use crate::types::TAG_INDEX;
 
@@ -28,50 +28,46 @@ pub(super) const TAGS: &str = "$tags";
 
 /// Ends the name in a key.
 const TERMINATOR: [u8; 2] = [0x00, 0x01];
-/// A character has at most so many bytes; a bound may end inside one.
+/// The longest character in bytes. A boundary may end inside of one.
 const CHARACTER_BYTES_MAX: usize = 4;
 
 /// Accounts and containers by their numbers.
 pub(crate) trait Known {
     /// An account's name.
     fn account(&self, id: AccountId) -> Option<String>;
-    /// A container's name and the order of its names.
-    fn container(&self, account: AccountId, id: ContainerId) -> Option<(String, Collation)>;
+    /// What is known of a container.
+    fn container(&self, container: ContainerKey) -> Option<KnownContainer>;
 }
 
-/// The account and the container a key begins with; zeros where it ends early.
-pub(super) fn owner(key: &[u8]) -> (AccountId, ContainerId) {
-    let number = |from: usize| {
-        let mut bytes = [0; 8];
-        let given = key.get(from..).unwrap_or_default();
-        bytes.iter_mut().zip(given).for_each(|(byte, given)| *byte = *given);
-        u64::from_be_bytes(bytes)
-    };
-    (AccountId::new(number(0)), ContainerId::new(number(8)))
+/// A container whose name is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KnownContainer {
+    pub(crate) name: String,
+    /// The order of its blobs' names.
+    pub(crate) collation: Collation,
 }
 
-/// A key, or any position between keys, for people.
+/// The text of a key, or of any position between keys.
 pub(crate) fn text(key: &[u8], known: &dyn Known) -> String {
     if key.is_empty() {
         return String::new();
     }
-    let (account, container) = owner(key);
+    let owner = ContainerKey::of(key);
     let rest = key.get(16..).unwrap_or_default();
-    if (account.get(), container.get()) == (0, 0) {
+    if (owner.account.get(), owner.id.get()) == (0, 0) {
         return format!("{ACCOUNTS}/{}", name(rest, Collation::Utf8));
     }
-    let account_name = known.account(account).unwrap_or_else(|| numbered(account.get()));
-    match container.get() {
-        0 if rest.is_empty() => account_name,
-        0 => format!("{account_name}/{CONTAINERS}/{}", name(rest, Collation::Utf8)),
-        _ if container == TAG_INDEX => {
-            format!("{account_name}/{TAGS}/{}", name(rest, Collation::Utf8))
+    let account = known.account(owner.account).unwrap_or_else(|| numbered(owner.account.get()));
+    match owner.id.get() {
+        0 if rest.is_empty() => account,
+        0 => format!("{account}/{CONTAINERS}/{}", name(rest, Collation::Utf8)),
+        _ if owner.id == TAG_INDEX => {
+            format!("{account}/{TAGS}/{}", name(rest, Collation::Utf8))
         }
         number => {
-            let found = known.container(account, container);
-            let (container, collation) =
-                found.unwrap_or_else(|| (numbered(number), Collation::Utf16));
-            format!("{account_name}/{container}/{}", name(rest, collation))
+            let unknown = || KnownContainer { name: numbered(number), collation: Collation::Utf16 };
+            let container = known.container(owner).unwrap_or_else(unknown);
+            format!("{account}/{}/{}", container.name, name(rest, container.collation))
         }
     }
 }
@@ -85,8 +81,8 @@ pub(super) fn number(text: &str) -> Option<u64> {
     text.strip_prefix('#')?.parse().ok()
 }
 
-/// The name at the end of a key; of a position inside a character, what comes before, and the rest
-/// as `\xNN`.
+/// The name at the end of a key. Of a position inside of a character: the characters before it, and
+/// the rest as `\xNN`.
 fn name(escaped: &[u8], collation: Collation) -> String {
     let escaped = escaped.strip_suffix(&TERMINATOR).unwrap_or(escaped);
     let least = escaped.len().saturating_sub(CHARACTER_BYTES_MAX);
@@ -107,6 +103,7 @@ mod tests {
     use crate::types::AccountName;
     use crate::types::BlobKey;
     use crate::types::BlobName;
+    use crate::types::ContainerId;
     use crate::types::ContainerName;
 
     struct Two;
@@ -116,8 +113,9 @@ mod tests {
             (id.get() == 1).then(|| "photos".to_owned())
         }
 
-        fn container(&self, account: AccountId, id: ContainerId) -> Option<(String, Collation)> {
-            (account.get() == 1 && id.get() == 5).then(|| ("raw".to_owned(), Collation::Utf16))
+        fn container(&self, container: ContainerKey) -> Option<KnownContainer> {
+            let known = || KnownContainer { name: "raw".to_owned(), collation: Collation::Utf16 };
+            (container.account.get() == 1 && container.id.get() == 5).then(known)
         }
     }
 

@@ -1,5 +1,5 @@
-//! The page that draws the partition map. It holds no data: it asks for the token and then the
-//! paths.
+//! The page that draws the partition map. It holds no data: it asks the user for the token and
+//! requests the data with it.
 
 use axum::http::header::CACHE_CONTROL;
 use axum::http::header::CONTENT_SECURITY_POLICY;
@@ -8,7 +8,7 @@ use axum::http::header::REFERRER_POLICY;
 use axum::response::IntoResponse;
 
 const PAGE: &str = include_str!("page.html");
-/// Only what is in the page, and this node: nothing of elsewhere is loaded, and nobody frames it.
+/// The page loads nothing from other hosts, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -1,4 +1,4 @@
-//! The partitions' paths.
+//! The paths of partitions.
 
 use axum::Json;
 use axum::extract::Query;
@@ -25,13 +25,13 @@ use super::views::MapView;
 /// Query of `GET /admin/partitions`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct After {
+pub(crate) struct Since {
     #[serde(default)]
     after: u64,
     since: Option<u64>,
 }
 
-/// Body of `POST /admin/partitions/split`: where, or which one into how many.
+/// Body of `POST /admin/partitions/split`: either keys, or a partition and the number of parts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
@@ -75,12 +75,12 @@ pub(crate) struct Move {
 type Answer = Result<Json<Made>, Failure>;
 
 /// `GET /admin/partitions?after=N&since=LOOK`
-pub(crate) async fn look(
+pub(crate) async fn list(
     State(state): State<AdminState>,
-    query: Result<Query<After>, QueryRejection>,
+    query: Result<Query<Since>, QueryRejection>,
 ) -> Result<Json<MapView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
-    Ok(Json(state.control()?.partitions.look(query.after, query.since).await))
+    Ok(Json(state.control()?.partitions.map_view(query.after, query.since).await))
 }
 
 /// `POST /admin/partitions/split`
@@ -194,7 +194,7 @@ fn refused(error: &PartitionError) -> Failure {
         | E::Index(index::Error::Full(_)) => {
             (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
         }
-        // Never as a change that did nothing (4xx): the audit log has a line for it.
+        // Not 4xx, which stands for a change that did nothing: the audit log has a line for it.
         E::Change(C::PartlyDone(why)) if matches!(**why, C::Busy) => {
             (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy")
         }

@@ -1,16 +1,15 @@
-//! Where to cut the range of a prefix before a job fills it.
+//! Where to split the range of a prefix before a job fills it.
 
 use serde::Deserialize;
 
-use crate::types::AccountId;
 use crate::types::Collation;
-use crate::types::ContainerId;
+use crate::types::ContainerKey;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
 use super::error::PartitionError;
 
-/// What names are taken to go on with when nothing is said.
+/// The characters that names are expected to continue with, if the request has none.
 pub(super) const CHARACTERS: &str = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Body of `POST /admin/partitions/prepare`.
@@ -19,36 +18,35 @@ pub(super) const CHARACTERS: &str = "0123456789abcdefghijklmnopqrstuvwxyz";
 pub(crate) struct Prepare {
     /// `ACCOUNT/CONTAINER`.
     pub(super) container: String,
-    /// Which of its names; all when empty.
+    /// The prefix of the names; empty for all names.
     #[serde(default)]
     pub(super) prefix: String,
-    /// Into how many partitions.
+    /// The number of partitions.
     pub(super) ways: usize,
-    /// A prefix whose names are spread as those to come.
+    /// A prefix with existing names, which are distributed like the expected ones.
     #[serde(default)]
     pub(super) like: Option<String>,
-    /// What names go on with after the prefix, all alike often.
+    /// The characters that names continue with after the prefix, all equally often.
     #[serde(default)]
     pub(super) characters: Option<String>,
-    /// Whether to deal the partitions out to all hosts.
+    /// Whether to distribute the partitions over all hosts.
     #[serde(default)]
     pub(super) spread: bool,
 }
 
-/// All names of a container that start alike.
+/// All names of a container that start with a prefix.
 #[derive(Clone, Debug)]
 pub(super) struct Prefix<'a> {
-    pub(super) account: AccountId,
-    pub(super) container: ContainerId,
+    pub(super) container: ContainerKey,
     pub(super) collation: Collation,
     pub(super) text: &'a str,
 }
 
 impl Prefix<'_> {
-    /// The position before all of them.
+    /// The position before all of these names.
     pub(super) fn low(&self) -> RoutingKey {
-        let Self { account, container, collation, text } = *self;
-        RoutingKey::from_bytes(RoutingKey::prefix(account, container, text, collation))
+        let Self { container: ContainerKey { account, id }, collation, text } = *self;
+        RoutingKey::from_bytes(RoutingKey::prefix(account, id, text, collation))
     }
 
     /// Their keys.
@@ -58,14 +56,14 @@ impl Prefix<'_> {
         KeyRange::new(low, high)
     }
 
-    /// A key below a sibling of this prefix, as it would be below this one.
-    pub(super) fn like(&self, sibling: &Self, key: &RoutingKey) -> Option<RoutingKey> {
-        let rest = key.as_bytes().strip_prefix(sibling.low().as_bytes().as_ref())?;
+    /// A key below another prefix, moved below this one.
+    pub(super) fn like(&self, model: &Self, key: &RoutingKey) -> Option<RoutingKey> {
+        let rest = key.as_bytes().strip_prefix(model.low().as_bytes().as_ref())?;
         Some(RoutingKey::from_bytes([self.low().as_bytes().as_ref(), rest].concat().into()))
     }
 
-    /// The keys that cut this range into `parts`, if the next characters of the names are spread
-    /// evenly.
+    /// The keys that split this range into `parts` of equal load, if the next characters of the names
+    /// are distributed evenly.
     ///
     /// # Errors
     /// [`PartitionError::Characters`].
@@ -109,10 +107,12 @@ impl Prefix<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::AccountId;
+    use crate::types::ContainerId;
 
     fn prefix(text: &str) -> Prefix<'_> {
-        let (account, container) = (AccountId::new(1), ContainerId::new(5));
-        Prefix { account, container, collation: Collation::Utf16, text }
+        let container = ContainerKey { account: AccountId::new(1), id: ContainerId::new(5) };
+        Prefix { container, collation: Collation::Utf16, text }
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_sibling_move_to_the_prefix() {
+    fn keys_of_a_model_move_to_the_prefix() {
         let (new, old) = (prefix("step-0900/"), prefix("step-0800/"));
         let key = prefix("step-0800/rank-17").low();
         assert_eq!(new.like(&old, &key), Some(prefix("step-0900/rank-17").low()));

@@ -1,4 +1,4 @@
-//! Commands about partitions, carried out by the fleet.
+//! Commands for partitions, carried out by the fleet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
 use crate::index::Fleet;
 use crate::index::PartitionStatus;
+use crate::types::ContainerKey;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
@@ -17,8 +18,7 @@ use crate::types::RoutingKey;
 
 use super::directory::Directory;
 use super::error::PartitionError;
-use super::looks::Looks;
-use super::names;
+use super::history::MapHistory;
 use super::prepare::CHARACTERS;
 use super::prepare::Prefix;
 use super::prepare::Prepare;
@@ -27,12 +27,13 @@ use super::views::Made;
 use super::views::MapView;
 use super::views::PartitionView;
 
-/// Parts of one split by number, and of a preparation.
+/// The largest number of parts of a split.
 const SPLIT_MAX: usize = CHILDREN_MAX;
+/// The largest number of partitions of a preparation.
 const PREPARE_MAX: usize = 256;
-/// Tries when the map changes under a command.
+/// Attempts when the map changes during a command.
 const TRIES: usize = 8;
-/// Between them.
+/// The pause between two attempts.
 const TRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Shows, splits, merges and moves partitions; cheap to clone.
@@ -40,46 +41,51 @@ const TRY_PAUSE: Duration = Duration::from_millis(20);
 pub struct PartitionStore {
     fleet: Arc<Fleet>,
     directory: Arc<Directory>,
-    looks: Arc<Looks>,
+    history: Arc<MapHistory>,
     clock: Arc<dyn Clock>,
 }
 
 impl PartitionStore {
-    /// Over the partitions of this process, with names from the accounts a front end serves.
+    /// A store over the partitions of this process. Names come from the accounts that the front end
+    /// serves, and through the router.
     #[must_use]
-    pub fn new(fleet: Arc<Fleet>, names: (Accounts, Arc<Router>), clock: Arc<dyn Clock>) -> Self {
-        let directory = Arc::new(Directory::new(names, Arc::clone(&clock)));
-        Self { fleet, directory, looks: Arc::default(), clock }
+    pub fn new(
+        fleet: Arc<Fleet>,
+        accounts: Accounts,
+        router: Arc<Router>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let directory = Arc::new(Directory::new(accounts, router, Arc::clone(&clock)));
+        Self { fleet, directory, history: Arc::default(), clock }
     }
 
-    /// All partitions, or those that changed since a look, and the changes of the map after the one
-    /// of this number.
-    pub(super) async fn look(&self, after: u64, since: Option<u64>) -> MapView {
+    /// All partitions, or those that changed since an earlier answer, and the changes of the map
+    /// after change number `after`.
+    pub(super) async fn map_view(&self, after: u64, since: Option<u64>) -> MapView {
         let changes: Vec<_> = self.fleet.changes_after(after);
         let latest = match changes.last() {
             Some(last) => Some(last.number),
             None => self.fleet.changes_after(0).last().map(|last| last.number),
         };
-        // After the changes, so that whatever they made is there or has changed again.
+        // Read after the changes, so that the partitions that they made exist or have changed again.
         let now = self.clock.now();
-        let told = self.looks.tell(now, self.fleet.status(), since);
-        let bounds =
-            told.partitions.iter().map(|p| names::owner(p.range.low().as_bytes())).collect();
-        self.directory.look_up(bounds).await;
+        let delta = self.history.delta(now, self.fleet.status(), since);
+        let bounds = delta.partitions.iter().map(|p| ContainerKey::of(p.range.low().as_bytes()));
+        self.directory.look_up(bounds.collect()).await;
         let view = |partition| PartitionView::new(partition, self.directory.as_ref());
         MapView {
             now: now.to_iso(),
-            look: told.number,
-            since: told.since,
-            gone: told.gone.iter().map(|id| id.get()).collect(),
+            look: delta.number,
+            since: delta.since,
+            gone: delta.gone.iter().map(|id| id.get()).collect(),
             hosts: self.fleet.hosts(),
             latest_change: latest.unwrap_or(0),
-            partitions: told.partitions.into_iter().map(view).collect(),
+            partitions: delta.partitions.into_iter().map(view).collect(),
             changes: changes.into_iter().map(ChangeView::from).collect(),
         }
     }
 
-    /// Splits the partition in which all of `texts` lie, there.
+    /// Splits the partition in which all of `texts` lie, at these keys.
     pub(super) async fn split_at(&self, texts: &[String]) -> Result<Made, PartitionError> {
         let mut keys = Vec::new();
         for text in texts {
@@ -103,7 +109,7 @@ impl PartitionStore {
         Err(ChangeError::NoSuchPartition.into())
     }
 
-    /// Splits a partition into parts of the same load or, where that is not known, of as many rows.
+    /// Splits a partition into parts of equal load, or of equally many rows if the load is unknown.
     pub(super) async fn split_evenly(
         &self,
         partition: u64,
@@ -120,12 +126,12 @@ impl PartitionStore {
         Ok(self.fleet.split(id, &keys).await?.into())
     }
 
-    /// Deals the blobs of a partition out to stripes.
+    /// Distributes the blobs of a partition over stripes.
     pub(super) async fn stripe(&self, partition: u64, stripes: u8) -> Result<Made, PartitionError> {
         Ok(self.fleet.stripe(PartitionId::new(partition), stripes).await?.into())
     }
 
-    /// Merges all stripes of the range that a partition is a stripe of.
+    /// Merges all stripes of the range of a partition.
     pub(super) async fn unstripe(&self, partition: u64) -> Result<Made, PartitionError> {
         let status = self.fleet.status();
         let one = status.iter().find(|one| one.id.get() == partition);
@@ -138,7 +144,7 @@ impl PartitionStore {
         Ok(self.fleet.merge(&ids).await?.into())
     }
 
-    /// Merges partitions that lie side by side, or all stripes of a range, given in any order.
+    /// Merges neighbouring partitions, or all stripes of a range, in any order.
     pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
         let status = self.fleet.status();
         let mut places = Vec::new();
@@ -157,23 +163,21 @@ impl PartitionStore {
         Ok(moved.into())
     }
 
-    /// Gives the names that start with a prefix partitions of their own before there are any.
+    /// Creates partitions for the names with a prefix before such names exist.
     pub(super) async fn prepare(&self, wanted: &Prepare) -> Result<Made, PartitionError> {
         if !(2..=PREPARE_MAX).contains(&wanted.ways) {
             return Err(PartitionError::Parts(PREPARE_MAX));
         }
-        let (account, container, collation) =
-            self.directory.container_of(&wanted.container).await?;
-        let prefix = Prefix { account, container, collation, text: &wanted.prefix };
+        let prefix = self.directory.prefix(&wanted.container, &wanted.prefix).await?;
         let range = prefix.range();
         let inner = match &wanted.like {
             Some(like) => {
-                let sibling = Prefix { text: like, ..prefix };
-                let found = self.fleet.even_cuts_of(&sibling.range(), wanted.ways).await?;
+                let model = Prefix { text: like, ..prefix };
+                let found = self.fleet.even_cuts_of(&model.range(), wanted.ways).await?;
                 if found.is_empty() {
                     return Err(PartitionError::NoSibling(like.clone()));
                 }
-                found.iter().filter_map(|key| prefix.like(&sibling, key)).collect()
+                found.iter().filter_map(|key| prefix.like(&model, key)).collect()
             }
             None => {
                 let characters = wanted.characters.as_deref().unwrap_or(CHARACTERS);
@@ -183,23 +187,23 @@ impl PartitionStore {
         let mut keys = vec![range.low().clone()];
         keys.extend(inner);
         keys.extend(range.high().cloned());
-        let mut made = self.cut(&keys).await?;
+        let mut made = self.split_at_all(&keys).await?;
         made.partitions = inside(&self.fleet.status(), &range).map(|p| p.id.get()).collect();
         if wanted.spread {
-            self.spread(&range, &mut made).await?;
+            self.distribute(&range, &mut made).await?;
         }
         Ok(made)
     }
 
-    /// Has partitions begin at `keys`, ascending, wherever none does yet.
-    async fn cut(&self, keys: &[RoutingKey]) -> Result<Made, PartitionError> {
+    /// Splits partitions so that one begins at each of `keys`, which are ascending.
+    async fn split_at_all(&self, keys: &[RoutingKey]) -> Result<Made, PartitionError> {
         let mut made = Made::default();
         let mut failures = 0;
         while failures < TRIES {
-            let done = match next_cut(&self.fleet.status(), keys) {
-                NextCut::None => return Ok(made),
-                NextCut::Later => Err(ChangeError::NoSuchPartition),
-                NextCut::At(partition, keys) => self.fleet.split(partition, &keys).await,
+            let done = match next_split(&self.fleet.status(), keys) {
+                NextSplit::None => return Ok(made),
+                NextSplit::Later => Err(ChangeError::NoSuchPartition),
+                NextSplit::At(partition, keys) => self.fleet.split(partition, &keys).await,
             };
             match done {
                 Err(ChangeError::NoSuchPartition) => {
@@ -212,8 +216,8 @@ impl PartitionStore {
         Err(ChangeError::Busy.into())
     }
 
-    /// Deals the partitions of a range out to the hosts in turn.
-    async fn spread(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
+    /// Moves the partitions of a range to the hosts in turn.
+    async fn distribute(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
         let here: Vec<_> = inside(&self.fleet.status(), range).map(|p| (p.id, p.host)).collect();
         let hosts = u64::try_from(self.fleet.hosts()).unwrap_or(u64::MAX);
         for (place, (partition, host)) in (0_u64..).zip(here) {
@@ -234,7 +238,7 @@ fn inside<'a>(
     status.iter().filter(|partition| range.contains(partition.range.low().as_bytes()))
 }
 
-/// The one partition all keys lie in; none while one of them is between two hosts.
+/// The partition in which all keys lie; `None` while one of them is moving to another host.
 fn one_owner(
     status: &[PartitionStatus],
     keys: &[RoutingKey],
@@ -252,26 +256,26 @@ fn one_owner(
     Ok(found)
 }
 
-/// What is to be split next for partitions to begin at all keys.
-enum NextCut {
-    /// They do.
+/// The next split, until a partition begins at each key.
+enum NextSplit {
+    /// A partition begins at each key.
     None,
-    /// The partition is between two hosts.
+    /// The partition is moving to another host.
     Later,
-    /// This one, there.
+    /// Split this partition at these keys.
     At(PartitionId, Vec<RoutingKey>),
 }
 
-fn next_cut(status: &[PartitionStatus], keys: &[RoutingKey]) -> NextCut {
+fn next_split(status: &[PartitionStatus], keys: &[RoutingKey]) -> NextSplit {
     let is_border = |key: &RoutingKey| status.iter().any(|p| p.range.low() == key);
     let mut rest = keys.iter().filter(|key| !is_border(key)).peekable();
-    let Some(first) = rest.peek() else { return NextCut::None };
-    let Some(owner) = owner(status, first) else { return NextCut::Later };
+    let Some(first) = rest.peek() else { return NextSplit::None };
+    let Some(owner) = owner(status, first) else { return NextSplit::Later };
     let inside = rest.take_while(|key| owner.range.contains(key.as_bytes()));
-    NextCut::At(owner.id, inside.take(CHILDREN_MAX - 1).cloned().collect())
+    NextSplit::At(owner.id, inside.take(CHILDREN_MAX - 1).cloned().collect())
 }
 
-/// The partition a key lies in; none while it is between two hosts.
+/// The partition in which a key lies; `None` while it is moving to another host.
 fn owner<'a>(status: &'a [PartitionStatus], key: &RoutingKey) -> Option<&'a PartitionStatus> {
     status.iter().find(|partition| partition.range.contains(key.as_bytes()))
 }

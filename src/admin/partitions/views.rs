@@ -1,4 +1,4 @@
-//! What the paths of partitions answer. `api-spec/admin.yaml` describes it.
+//! The answers of the paths of partitions. `api-spec/admin.yaml` describes them.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -15,26 +15,26 @@ use crate::types::PartitionId;
 use super::names;
 use super::names::Known;
 
-/// All partitions at an instant, or those that changed since another look, and the changes that
-/// were asked for.
+/// All partitions at an instant, or those that changed since an earlier answer, and the requested
+/// changes of the map.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MapView {
     /// The instant, ISO 8601.
     pub now: String,
-    /// The number of this look, to ask for what has changed since.
+    /// The number of this answer. A later request can ask for what has changed since.
     #[serde(default)]
     pub look: u64,
-    /// The look since which `partitions` have changed; none when they are all there are.
+    /// The number of the answer since which `partitions` have changed; none when these are all.
     #[serde(default)]
     pub since: Option<u64>,
-    /// Partitions that were there then and are no more.
+    /// Partitions that existed then and do not exist any more.
     #[serde(default)]
     pub gone: Vec<u64>,
-    /// Hosts partitions can be on: 0 to this, exclusive.
+    /// The number of hosts. Hosts are numbered from 0.
     pub hosts: usize,
-    /// The number of the latest change; 0 when there was none since the start.
+    /// The number of the latest change; 0 if there was none since the start.
     pub latest_change: u64,
-    /// In key order; together they are the whole key space, unless they are those since a look.
+    /// In key order. They cover the whole key space, unless `since` is set.
     pub partitions: Vec<PartitionView>,
     /// Oldest first.
     pub changes: Vec<ChangeView>,
@@ -43,13 +43,13 @@ pub struct MapView {
 /// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionView {
-    /// Its number; a split or merge gives new ones.
+    /// Its number. A split or merge gives new numbers.
     pub id: u64,
-    /// Who serves it.
+    /// The host that serves it.
     pub host: u64,
     /// Grows with every change of its owner or range.
     pub epoch: u64,
-    /// Which stripe of the range it is; none when it has all of it.
+    /// Which stripe of the range it is; none when the range is not striped.
     pub stripe: Option<StripeView>,
     /// Its lowest key, hexadecimal.
     pub low: String,
@@ -59,23 +59,23 @@ pub struct PartitionView {
     pub from: String,
     /// `high` as text.
     pub to: Option<String>,
-    /// Requests since it was opened by its host; the sum of the next three.
+    /// Requests since its host opened it: the sum of the next three.
     pub requests: u64,
-    /// Looks at one account, container or blob.
+    /// Reads of one account, container or blob.
     pub reads: u64,
-    /// Writes that came in.
+    /// Writes.
     pub writes: u64,
     /// Pages of names, and steps of walks over rows.
     pub lists: u64,
-    /// Writes refused because too many waited, or for too long.
+    /// Writes refused because the queue was too long.
     pub refused: u64,
     /// Processor time of its commits and reads, microseconds.
     pub cpu_us: u64,
     /// Bytes of log records made durable.
     pub log_bytes: u64,
-    /// The longest that a write waited behind others, in the last eighth of a second; microseconds.
+    /// The longest queue wait of a write in the last eighth of a second, microseconds.
     pub queue_age_us: u64,
-    /// Rows in its runs, old versions and those of former neighbours included.
+    /// Rows in its runs, including old versions and rows outside of its range.
     pub rows: u64,
     /// Bytes of those runs.
     pub run_bytes: u64,
@@ -83,11 +83,11 @@ pub struct PartitionView {
     pub memtable_bytes: u64,
     /// Extents of its log.
     pub log_extents: u64,
-    /// Why it takes no writes.
+    /// Why it accepts no writes.
     pub stopped: Option<String>,
 }
 
-/// Which part of its range a partition has.
+/// The stripe of its range that a partition serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripeView {
     /// From 0.
@@ -109,25 +109,25 @@ pub struct ChangeView {
     pub from: Vec<u64>,
     /// The partitions after, in key order.
     pub to: Vec<u64>,
-    /// Who serves them now.
+    /// The host that serves them now.
     pub host: u64,
-    /// How long no write of the range was made durable, milliseconds.
+    /// How long writes to the range waited, milliseconds.
     pub pause_ms: f64,
 }
 
-/// What a command made.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Made {
-    /// The partitions that have the range now, in key order.
+    /// The partitions that cover the range now, in key order.
     pub partitions: Vec<u64>,
-    /// How many changes of the map that took.
+    /// The number of changes of the map.
     pub changes: usize,
     /// The longest pause of writes, milliseconds.
     pub pause_ms: f64,
 }
 
 impl MapView {
-    /// All partitions, when this is what has changed since `before`, which has them all.
+    /// All partitions, if this has those that changed since `before`, and `before` has all.
     #[must_use]
     pub fn over(mut self, before: &Self) -> Self {
         if self.since != Some(before.look) {
@@ -137,7 +137,7 @@ impl MapView {
         let gone: HashSet<u64> = self.gone.drain(..).collect();
         let stays = |old: &&PartitionView| !new.contains(&old.id) && !gone.contains(&old.id);
         self.partitions.extend(before.partitions.iter().filter(stays).cloned());
-        // Digits in the order of the bytes, so text in the order of the keys.
+        // Hexadecimal texts sort like the keys.
         let place = |p: &PartitionView| p.stripe.map_or(0, |stripe| stripe.number);
         self.partitions.sort_by(|a, b| (&a.low, place(a)).cmp(&(&b.low, place(b))));
         self.since = None;

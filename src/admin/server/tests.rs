@@ -108,7 +108,7 @@ async fn accounts(env: &Env) -> AccountStore {
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };
     let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();
-    AccountStore::new((known, Arc::new(router)), ids, endpoints).with_issuers(issuers)
+    AccountStore::new(known, Arc::new(router), ids, endpoints).with_issuers(issuers)
 }
 
 fn token() -> String {
@@ -129,7 +129,7 @@ fn serve_telling(log: AuditLog) -> Served {
     let tasks = Tasks::new();
     let env = Env { clock: Arc::new(SimClock::new()), rand: Arc::new(SeededRand::new(1)), tasks };
     let (listener, connect) = PipeListen::new();
-    let state = AdminState::new(Token::new(TOKEN)).telling(log);
+    let state = AdminState::new(Token::new(TOKEN)).with_audit_log(log);
     let server = AdminServer::new(Box::new(listener), state.clone(), env.clone());
     server.start(env.tasks.stopping());
     Served { state, connect, env }

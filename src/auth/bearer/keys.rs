@@ -1,4 +1,4 @@
-//! An issuer's public keys.
+//! The public keys of an issuer.
 //!
 //! Source: RFC 7517 (JSON Web Key), RFC 7518 section 6.
 
@@ -14,15 +14,15 @@ use thiserror::Error;
 /// Why a key set is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeySetError {
-    /// Not the JSON of a key set.
+    /// It is not the JSON of a key set.
     #[error("not a JSON Web Key Set: {0}")]
     Shape(String),
-    /// None of its keys is of use here.
+    /// It has no key for RS256 or ES256.
     #[error("no key for RS256 or ES256 in it")]
     Empty,
 }
 
-/// The keys of one issuer that can sign with RS256 or ES256; others are left out.
+/// The keys of one issuer for RS256 and ES256. Other keys are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct KeySet(Vec<Key>);
 
@@ -72,14 +72,13 @@ impl KeySet {
         if keys.is_empty() { Err(KeySetError::Empty) } else { Ok(Self(keys)) }
     }
 
-    /// Whether there is a key of that name.
+    /// Whether there is a key with this id.
     #[must_use]
     pub fn knows(&self, id: &str) -> bool {
         self.0.iter().any(|key| key.id.as_deref() == Some(id))
     }
 
-    /// Whether one of the keys, the one of that name if a name is given, made `signature` over
-    /// `text`.
+    /// Whether one of the keys made `signature` over `text`; with an id, only that key is tried.
     pub(super) fn verify(
         &self,
         id: Option<&str>,
@@ -95,7 +94,7 @@ impl KeySet {
     }
 }
 
-/// What may sign a token.
+/// The accepted algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -124,7 +123,7 @@ fn key(entry: Entry) -> Option<Key> {
     }
     let decode = |text: Option<String>| {
         let bytes = URL_SAFE_NO_PAD.decode(text?.trim_end_matches('=')).ok()?;
-        // Leading zeros are allowed there and not by what verifies.
+        // JSON Web Keys may have leading zeros, which the verifier does not accept.
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         bytes.get(zeros..).map(<[u8]>::to_vec)
     };

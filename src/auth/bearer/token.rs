@@ -1,4 +1,4 @@
-//! Tokens.
+//! Bearer tokens.
 //!
 //! Source: RFC 7519 (JSON Web Token), RFC 7515 (compact form).
 
@@ -17,28 +17,28 @@ use crate::auth::bearer::keys::KeySet;
 use crate::types::Role;
 use crate::types::Timestamp;
 
-/// How far the clocks of issuer and server may be apart.
+/// The largest difference between the clocks of issuer and server.
 const LEEWAY: Duration = Duration::from_secs(5 * 60);
-/// Bytes of a token; larger ones are not looked at.
+/// The longest token in bytes. Longer ones are refused without being parsed.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// The last second of the year 9999: no time of a token is later.
+/// The last second of the year 9999. Tokens with a later time are refused.
 const SECONDS_MAX: u64 = 253_402_300_799;
-/// Claims that are one text with spaces between their values (RFC 6749, section 3.3); no other
-/// claim is split.
+/// Claims that are one text with values separated by spaces (RFC 6749, section 3.3). No other claim is
+/// split.
 const SPLIT: [&str; 2] = ["scope", "scp"];
 
-/// Which values of a claim make which role.
+/// The values of a claim that stand for roles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleMap {
     /// The claim: a text or a list of texts, each compared as a whole. Only `scope` and `scp` are
     /// split at spaces.
     pub claim: String,
-    /// A value and the role it makes.
+    /// Values and their roles.
     pub values: Vec<(String, Role)>,
 }
 
 impl Default for RoleMap {
-    /// The claim `roles` with the names Azure has for its roles, or the last word of each.
+    /// The claim `roles` with Azure's names of roles, or their last words.
     fn default() -> Self {
         let roles = [
             ("Storage Blob Data Reader", Role::Reader),
@@ -53,12 +53,12 @@ impl Default for RoleMap {
     }
 }
 
-/// An issuer whose tokens are believed.
+/// A trusted issuer, with what is needed to verify its tokens.
 #[derive(Clone, Debug)]
 pub struct Issuer {
-    /// Its name, and where the roles hold that its tokens claim.
+    /// Its name, and where its claims of roles count.
     pub trusted: TrustedIssuer,
-    /// Values of `aud` that mean this server; a slash at the end makes no difference.
+    /// Values of `aud` that stand for this server. A slash at the end is ignored.
     pub audiences: Vec<String>,
     /// Its keys.
     pub keys: KeySet,
@@ -68,33 +68,33 @@ pub struct Issuer {
     pub groups: String,
 }
 
-/// Who a token speaks of.
+/// The principal of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// Whose word it is.
+    /// The issuer.
     pub issuer: TrustedIssuer,
-    /// `oid`, or `sub` where there is none.
+    /// The claim `oid`, or `sub` if there is no `oid`.
     pub object: String,
-    /// `tid`, or the issuer where there is none.
+    /// The claim `tid`, or the issuer if there is no `tid`.
     pub tenant: String,
-    /// The highest role the token claims. It holds in the issuer's own accounts alone.
+    /// The highest role that the token claims. It counts only in the accounts of the issuer.
     pub claimed: Option<Role>,
     /// Its groups.
     pub groups: Vec<String>,
 }
 
 impl Principal {
-    /// Its role here: the highest that its token claims, if claims hold here, or that is assigned
-    /// to it. `None` may do nothing.
+    /// Its role here: the highest of those that its token claims, if claims count here, and those
+    /// assigned to it. `None` may do nothing.
     #[must_use]
     pub fn role(&self, scope: Scope<'_>) -> Option<Role> {
         let groups = self.roles_of_groups(scope).map(|(_, role)| role).max();
         self.claimed_in(scope).max(self.assigned(scope)).max(groups)
     }
 
-    /// What entitles it to a user delegation key: whatever gives it its highest role in the whole
-    /// account, among what a signature is held against later. As on the service, a role in a
-    /// container is not enough.
+    /// What entitles it to a user delegation key: the source of its highest role in the whole account,
+    /// among the entitlements that a signature is compared with later. As in Azure, a role in a
+    /// container does not suffice.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
         let scope = scope.whole_account();
@@ -106,7 +106,7 @@ impl Principal {
                 of_group.map(|(_, role)| role).max()
             }
         };
-        // Of equals what can be looked up best when the key is used.
+        // Of equal roles, the source that is checked most reliably when the key is used.
         let rank = |entitlement: &Entitlement<'_>| match entitlement {
             Entitlement::Group { .. } => 0,
             Entitlement::Claims { .. } => 1,
@@ -170,8 +170,8 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
 }
 
 fn check_window(claims: &Value, now: Timestamp) -> Result<(), Error> {
-    // A time that cannot be read must not count as none: a token with such an `nbf` would be valid
-    // at once.
+    // A malformed time must not count as missing: a token with such an `nbf` would be valid
+    // immediately.
     let time = |name: &str| {
         let Some(given) = claims.get(name) else { return Ok(None) };
         let seconds = given.as_u64().filter(|seconds| *seconds <= SECONDS_MAX);
@@ -217,8 +217,8 @@ fn principal(claims: &Value, issuer: &Issuer) -> Result<Principal, Error> {
     })
 }
 
-/// The values of a claim. A text is one value whatever it holds, since names of roles and groups
-/// have spaces: "Cost Center Owner" is not Owner.
+/// The values of a claim. A text is one value even if it has spaces, because names of roles and groups
+/// may have some: "Cost Center Owner" is not Owner.
 fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
     match claims.get(name) {
         Some(Value::String(text)) if SPLIT.contains(&name) => {
@@ -228,11 +228,21 @@ fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
     }
 }
 
-/// The issuer and the key a token claims to have, to look for a newer key set.
-pub(crate) fn claimed_key(token: &str) -> Option<(String, Option<String>)> {
+/// The key that a token names. It is not verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimedKey {
+    /// The issuer.
+    pub(crate) issuer: String,
+    /// The id of the key.
+    pub(crate) key: Option<String>,
+}
+
+/// The key that a token names, to find out whether a newer key set is needed.
+pub(crate) fn claimed_key(token: &str) -> Option<ClaimedKey> {
     let mut parts = token.split('.');
     let (header, claims) = (json(parts.next()?).ok()?, json(parts.next()?).ok()?);
-    Some((text(&claims, "iss")?.to_owned(), text(&header, "kid").map(str::to_owned)))
+    let issuer = text(&claims, "iss")?.to_owned();
+    Some(ClaimedKey { issuer, key: text(&header, "kid").map(str::to_owned) })
 }
 
 fn values(value: Option<&Value>) -> Vec<&str> {

@@ -93,31 +93,33 @@ impl DelegationKey {
     }
 }
 
-/// The key of these words in the hands of whoever is entitled so.
+/// The key with these words of the holder of an entitlement.
 fn key<'a>(secret: &DelegationSecret, by: &str, word: impl Fn(&str) -> &'a str) -> [u8; 32] {
-    // A line each: no word can hold a line break, or it would not be the same key.
+    // One line for each word. A line break in a word becomes a space.
     let words = WORDS.map(|name| word(name).replace('\n', " ")).join("\n");
     digest(&secret.0, format!("{by}\n{words}").as_bytes())
 }
 
-/// Whether the key with these words that `entitlement` gives made `signature` over `text`; compared
-/// in constant time.
+/// Whether the key with these words of the holder of `entitlement` is that of a signature. The
+/// signature is compared in constant time.
 pub(super) fn signed<'a>(
-    (secret, entitlement): (&DelegationSecret, &str),
+    secret: &DelegationSecret,
+    entitlement: &str,
     word: impl Fn(&str) -> &'a str,
-    text: &[u8],
-    signature: &[u8],
+    signed: &SignedText<'_>,
 ) -> bool {
-    verify(&key(secret, entitlement, word), text, signature)
+    let key = key(secret, entitlement, word);
+    mac(&key).chain_update(signed.text).verify_slice(signed.signature).is_ok()
 }
 
-/// Whether `signature` is that of `text`, compared in constant time.
-fn verify(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
-    mac(key).chain_update(text).verify_slice(signature).is_ok()
+/// A text and its signature.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SignedText<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) signature: &'a [u8],
 }
 
-/// Whether the key itself is valid now and as long as it may be, and the signature does not outlive
-/// it.
+/// Checks that the key is valid now and not for too long, and that the signature does not outlive it.
 pub(super) fn check<'a>(
     word: impl Fn(&str) -> &'a str,
     expiry: Timestamp,

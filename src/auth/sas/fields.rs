@@ -1,4 +1,4 @@
-//! The parameters of a shared access signature as they stand in a query: read, not believed.
+//! The parameters of a shared access signature in a query, parsed and not yet verified.
 
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
@@ -7,14 +7,14 @@ use percent_encoding::utf8_percent_encode;
 
 use crate::auth::Error;
 
-/// Every parameter that belongs to a signature, in the order they are written.
+/// All parameters of signatures, in the order in which they are written.
 const NAMES: &[&str] = &[
     "sv", "ss", "srt", "sr", "si", "sp", "st", "se", "sip", "spr", "ses", "sdd", "skoid", "sktid",
     "skt", "ske", "sks", "skv", "skdutid", "sduoid", "saoid", "suoid", "scid", "srh", "srq",
     "rscc", "rscd", "rsce", "rscl", "rsct", "sig",
 ];
 
-/// What needs no escape in a query value.
+/// Characters that need no escape in a query value.
 const PLAIN: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b',');
 
@@ -23,7 +23,7 @@ const PLAIN: AsciiSet =
 pub(super) struct Fields(Vec<(&'static str, String)>);
 
 impl Fields {
-    /// Picks the parameters out of a query; `None` when there is no signature among them.
+    /// Reads the parameters from a query; `None` when it has no signature.
     pub(super) fn read(query: &str) -> Result<Option<Self>, Error> {
         let mut fields = Self::default();
         for piece in query.split('&') {
@@ -40,24 +40,24 @@ impl Fields {
         Ok(fields.get("sig").is_some().then_some(fields))
     }
 
-    /// Adds a parameter; an empty value is left out.
+    /// Adds a parameter. An empty value is left out.
     pub(super) fn set(&mut self, name: &'static str, value: &str) {
         if !value.is_empty() {
             self.0.push((name, value.to_owned()));
         }
     }
 
-    /// A parameter as given; empty counts as given.
+    /// A parameter that was sent, even if it is empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A parameter's value, or an empty text.
+    /// The value of a parameter, or an empty text.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or("")
     }
 
-    /// A parameter that has to be there.
+    /// A required parameter.
     pub(super) fn required(&self, name: &str) -> Result<&str, Error> {
         match self.text(name) {
             "" => Err(Error::sas(format!("{name} is mandatory. Cannot be empty."))),
@@ -75,8 +75,7 @@ impl Fields {
 }
 
 fn decode(name: &str, value: &str) -> Option<String> {
-    // A plus of base64 that the client left as it was: nothing else in a signature could be a
-    // space.
+    // A plus of base64 that the client did not escape. Nothing else in a signature is a space.
     let spaced = if name == "sig" { value.to_owned() } else { value.replace('+', " ") };
     percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -1,4 +1,4 @@
-//! Strings-to-sign of shared access signatures: one table, a row for each change of the form.
+//! Strings-to-sign of shared access signatures: a table with a row for each change of a form.
 //!
 //! Source: Storage REST "Create an account SAS", "Create a service SAS", "Create a user delegation
 //! SAS".
@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use crate::auth::Error;
 use crate::auth::sas::fields::Fields;
 
-/// Which of the three forms a signature has.
+/// The three forms of signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Signed with an account key, for the whole account.
@@ -24,11 +24,11 @@ pub(super) enum Form {
     Delegation,
 }
 
-/// What one form looks like from a version on.
+/// The string-to-sign of a form from a version on.
 struct Layout {
     form: Form,
     since: &'static str,
-    /// Names of parameters, one a line; `$` marks what is no parameter.
+    /// Names of parameters, one per line; `$` marks what is not a parameter.
     lines: &'static str,
 }
 
@@ -99,7 +99,7 @@ const LAYOUTS: &[Layout] = &[
 /// Version from which the resource starts with the service's name.
 const SERVICE_IN_RESOURCE_SINCE: &str = "2015-02-21";
 
-/// What a signature speaks of, taken from the request and not from its parameters.
+/// The signed resource, taken from the request and not from the parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'a> {
     pub(super) account: &'a str,
@@ -121,11 +121,11 @@ pub(super) fn signs(form: Form, version: &str, parameter: &str) -> bool {
     lines.split_ascii_whitespace().any(|line| line == parameter)
 }
 
-/// The text that is signed; `None` when the version is older than the form. It is built before
-/// anybody is authenticated, so it is about as long as the request at most.
+/// The signed text; `None` when the version is older than the form. It is built before the client is
+/// authenticated, so it is never much longer than the request.
 ///
 /// # Errors
-/// [`Error::Refused`] when `srh` or `srq` names something twice.
+/// [`Error::Refused`] when `srh` or `srq` has a duplicate name.
 pub(super) fn string_to_sign(
     form: Form,
     fields: &Fields,
@@ -158,28 +158,28 @@ fn resource(version: &str, kind: &str, subject: &Subject<'_>) -> String {
     text
 }
 
-/// The names in a list, each once: its value goes into the text for each of them.
+/// The names in a list without duplicates: each adds its value to the text.
 fn names<'a>(fields: &'a Fields, list: &str) -> Result<Vec<&'a str>, Error> {
     let names: Vec<&str> = fields.text(list).split(',').filter(|name| !name.is_empty()).collect();
     let mut seen = HashSet::new();
-    // Of headers as of parameters: no client tells them apart by their case alone.
+    // Compared without case, for headers and parameters.
     match names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())) {
         Some(twice) => Err(Error::sas(format!("{list} names {twice} twice."))),
         None => Ok(names),
     }
 }
 
-/// `name:value` of each header the signature asks for, a line each; the value is the request's.
+/// A line `name:value` for each header that the signature names, with the value of the request.
 fn required_headers(names: &[&str], headers: &HeaderMap) -> String {
     let value = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("").trim();
     names.iter().map(|name| format!("{name}:{}\n", value(name))).collect()
 }
 
-/// The same of parameters.
+/// The same for parameters of the query.
 fn required_parameters(names: &[&str], query: &str) -> String {
     let wanted: HashSet<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
     let mut found = HashMap::new();
-    // Of a parameter that is given twice the first counts.
+    // The first of duplicate parameters counts.
     for piece in query.split('&').filter(|_| !wanted.is_empty()) {
         let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
         let name: Cow<'_, [u8]> = percent_decode_str(name).into();

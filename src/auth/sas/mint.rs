@@ -9,17 +9,17 @@ use crate::auth::sas::layout::Subject;
 use crate::auth::sas::layout::string_to_sign;
 use http::HeaderMap;
 
-/// The version signatures are made at: known to every client and server of the last years.
+/// The version of new signatures. All recent clients and servers know it.
 pub const MINT_VERSION: &str = "2022-11-02";
 
-/// What a signature is to say, whatever it is for.
+/// The terms of a signature of any form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Permission letters in the service's order, or none when a policy has them.
+    /// Permissions in the service's order; empty when a policy has them.
     pub permissions: String,
-    /// From when on, ISO 8601; none for at once.
+    /// The start, ISO 8601; none for immediately.
     pub start: Option<String>,
-    /// Until when, ISO 8601; none when a policy says it.
+    /// The expiry, ISO 8601; none when a policy has it.
     pub expiry: Option<String>,
     /// An address or a range.
     pub addresses: Option<String>,
@@ -27,11 +27,11 @@ pub struct Terms {
     pub https_only: bool,
     /// A stored access policy; not for account signatures.
     pub policy: Option<String>,
-    /// Headers of answers; not for account signatures.
+    /// Response headers; not for account signatures.
     pub overrides: Overrides,
 }
 
-/// What a service signature is for.
+/// The resource of a service signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
     /// The account.
@@ -40,11 +40,12 @@ pub struct Target<'a> {
     pub container: &'a str,
     /// The blob, decoded; `None` for the whole container.
     pub blob: Option<&'a str>,
-    /// The blob's snapshot, as the service writes it.
+    /// The snapshot of the blob, as the service writes it.
     pub snapshot: Option<&'a str>,
 }
 
-/// Signs for a whole account; `types` are letters of `sco`. The query, without `?`.
+/// Signs for a whole account. `types` are resource types, letters of `sco`. Returns the query without
+/// `?`.
 #[must_use]
 pub fn mint_account(keys: &AccountKeys, account: &str, types: &str, terms: &Terms) -> String {
     let mut fields = common(terms);
@@ -54,14 +55,14 @@ pub fn mint_account(keys: &AccountKeys, account: &str, types: &str, terms: &Term
     finish(Form::Account, fields, &target, keys)
 }
 
-/// Signs for a container, blob or snapshot. The query, without `?`; that of a snapshot names it.
+/// Signs for a container, blob or snapshot. Returns the query without `?`, with the snapshot if any.
 #[must_use]
 pub fn mint_service(keys: &AccountKeys, target: &Target<'_>, terms: &Terms) -> String {
     let fields = resource(target, terms);
     finish(Form::Service, fields, target, keys)
 }
 
-/// The same with a user delegation key; `keys` holds its value.
+/// The same with a user delegation key. `keys` holds its value.
 #[must_use]
 pub fn mint_delegation(
     key: &DelegationKey,

@@ -20,7 +20,9 @@ mod verify;
 
 pub use delegation::{DELEGATION_MAX, DelegationKey, DelegationSecret};
 pub use mint::{MINT_VERSION, Target, Terms, mint_account, mint_delegation, mint_service};
-pub use verify::{Circumstances, Policy, SasRequest, Signature, Signers, is_bound_to_user};
+pub use verify::{
+    Circumstances, Delegator, Policy, SasRequest, Signature, Signers, is_bound_to_user,
+};
 
 #[cfg(test)]
 mod tests;

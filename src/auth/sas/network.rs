@@ -1,18 +1,28 @@
-//! From where a signature may be used: addresses and protocol.
+//! The addresses and protocols from which a signature may be used.
 
 use std::net::IpAddr;
 
-/// Reads `sip`: one address, or first and last with a hyphen between, both of one family.
-pub(super) fn address_range(text: &str) -> Option<(IpAddr, IpAddr)> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last): (IpAddr, IpAddr) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (first.is_ipv4() == last.is_ipv4() && first <= last).then_some((first, last))
+/// A range of addresses of one family, with both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AddressRange {
+    first: IpAddr,
+    last: IpAddr,
 }
 
-/// Whether an address lies in the range; an IPv4 address in IPv6 clothes is an IPv4 address.
-pub(super) fn contains((first, last): (IpAddr, IpAddr), address: IpAddr) -> bool {
-    let address = address.to_canonical();
-    address.is_ipv4() == first.is_ipv4() && first <= address && address <= last
+impl AddressRange {
+    /// Reads `sip`: one address, or the first and the last with a hyphen between them.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last): (IpAddr, IpAddr) =
+            (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (first.is_ipv4() == last.is_ipv4() && first <= last).then_some(Self { first, last })
+    }
+
+    /// Whether an address lies in the range. An IPv4-mapped IPv6 address counts as IPv4.
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.first.is_ipv4() && self.first <= address && address <= self.last
+    }
 }
 
 /// Reads `spr`: whether plain HTTP is allowed.
@@ -30,7 +40,7 @@ mod tests {
 
     #[test]
     fn ranges_hold_both_ends_and_one_family() {
-        let range = address_range("168.1.5.60-168.1.5.70").unwrap();
+        let range = AddressRange::parse("168.1.5.60-168.1.5.70").unwrap();
         for (address, inside) in [
             ("168.1.5.60", true),
             ("168.1.5.70", true),
@@ -41,9 +51,9 @@ mod tests {
             ("168.1.4.65", false),
             ("::1", false),
         ] {
-            assert_eq!(contains(range, address.parse().unwrap()), inside, "{address}");
+            assert_eq!(range.contains(address.parse().unwrap()), inside, "{address}");
         }
-        assert!(contains(address_range("::1").unwrap(), "::1".parse().unwrap()));
+        assert!(AddressRange::parse("::1").unwrap().contains("::1".parse().unwrap()));
     }
 
     #[test]
@@ -59,7 +69,7 @@ mod tests {
             "a-b",
             "1.2.3.4-1.2.3.5-1.2.3.6",
         ] {
-            assert_eq!(address_range(text), None, "{text}");
+            assert_eq!(AddressRange::parse(text), None, "{text}");
         }
     }
 

@@ -33,6 +33,7 @@ use crate::auth::mint_account;
 use crate::auth::mint_delegation;
 use crate::auth::mint_service;
 use crate::auth::sas::delegation;
+use crate::auth::sas::delegation::SignedText;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout::Form;
 use crate::auth::sas::layout::Subject;
@@ -93,8 +94,9 @@ fn entitled(request: &SasRequest<'_>) -> String {
     let text = string_to_sign(Form::Delegation, &fields, &subject).unwrap().unwrap();
     let word = |name: &str| fields.text(name);
     let signature = STANDARD.decode(fields.text("sig")).unwrap();
-    let old = (&secret(), "contributor");
-    assert!(delegation::signed(old, word, text.as_bytes(), &signature), "{}", request.query);
+    let signed = SignedText { text: text.as_bytes(), signature: &signature };
+    let is_old = delegation::signed(&secret(), "contributor", word, &signed);
+    assert!(is_old, "{}", request.query);
     let key = DelegationKey {
         object: word("skoid").to_owned(),
         tenant: word("sktid").to_owned(),
@@ -170,7 +172,7 @@ fn signatures_of_every_python_sdk_are_accepted_and_bound_to_what_they_name() {
         let signature = Signature::verify(&request, &signers).expect(&name).expect(&name);
         let policy = Policy {
             expiry: Some(time("2026-11-21T09:00:00Z")),
-            letters: Some(SasPermissions::of("r")),
+            permissions: Some(SasPermissions::of("r")),
             start: None,
         };
         let policy = signature.policy().map(|_| policy);
@@ -225,7 +227,7 @@ fn minted_signatures_are_accepted() {
     let query = mint_account(&keys, "acct", "sco", &terms());
     let grant = settled(&query, "2026-11-21T06:00:00Z").unwrap();
     let reach = Reach::Account { blob: true, service: true, container: true, object: true };
-    assert_eq!((grant.reach, grant.letters), (reach, SasPermissions::of("rl")));
+    assert_eq!((grant.reach, grant.permissions), (reach, SasPermissions::of("rl")));
 
     let overrides =
         Overrides { content_type: Some("text/html; x=ä".to_owned()), ..Overrides::default() };
@@ -332,26 +334,27 @@ fn addresses_and_protocol_are_those_of_the_signature() {
 #[test]
 fn stored_policy_fills_what_the_signature_leaves_open_and_nothing_else() {
     let expiry = time("2026-11-21T09:00:00Z");
-    let full = Policy { start: None, expiry: Some(expiry), letters: Some(SasPermissions::of("r")) };
+    let full =
+        Policy { start: None, expiry: Some(expiry), permissions: Some(SasPermissions::of("r")) };
     let bare = Terms { policy: Some("p".to_owned()), ..Terms::default() };
     let query = mint_service(&keys(&[KEY]), &CONTAINER, &bare);
     let signature = verify(&query, Some("c-1"), None).unwrap().unwrap();
     assert_eq!(signature.policy(), Some("p"));
     let now = at("2026-11-21T06:00:00Z");
-    assert_eq!(signature.settle(Some(&full), &now).unwrap().letters, SasPermissions::of("r"));
+    assert_eq!(signature.settle(Some(&full), &now).unwrap().permissions, SasPermissions::of("r"));
     assert!(detail(signature.settle(None, &now).unwrap_err()).contains("no access policy"));
-    let open = Policy { start: None, expiry: Some(expiry), letters: None };
+    let open = Policy { start: None, expiry: Some(expiry), permissions: None };
     assert!(
         detail(signature.settle(Some(&open), &now).unwrap_err()).starts_with("sp is mandatory")
     );
-    let endless = Policy { start: None, expiry: None, letters: Some(SasPermissions::of("r")) };
+    let endless = Policy { start: None, expiry: None, permissions: Some(SasPermissions::of("r")) };
     assert!(
         detail(signature.settle(Some(&endless), &now).unwrap_err()).starts_with("se is mandatory")
     );
     let late = Policy {
         start: Some(expiry),
         expiry: Some(expiry),
-        letters: Some(SasPermissions::of("r")),
+        permissions: Some(SasPermissions::of("r")),
     };
     assert!(detail(signature.settle(Some(&late), &now).unwrap_err()).contains("time frame"));
 

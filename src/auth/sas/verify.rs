@@ -1,4 +1,4 @@
-//! Verifies a shared access signature: first who signed it, then whether it holds here and now.
+//! Verifies a shared access signature: first who signed it, then whether it is valid for the request.
 
 use std::net::IpAddr;
 
@@ -19,19 +19,21 @@ use crate::auth::SasPermissions;
 use crate::auth::Scope;
 use crate::auth::TrustedIssuer;
 use crate::auth::sas::delegation;
+use crate::auth::sas::delegation::SignedText;
 use crate::auth::sas::fields::Fields;
 use crate::auth::sas::layout;
 use crate::auth::sas::layout::Form;
 use crate::auth::sas::layout::Subject;
 use crate::auth::sas::layout::string_to_sign;
 use crate::auth::sas::network;
+use crate::auth::sas::network::AddressRange;
 use crate::types::Timestamp;
 
 /// The version that binds signatures to users.
 const USER_SINCE: &str = "2025-07-05";
 /// Bytes of an HMAC-SHA256.
 const SIGNATURE_BYTES: usize = 32;
-/// Bytes of a string-to-sign shown to the client.
+/// The longest string-to-sign shown to the client, bytes.
 const DETAIL_BYTES_MAX: usize = 8 * 1024;
 
 /// A request that carries a signature in its query, names decoded.
@@ -49,35 +51,30 @@ pub struct SasRequest<'a> {
     pub blob: Option<&'a str>,
 }
 
-/// What may have signed.
+/// The keys that may have signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Signers<'a> {
     /// The account's keys.
     pub keys: &'a AccountKeys,
-    /// What user delegation keys are derived from; without it there are none.
+    /// The secret that user delegation keys are derived from. Without it there are none.
     pub delegation: Option<&'a DelegationSecret>,
-    /// Whose tokens are believed: nobody else holds a user delegation key.
+    /// The trusted token issuers. Only their principals hold user delegation keys.
     pub issuers: &'a [TrustedIssuer],
-    /// What the URL names, and who has a role there now.
+    /// What the URL names, and the roles there now.
     pub scope: Scope<'a>,
 }
 
 impl<'a> Signers<'a> {
-    /// What entitles the holder of the user delegation key that made `signature` over `text`;
-    /// `None` when none of those that may exist now did.
-    fn entitled(
-        &self,
-        fields: &Fields,
-        (text, signature): (&[u8], &[u8]),
-    ) -> Option<Entitlement<'a>> {
+    /// The entitlement of the holder of the user delegation key that signed; `None` when no key that
+    /// may exist now did.
+    fn entitled(&self, fields: &Fields, signed: &SignedText<'_>) -> Option<Entitlement<'a>> {
         let secret = self.delegation?;
-        // No key made one of another length.
-        if signature.len() != SIGNATURE_BYTES {
+        if signed.signature.len() != SIGNATURE_BYTES {
             return None;
         }
         Entitlement::all(self.issuers, self.scope).find(|entitlement| {
-            let by = (secret, entitlement.text());
-            delegation::signed((by.0, &by.1), |name| fields.text(name), text, signature)
+            let entitled = entitlement.text();
+            delegation::signed(secret, &entitled, |name| fields.text(name), signed)
         })
     }
 }
@@ -91,12 +88,12 @@ pub struct Circumstances<'a> {
     pub peer: IpAddr,
     /// Whether the request came over TLS.
     pub secure: bool,
-    /// Who a token that came beside the signature speaks of.
+    /// The principal of a token that was sent with the signature.
     pub user: Option<&'a Principal>,
 }
 
-/// Whether a query carries a signature that is bound to a user: a token of that user has to come
-/// with it.
+/// Whether a query has a signature that is bound to a user. A token of that user must be sent with
+/// it.
 #[must_use]
 pub fn is_bound_to_user(query: &str) -> bool {
     let names = |wanted: &str| {
@@ -108,34 +105,49 @@ pub fn is_bound_to_user(query: &str) -> bool {
     names("sig") && names("sduoid")
 }
 
-/// What a stored access policy of the container says; what it leaves open the signature has to say.
+/// A stored access policy of the container. The signature must have the fields that it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// From when on.
+    /// When it begins.
     pub start: Option<Timestamp>,
-    /// Until when.
+    /// When it ends.
     pub expiry: Option<Timestamp>,
-    /// What may be done.
-    pub letters: Option<SasPermissions>,
+    /// What it permits.
+    pub permissions: Option<SasPermissions>,
 }
 
-/// A signature that one of the account's keys made. Whether it holds is for [`Signature::settle`]
-/// to say.
+/// A signature that one of the account's keys made. [`Signature::settle`] checks whether it is
+/// valid.
 #[derive(Clone, Debug)]
 pub struct Signature {
     form: Form,
     fields: Fields,
     authority: Authority,
-    /// The issuer of whoever has the user delegation key that made it.
+    /// The issuer of the holder of the user delegation key that made it.
     issuer: Option<String>,
+}
+
+/// Who signed.
+struct Signer {
+    authority: Authority,
+    issuer: Option<String>,
+}
+
+/// The holder of a user delegation key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delegator<'a> {
+    /// The issuer of the holder's tokens.
+    pub issuer: &'a str,
+    /// The issuer's name for the holder.
+    pub subject: &'a str,
 }
 
 impl Signature {
     /// Reads a query and verifies the signature in it; `None` when there is none.
     ///
     /// # Errors
-    /// [`Error::Refused`]: a parameter is malformed, missing or given twice, or nobody here signed
-    /// it.
+    /// [`Error::Refused`]: a parameter is malformed, missing or duplicate, or no key of the account
+    /// signed it.
     pub fn verify(request: &SasRequest<'_>, signers: &Signers<'_>) -> Result<Option<Self>, Error> {
         let Some(fields) = Fields::read(request.query)? else { return Ok(None) };
         check_version(fields.required("sv")?)?;
@@ -151,23 +163,25 @@ impl Signature {
         let text = string_to_sign(form, &fields, &subject)?.ok_or_else(|| {
             Error::sas(format!("sv={} has no signatures of this kind.", fields.text("sv")))
         })?;
-        // A plus that the client did not escape cannot have been a space: base64 has none.
+        // A plus that the client did not escape was decoded to a space. Base64 has no spaces.
         let signature = STANDARD.decode(fields.required("sig")?.replace(' ', "+"));
         let signature = signature.map_err(|_| Error::sas("sig is not base64.".to_owned()))?;
         let signed = match form {
             Form::Account | Form::Service => {
                 let by_key = signers.keys.verify(text.as_bytes(), &signature);
-                by_key.then_some((Authority::Key, None))
+                by_key.then_some(Signer { authority: Authority::Key, issuer: None })
             }
             Form::Delegation => {
-                signers.entitled(&fields, (text.as_bytes(), &signature)).map(|by| {
+                let signed = SignedText { text: text.as_bytes(), signature: &signature };
+                signers.entitled(&fields, &signed).map(|by| {
                     let role = by.role(fields.text("skoid"), signers.scope);
-                    (Authority::Holder(role), Some(by.issuer().to_owned()))
+                    let issuer = Some(by.issuer().to_owned());
+                    Signer { authority: Authority::Holder(role), issuer }
                 })
             }
         };
-        let Some((authority, issuer)) = signed else {
-            let shown = &text.as_bytes()[..text.len().min(DETAIL_BYTES_MAX)];
+        let Some(Signer { authority, issuer }) = signed else {
+            let shown = text.as_bytes().get(..DETAIL_BYTES_MAX).unwrap_or(text.as_bytes());
             let shown = String::from_utf8_lossy(shown);
             return Err(Error::sas(format!(
                 "Signature did not match. String to sign used was {shown}"
@@ -176,28 +190,28 @@ impl Signature {
         Ok(Some(Self { form, fields, authority, issuer }))
     }
 
-    /// The stored access policy it refers to, to be looked up in the container.
+    /// The name of the stored access policy that it refers to.
     #[must_use]
     pub fn policy(&self) -> Option<&str> {
         let id = self.fields.get("si").filter(|id| !id.is_empty())?;
         (self.form == Form::Service).then_some(id)
     }
 
-    /// Whose user delegation key made it: the issuer and its name for the holder; `None` when a key
-    /// of the account did.
+    /// The holder of the user delegation key that made it; `None` when a key of the account did.
     #[must_use]
-    pub fn delegator(&self) -> Option<(&str, &str)> {
-        Some((self.issuer.as_deref()?, self.fields.text("skoid")))
+    pub fn delegator(&self) -> Option<Delegator<'_>> {
+        let issuer = self.issuer.as_deref()?;
+        Some(Delegator { issuer, subject: self.fields.text("skoid") })
     }
 
-    /// Decides whether the signature holds here and now, and what it grants. `policy` is what the
-    /// container has under [`Signature::policy`].
+    /// Checks that the signature is valid for a request, and returns what it grants. `policy` is the
+    /// container's policy with the name [`Signature::policy`].
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
     pub fn settle(&self, policy: Option<&Policy>, at: &Circumstances<'_>) -> Result<Grant, Error> {
         let merged = self.merge(policy)?;
-        let letters = merged.letters.ok_or_else(|| mandatory("sp"))?;
+        let permissions = merged.permissions.ok_or_else(|| mandatory("sp"))?;
         let expiry = merged.expiry.ok_or_else(|| mandatory("se"))?;
         check_window(merged.start, expiry, at.now)?;
         if self.form == Form::Delegation {
@@ -207,17 +221,16 @@ impl Signature {
         self.check_network(at)?;
         Ok(Grant {
             reach: self.reach()?,
-            letters,
+            permissions,
             authority: self.authority,
             overrides: self.overrides(),
             encryption_scope: self.encryption_scope()?,
         })
     }
 
-    /// Holds a user delegation signature against whoever uses it.
+    /// Checks that a user delegation signature may be used by this user.
     fn check_user(&self, user: Option<&Principal>) -> Result<(), Error> {
-        // It asks for a look at the access control lists of files for that user; saoid asks for
-        // none.
+        // It requires a check of the access control lists of files for that user; saoid does not.
         if !self.fields.text("suoid").is_empty() {
             let detail = "suoid is for accounts with a hierarchical namespace.";
             return Err(Error::sas(detail.to_owned()));
@@ -239,8 +252,8 @@ impl Signature {
         let from_there = if tenant.is_empty() {
             same_issuer
         } else {
-            // An issuer may write any tenant into its tokens: one that did not issue the key is
-            // believed of its own only.
+            // An issuer can write any tenant into its tokens. One that did not issue the key is
+            // trusted for its own tenant only.
             user.tenant == tenant && (same_issuer || speaks_for(&user.issuer.name, tenant))
         };
         if user.object != wanted || !from_there {
@@ -251,10 +264,13 @@ impl Signature {
         Ok(())
     }
 
-    /// What the signature and the policy say together; nothing may be said twice.
+    /// The fields of the signature and of the policy together. No field may be in both.
     fn merge(&self, policy: Option<&Policy>) -> Result<Policy, Error> {
-        let own =
-            Policy { start: self.time("st")?, expiry: self.time("se")?, letters: self.letters()? };
+        let own = Policy {
+            start: self.time("st")?,
+            expiry: self.time("se")?,
+            permissions: self.permissions()?,
+        };
         if self.policy().is_none() {
             return Ok(own);
         }
@@ -263,7 +279,7 @@ impl Signature {
         })?;
         let twice = (own.start.is_some() && stored.start.is_some())
             || (own.expiry.is_some() && stored.expiry.is_some())
-            || (own.letters.is_some() && stored.letters.is_some());
+            || (own.permissions.is_some() && stored.permissions.is_some());
         if twice {
             let detail = "Access policy fields can be associated with signature or SAS identifier but not both.";
             return Err(Error::sas(detail.to_owned()));
@@ -271,17 +287,17 @@ impl Signature {
         Ok(Policy {
             start: own.start.or(stored.start),
             expiry: own.expiry.or(stored.expiry),
-            letters: own.letters.or(stored.letters),
+            permissions: own.permissions.or(stored.permissions),
         })
     }
 
-    fn letters(&self) -> Result<Option<SasPermissions>, Error> {
+    fn permissions(&self) -> Result<Option<SasPermissions>, Error> {
         let text = self.fields.text("sp");
         if text.is_empty() {
             return Ok(None);
         }
-        let letters = SasPermissions::parse(text);
-        letters
+        let permissions = SasPermissions::parse(text);
+        permissions
             .map(Some)
             .ok_or_else(|| Error::sas(format!("sp={text} has a letter that is no permission.")))
     }
@@ -299,10 +315,10 @@ impl Signature {
     fn check_network(&self, at: &Circumstances<'_>) -> Result<(), Error> {
         let addresses = self.fields.text("sip");
         if !addresses.is_empty() {
-            let range = network::address_range(addresses).ok_or_else(|| {
+            let range = AddressRange::parse(addresses).ok_or_else(|| {
                 Error::sas(format!("sip={addresses} is neither an address nor a range."))
             })?;
-            if !network::contains(range, at.peer) {
+            if !range.contains(at.peer) {
                 return Err(Error::SourceAddress { address: at.peer.to_canonical() });
             }
         }

@@ -13,10 +13,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::capacity::ExtentKind;
 use crate::capacity::extent::header::{kind_code, kind_of};
 use crate::capacity::extent::ranges::Ranges;
-use crate::capacity::units::{get_u32, get_u64};
+use crate::capacity::units::{get_crc, get_u64};
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::crc32c;
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,14 +238,14 @@ fn key(table: u8, extent: ExtentId, start: u64) -> [u8; 17] {
 
 /// A dead range read wrongly would hide live bytes, so each entry carries a checksum of its own.
 fn with_crc(key: &[u8], mut value: Vec<u8>) -> Vec<u8> {
-    let crc = crc32c(&[key, &value].concat());
-    value.extend(crc.to_le_bytes());
+    let crc = Crc32c::of(&[key, &value].concat());
+    value.extend(crc.get().to_le_bytes());
     value
 }
 
 fn without_crc<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     let (value, crc) = value.split_at_checked(value.len().checked_sub(4)?)?;
-    (crc32c(&[key, value].concat()) == get_u32(crc, 0)?).then_some(value)
+    (Crc32c::of(&[key, value].concat()) == get_crc(crc, 0)?).then_some(value)
 }
 
 fn encode_sealed(key: &[u8], entry: &SealedEntry) -> Vec<u8> {

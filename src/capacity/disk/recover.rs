@@ -31,9 +31,9 @@ use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::units::{PAGE, index, page_up};
 use crate::env::{Disk, DiskError, DiskFile};
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::crc32c;
 
 /// The name of the journal file.
 pub(crate) const JOURNAL: &str = "journal";
@@ -366,7 +366,7 @@ impl Recovery<'_> {
             sealed: true,
             len: end,
             padding: u32::try_from(padding.len()).unwrap_or(0),
-            padding_crc: crc32c(&list),
+            padding_crc: Crc32c::of(&list),
             ..slot
         };
         self.with_room(PAGE, || file.set_len(DATA_AT + end)).await?;
@@ -374,7 +374,9 @@ impl Recovery<'_> {
             if sealed.padding > 0 {
                 match file.write_at(padding_at(end), vec![list]).await {
                     // Only accounting, and a full disk must start.
-                    Err(DiskError::Full) => (sealed.padding, sealed.padding_crc) = (0, 0),
+                    Err(DiskError::Full) => {
+                        (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY);
+                    }
                     other => other?,
                 }
             }

@@ -14,6 +14,7 @@ use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{PAGE, page_down, page_up};
 use crate::env::{Clock, DiskError, Env};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// From start to the first round.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -29,11 +30,26 @@ pub(crate) enum Which {
     Settled,
 }
 
-/// Scrubs in rounds until `stop`; settled extents are examined between two rounds. `ids` answers
-/// nothing once the node is gone; `one` scrubs an extent that is still here.
+/// When rounds are.
+pub(crate) struct Schedule {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
+    /// Between the end of a round and the next one.
+    pub(crate) pause: Duration,
+}
+
+/// What was found in live ranges.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) report: ScrubReport,
+    /// Frames with zeros for a page: given back by a free, or lost.
+    pub(crate) holed: Vec<u64>,
+}
+
+/// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
+/// `ids` returns `None` once the node is gone; `one` scrubs an extent that is still here.
 pub(crate) async fn rounds<F>(
-    (clock, stop): (Arc<dyn Clock>, CancellationToken),
-    pause: Duration,
+    Schedule { clock, stop, pause }: Schedule,
     ids: impl Fn(Which) -> Option<Vec<ExtentId>>,
     one: impl Fn(ExtentId) -> F,
 ) where
@@ -97,25 +113,27 @@ impl Store {
             (state.dead.gaps(state.written), state.frees)
         };
         let mut walker = Walker::new(body, extent.id);
-        let mut report = ScrubReport::default();
+        let mut found = Findings::default();
         let (mut unsure, mut unreadable) = (0_usize, None);
         for range in live {
-            let from = report.bytes;
-            let mut holed = Vec::new();
-            if let Err(error) =
-                scrub_range(&mut walker, extent.id, range, (&mut report, &mut holed)).await
-            {
+            let from = found.report.bytes;
+            if let Err(error) = scrub_range(&mut walker, extent.id, range, &mut found).await {
                 // Later live ranges are examined all the same.
                 unreadable.get_or_insert(error);
             }
+            let Findings { report, holed } = &mut found;
+            let holed = std::mem::take(holed);
             if frees.may_lack_any() {
                 unsure += holed.len();
             } else {
                 // Freed ranges are known here: a live frame with a page of zeros has lost it.
-                report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at)));
+                report
+                    .corrupt
+                    .extend(holed.into_iter().map(|at| (extent.id, ExtentOffset::new(at))));
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
+        let Findings { mut report, .. } = found;
         if unsure > 0 {
             tracing::info!(
                 extent = %extent.id, frames = unsure,
@@ -125,9 +143,10 @@ impl Store {
         scrubbed(extent, unsure > 0);
         self.metrics.scrubbed_frames.inc_by(report.frames);
         // Freed while we read: not damage.
-        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset.get()));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
+            let offset = offset.get();
             tracing::error!(extent = %id, offset, "scrub: frame damaged");
         }
         match unreadable {
@@ -143,14 +162,14 @@ fn scrubbed(extent: &Extent, has_holes: bool) {
     state.frees = state.frees.after_scrub(has_holes);
 }
 
-/// Follows the frames of one live range, up to its end or a place that cannot be read. Adds to
-/// `holed_frames` those with zeros for a page: given back by a free, or lost.
+/// Follows the frames of one live range, up to its end or a place that cannot be read.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
     range: Range<u64>,
-    (report, holed_frames): (&mut ScrubReport, &mut Vec<u64>),
+    found: &mut Findings,
 ) -> Result<(), DiskError> {
+    let Findings { report, holed: holed_frames } = found;
     let mut at = range.start;
     let mut hole = false;
     while at < range.end {
@@ -166,7 +185,7 @@ pub(crate) async fn scrub_range(
                 if holed {
                     holed_frames.push(at);
                 } else {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, ExtentOffset::new(at)));
                 }
                 at = end;
                 hole = false;
@@ -185,7 +204,7 @@ pub(crate) async fn scrub_range(
                 if page_up(at + 1) < range.end && walker.before_hole(at).await? {
                     holed_frames.push(at);
                 } else if !hole {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, ExtentOffset::new(at)));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
@@ -244,7 +263,8 @@ mod tests {
             };
             Some(ids.iter().copied().map(ExtentId::new).collect())
         };
-        let rounds = rounds((Arc::clone(&clock), stop), hours(24), ids, one);
+        let rounds =
+            rounds(Schedule { clock: Arc::clone(&clock), stop, pause: hours(24) }, ids, one);
         drop(tokio::time::timeout(hours(25), rounds).await);
         seen.into_inner().unwrap()
     }

@@ -10,8 +10,8 @@ use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::page_up;
 use crate::env::DiskError;
+use crate::types::Crc32c;
 use crate::types::Epoch;
-use crate::types::crc32c;
 
 impl Store {
     /// Refuses lower epochs from now on.
@@ -73,18 +73,18 @@ impl Store {
 
     /// Writes the list of padding after the last page. Only accounting: without room for it the
     /// extent is sealed without, and the audit finds the padding dead.
-    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, u32), Error> {
+    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, Crc32c), Error> {
         let padding = extent.state().padding.clone();
-        let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, 0)) };
+        let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, Crc32c::EMPTY)) };
         if count == 0 {
-            return Ok((0, 0));
+            return Ok((0, Crc32c::EMPTY));
         }
         let file = self.writable(extent).await?;
         let list = encode_padding(&padding);
-        let crc = crc32c(&list);
+        let crc = Crc32c::of(&list);
         match file.write_at(padding_at(end), vec![list]).await {
             Ok(()) => {}
-            Err(DiskError::Full) => return Ok((0, 0)),
+            Err(DiskError::Full) => return Ok((0, Crc32c::EMPTY)),
             Err(error) => return Err(self.poison("padding list", &error)),
         }
         let _one = extent.syncing.lock().await;

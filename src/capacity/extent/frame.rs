@@ -7,12 +7,16 @@ use std::sync::LazyLock;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::Payload;
-use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size, zeros};
+use crate::capacity::units::{
+    PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size, zeros,
+};
+use crate::types::ByteLen;
 use crate::types::Crc32c;
+use crate::types::Crc32cHasher;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
-use crate::types::{crc32c, crc32c_combine};
 
 /// Payload bytes of one frame at most; a longer payload takes several frames, all but the last
 /// full.
@@ -67,13 +71,15 @@ pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
 /// Where an extent that ends at `end` will end after payloads of these lengths: what a writer that
 /// does not wait for each answer passes as the next append's offset.
 #[must_use]
-pub fn end_after(end: u64, payload_lens: &[u64]) -> u64 {
-    payload_lens.iter().fold(end, |end, &len| payload_end(start_at(end, len), len))
+pub fn end_after(end: ExtentOffset, payload_lens: &[u64]) -> ExtentOffset {
+    let after = |end, &len| payload_end(start_at(end, len), len);
+    ExtentOffset::new(payload_lens.iter().fold(end.get(), after))
 }
 
 /// The logical range of frame bytes a location covers.
 pub(crate) fn frames_of(location: &Location) -> Range<u64> {
-    location.offset..payload_end(location.offset, location.len)
+    let start = location.offset.get();
+    start..payload_end(start, location.len.get())
 }
 
 /// One location for two whose bytes follow each other: `a` is whole full frames and `b` starts
@@ -83,13 +89,13 @@ pub(crate) fn frames_of(location: &Location) -> Range<u64> {
 #[must_use]
 pub fn merge(a: &Location, b: &Location) -> Option<Location> {
     let adjacent = a.extent == b.extent
-        && a.len.is_multiple_of(FRAME_PAYLOAD_MAX)
-        && payload_end(a.offset, a.len) == b.offset;
+        && a.len.get().is_multiple_of(FRAME_PAYLOAD_MAX)
+        && frames_of(a).end == b.offset.get();
     adjacent.then(|| Location {
         extent: a.extent,
         offset: a.offset,
         len: a.len + b.len,
-        crc: crc32c_combine(a.crc, b.crc, b.len),
+        crc: a.crc.combine(b.crc, b.len.get()),
     })
 }
 
@@ -106,7 +112,7 @@ pub(crate) struct Part {
 
 /// The frames that hold payload bytes `range` of a location.
 pub(crate) fn parts(location: &Location, range: &Range<u64>) -> impl Iterator<Item = Part> {
-    let (offset, len) = (location.offset, location.len);
+    let (offset, len) = (location.offset.get(), location.len.get());
     let first = range.start / FRAME_PAYLOAD_MAX;
     let last = if range.is_empty() { first } else { (range.end - 1) / FRAME_PAYLOAD_MAX + 1 };
     (first..last).map(move |number| {
@@ -126,8 +132,8 @@ pub(crate) struct Prepared {
 struct PreparedFrame {
     pieces: Vec<Bytes>,
     len: u64,
-    table: Vec<u32>,
-    crc: u32,
+    table: Vec<Crc32c>,
+    crc: Crc32c,
 }
 
 impl Prepared {
@@ -163,7 +169,7 @@ impl Prepared {
 
 impl PreparedFrame {
     fn empty() -> Self {
-        Self { pieces: Vec::new(), len: 0, table: Vec::new(), crc: 0 }
+        Self { pieces: Vec::new(), len: 0, table: Vec::new(), crc: Crc32c::EMPTY }
     }
 
     fn summed(mut self) -> Self {
@@ -180,17 +186,17 @@ impl PreparedFrame {
         head.put_u64_le(extent.get());
         head.put_u64_le(offset);
         head.put_u32_le(u32::try_from(self.len).expect("at most 1 MiB"));
-        head.put_u32_le(self.crc);
+        head.put_u32_le(self.crc.get());
         head.put_u64_le(epoch.get());
         head.put_u32_le(0);
-        let mut crc = Crc32c::default();
+        let mut crc = Crc32cHasher::default();
         crc.update(&head);
         let mut table = BytesMut::with_capacity(4 * self.table.len());
         for sum in &self.table {
-            table.put_u32_le(*sum);
+            table.put_u32_le(sum.get());
         }
         crc.update(&table);
-        head.put_u32_le(crc.finish());
+        head.put_u32_le(crc.finish().get());
         head.extend_from_slice(&table);
         head.freeze()
     }
@@ -235,18 +241,19 @@ pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end
             placed.padding.push(placed.end..start);
         }
         placed.end = start;
-        let mut location = Location { extent, offset: start, len: 0, crc: 0 };
+        let mut location = Location {
+            extent,
+            offset: ExtentOffset::new(start),
+            len: ByteLen::new(0),
+            crc: Crc32c::EMPTY,
+        };
         for frame in payload.frames {
             placed.fill_to(placed.end);
             placed.push(frame.head(extent, epoch, placed.end));
             placed.end = frame_end(placed.end, frame.len);
             placed.frames += 1;
-            location.crc = if location.len == 0 {
-                frame.crc
-            } else {
-                crc32c_combine(location.crc, frame.crc, frame.len)
-            };
-            location.len += frame.len;
+            location.crc = location.crc.combine(frame.crc, frame.len);
+            location.len = location.len + ByteLen::new(frame.len);
             for piece in frame.pieces {
                 placed.push(piece);
             }
@@ -275,11 +282,11 @@ impl Placed {
 pub(crate) struct Head {
     /// Payload bytes, 1 to [`FRAME_PAYLOAD_MAX`].
     pub(crate) len: u64,
-    /// CRC-32C of the payload.
-    pub(crate) crc: u32,
+    /// Checksum of the payload.
+    pub(crate) crc: Crc32c,
     /// The writer's epoch.
     pub(crate) epoch: Epoch,
-    table: Vec<u32>,
+    table: Vec<Crc32c>,
 }
 
 impl Head {
@@ -295,17 +302,17 @@ impl Head {
             return None;
         }
         let table = bytes.get(index(HEADER)..index(head_len(len)))?;
-        let mut crc = Crc32c::default();
+        let mut crc = Crc32cHasher::default();
         crc.update(bytes.get(..44)?);
         crc.update(table);
-        if crc.finish() != get_u32(bytes, 44)?
+        if crc.finish() != get_crc(bytes, 44)?
             || u64::from(get_u16(bytes, 6)?) != len.div_ceil(CHUNK)
         {
             return None;
         }
-        let table = table.chunks_exact(4).filter_map(|sum| get_u32(sum, 0)).collect();
+        let table = table.chunks_exact(4).filter_map(|sum| get_crc(sum, 0)).collect();
         let epoch = Epoch::new(get_u64(bytes, 32)?);
-        Some(Self { len, crc: get_u32(bytes, 28)?, epoch, table })
+        Some(Self { len, crc: get_crc(bytes, 28)?, epoch, table })
     }
 
     /// The payload length a header claims, checksum not yet seen; `None` when it is not a header.
@@ -317,6 +324,11 @@ impl Head {
     /// Bytes of header and table.
     pub(crate) fn head_len(&self) -> u64 {
         head_len(self.len)
+    }
+
+    /// `chunks`, payload from the start of chunk number `first`, if they match the table.
+    pub(crate) fn verified(&self, first: u64, chunks: Bytes) -> Option<Verified> {
+        self.verify(first, &chunks).then_some(Verified(chunks))
     }
 
     /// Whether `chunks`, payload from the start of chunk number `first`, matches the table. The
@@ -332,7 +344,24 @@ impl Head {
             && chunks
                 .chunks(index(CHUNK))
                 .zip(self.table.iter().skip(index(first)))
-                .all(|(chunk, sum)| crc32c(chunk) == *sum)
+                .all(|(chunk, sum)| Crc32c::of(chunk) == *sum)
+    }
+}
+
+/// Payload bytes that match the checksums of their frame (I13). Only [`Head::verified`] makes one,
+/// and only such bytes are served.
+#[derive(Clone, Debug)]
+pub(crate) struct Verified(Bytes);
+
+impl Verified {
+    /// A part of them.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
+        Self(self.0.slice(range))
+    }
+
+    /// The bytes, for the caller of a read.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0
     }
 }
 
@@ -358,9 +387,9 @@ pub(crate) fn starts_frame(bytes: &[u8]) -> bool {
     get_u32(bytes, 0) == Some(MAGIC)
 }
 
-fn chunk_sums(pieces: &[Bytes]) -> Vec<u32> {
+fn chunk_sums(pieces: &[Bytes]) -> Vec<Crc32c> {
     let mut sums = Vec::new();
-    let mut partial: Option<(Crc32c, u64)> = None;
+    let mut partial: Option<(Crc32cHasher, u64)> = None;
     for piece in pieces {
         let mut rest: &[u8] = piece;
         while !rest.is_empty() {
@@ -368,7 +397,7 @@ fn chunk_sums(pieces: &[Bytes]) -> Vec<u32> {
             let (now, later) = rest.split_at(rest.len().min(index(CHUNK - filled)));
             rest = later;
             if filled == 0 && size(now.len()) == CHUNK {
-                sums.push(crc32c(now));
+                sums.push(Crc32c::of(now));
                 continue;
             }
             let (mut crc, _) = partial.take().unwrap_or_default();
@@ -389,25 +418,26 @@ fn chunk_sums(pieces: &[Bytes]) -> Vec<u32> {
 
 /// Effect of appending one chunk of zeros on each bit of a CRC: combining 64 chunk sums of a frame
 /// by the general method costs as much as reading its payload again.
-static SHIFT: LazyLock<[u32; 32]> =
-    LazyLock::new(|| std::array::from_fn(|bit| crc32c_combine(1 << bit, 0, CHUNK)));
+static SHIFT: LazyLock<[u32; 32]> = LazyLock::new(|| {
+    let of_bit = |bit: usize| Crc32c::new(1 << bit).combine(Crc32c::EMPTY, CHUNK).get();
+    std::array::from_fn(of_bit)
+});
 
-fn shift_chunk(mut crc: u32) -> u32 {
-    let mut shifted = 0;
-    while crc != 0 {
-        shifted ^= SHIFT[crc.trailing_zeros() as usize];
-        crc &= crc - 1;
-    }
-    shifted
+/// The checksum of what `crc` covers and one more chunk.
+fn append_chunk(crc: Crc32c, chunk: Crc32c) -> Crc32c {
+    // Masks instead of branches: the bits are as good as random.
+    let mask = |bit: usize| 0_u32.wrapping_sub(crc.get() >> bit & 1);
+    let effects = SHIFT.iter().enumerate().map(|(bit, effect)| effect & mask(bit));
+    Crc32c::new(effects.fold(chunk.get(), |sum, effect| sum ^ effect))
 }
 
-fn combine_chunks(table: &[u32], len: u64) -> u32 {
-    let Some((&last, whole)) = table.split_last() else { return 0 };
+fn combine_chunks(table: &[Crc32c], len: u64) -> Crc32c {
+    let Some((&last, whole)) = table.split_last() else { return Crc32c::EMPTY };
     let Some((&first, middle)) = whole.split_first() else { return last };
-    let crc = middle.iter().fold(first, |crc, &sum| shift_chunk(crc) ^ sum);
+    let crc = middle.iter().fold(first, |crc, &sum| append_chunk(crc, sum));
     match len % CHUNK {
-        0 => shift_chunk(crc) ^ last,
-        rest => crc32c_combine(crc, last, rest),
+        0 => append_chunk(crc, last),
+        rest => crc.combine(last, rest),
     }
 }
 

@@ -7,10 +7,10 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::ExtentKind;
-use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size};
+use crate::capacity::units::{PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size};
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
-use crate::types::crc32c;
 
 /// Where logical offset 0 lies in the file.
 pub(crate) const DATA_AT: u64 = PAGE;
@@ -53,11 +53,11 @@ pub(crate) struct Slot {
     /// Entries of the padding list that follows the last page of frames, when sealed.
     pub(crate) padding: u32,
     /// CRC-32C of that list.
-    pub(crate) padding_crc: u32,
+    pub(crate) padding_crc: Crc32c,
     /// Entries of the map of a compacted extent; 0 when it was never compacted.
     pub(crate) map: u32,
     /// CRC-32C of the map.
-    pub(crate) map_crc: u32,
+    pub(crate) map_crc: Crc32c,
     /// Where the map is, bytes from the start of the file.
     pub(crate) map_at: u64,
 }
@@ -90,15 +90,15 @@ impl Header {
         bytes.put_u64_le(self.created.get());
         bytes.put_u128_le(self.store);
         bytes.put_bytes(0, HEADER - 4 - bytes.len());
-        let crc = crc32c(&bytes);
-        bytes.put_u32_le(crc);
+        let crc = Crc32c::of(&bytes);
+        bytes.put_u32_le(crc.get());
         bytes.freeze()
     }
 
     /// Parses the header from an extent file's first page; `None` when it is damaged or of a newer
     /// version.
     pub(crate) fn parse(page: &[u8]) -> Option<Self> {
-        let crc_ok = crc32c(page.get(..HEADER - 4)?) == get_u32(page, HEADER - 4)?;
+        let crc_ok = Crc32c::of(page.get(..HEADER - 4)?) == get_crc(page, HEADER - 4)?;
         if !crc_ok || get_u32(page, 0)? != MAGIC || get_u16(page, 4)? != VERSION {
             return None;
         }
@@ -120,9 +120,9 @@ impl Slot {
             sealed: false,
             len: 0,
             padding: 0,
-            padding_crc: 0,
+            padding_crc: Crc32c::EMPTY,
             map: 0,
-            map_crc: 0,
+            map_crc: Crc32c::EMPTY,
             map_at: 0,
         }
     }
@@ -142,13 +142,13 @@ impl Slot {
         bytes.put_u64_le(self.epoch.get());
         bytes.put_u64_le(self.len);
         bytes.put_u32_le(self.padding);
-        bytes.put_u32_le(self.padding_crc);
+        bytes.put_u32_le(self.padding_crc.get());
         bytes.put_u32_le(self.map);
-        bytes.put_u32_le(self.map_crc);
+        bytes.put_u32_le(self.map_crc.get());
         bytes.put_u64_le(self.map_at);
         bytes.put_bytes(0, SLOT - 4 - bytes.len());
-        let crc = crc32c(&bytes);
-        bytes.put_u32_le(crc);
+        let crc = Crc32c::of(&bytes);
+        bytes.put_u32_le(crc.get());
         bytes.freeze()
     }
 
@@ -163,7 +163,7 @@ impl Slot {
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let crc_ok = crc32c(bytes.get(..SLOT - 4)?) == get_u32(bytes, SLOT - 4)?;
+        let crc_ok = Crc32c::of(bytes.get(..SLOT - 4)?) == get_crc(bytes, SLOT - 4)?;
         if !crc_ok || get_u32(bytes, 0)? != SLOT_MAGIC {
             return None;
         }
@@ -177,9 +177,9 @@ impl Slot {
             },
             len: get_u64(bytes, 24)?,
             padding: get_u32(bytes, 32)?,
-            padding_crc: get_u32(bytes, 36)?,
+            padding_crc: get_crc(bytes, 36)?,
             map: get_u32(bytes, 40)?,
-            map_crc: get_u32(bytes, 44)?,
+            map_crc: get_crc(bytes, 44)?,
             map_at: get_u64(bytes, 48)?,
         })
     }
@@ -215,7 +215,7 @@ pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
 
 /// Parses a padding list; `None` when it is not the one the slot names.
 pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<u64>>> {
-    if size(bytes.len()) != padding_len(slot.padding) || crc32c(bytes) != slot.padding_crc {
+    if size(bytes.len()) != padding_len(slot.padding) || Crc32c::of(bytes) != slot.padding_crc {
         return None;
     }
     bytes.chunks_exact(16).map(|pair| Some(get_u64(pair, 0)?..get_u64(pair, 8)?)).collect()

@@ -9,7 +9,7 @@ use crate::capacity::extent::header::{DATA_AT, MAP_ENTRY, Slot};
 use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::units::{get_u64, index, size};
 use crate::env::{DiskError, DiskFile};
-use crate::types::crc32c;
+use crate::types::Crc32c;
 
 /// One logical range and where it starts in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,8 @@ impl Map {
 
     /// Parses the map a slot names; `None` when it is damaged.
     pub(crate) fn parse(bytes: &[u8], slot: &Slot) -> Option<Self> {
-        if size(bytes.len()) != MAP_ENTRY * u64::from(slot.map) || crc32c(bytes) != slot.map_crc {
+        if size(bytes.len()) != MAP_ENTRY * u64::from(slot.map) || Crc32c::of(bytes) != slot.map_crc
+        {
             return None;
         }
         let entries = bytes.chunks_exact(index(MAP_ENTRY)).map(|entry| {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     fn slot(map: &[u8]) -> Slot {
-        Slot { map: 2, map_crc: crc32c(map), map_at: 9000, ..Slot::new(1, Epoch::new(1)) }
+        Slot { map: 2, map_crc: Crc32c::of(map), map_at: 9000, ..Slot::new(1, Epoch::new(1)) }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::capacity::units::{index, size};
 use crate::env::DiskFile;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// An extent of one disk.
 ///
@@ -111,6 +112,8 @@ pub(crate) struct State {
     pub(crate) written: u64,
     /// Below this all bytes are durable in the file.
     pub(crate) synced: u64,
+    /// Below this a caller was told that all bytes are durable.
+    pub(crate) acknowledged: u64,
     /// End of the last append that did not go through the journal.
     pub(crate) direct: u64,
     /// Below this space is reserved.
@@ -160,6 +163,7 @@ impl Extent {
             end: slot.len,
             written: slot.len,
             synced: slot.len,
+            acknowledged: slot.len,
             direct: 0,
             allocated: slot.len,
             tail: Tail::default(),
@@ -197,13 +201,13 @@ impl Extent {
 
     /// The answer when the frame at `offset` is not what it should be.
     pub(crate) fn corrupt(&self, offset: u64) -> Error {
-        Error::Corrupt { extent: self.id, offset }
+        Error::Corrupt { extent: self.id, offset: ExtentOffset::new(offset) }
     }
 
     /// Whether the writer may append at that offset now.
     pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
         self.check_open(request.epoch)?;
-        let expected = self.state().end;
+        let expected = ExtentOffset::new(self.state().end);
         if request.offset != expected {
             return Err(Error::WrongOffset { extent: self.id, expected });
         }

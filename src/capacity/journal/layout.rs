@@ -2,10 +2,12 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::capacity::units::{PAGE, get_u16, get_u32, get_u64, index, page_up, size, zeros};
+use crate::capacity::units::{
+    PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size, zeros,
+};
 use crate::types::Crc32c;
+use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
-use crate::types::crc32c;
 
 /// Where the ring of batches starts in the file; two superblock pages lie before it.
 pub(crate) const RING_AT: u64 = 2 * PAGE;
@@ -54,15 +56,15 @@ impl Superblock {
         bytes.put_u64_le(self.lsn);
         bytes.put_u64_le(self.position);
         bytes.put_bytes(0, SUPER - 4 - bytes.len());
-        let crc = crc32c(&bytes);
-        bytes.put_u32_le(crc);
+        let crc = Crc32c::of(&bytes);
+        bytes.put_u32_le(crc.get());
         bytes.put_bytes(0, index(PAGE) - SUPER);
         bytes.freeze()
     }
 
     /// Parses one superblock; `None` when damaged.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let crc_ok = crc32c(bytes.get(..SUPER - 4)?) == get_u32(bytes, SUPER - 4)?;
+        let crc_ok = Crc32c::of(bytes.get(..SUPER - 4)?) == get_crc(bytes, SUPER - 4)?;
         if !crc_ok || get_u32(bytes, 0)? != SUPER_MAGIC || get_u16(bytes, 4)? != VERSION {
             return None;
         }
@@ -113,7 +115,7 @@ pub(crate) const fn batch_len(body: u64) -> u64 {
 /// Builds a batch: the pieces to write, whole pages.
 pub(crate) fn encode_batch(ring: u64, lsn: u64, checkpoint: u64, records: &[Record]) -> Vec<Bytes> {
     let mut pieces = Vec::with_capacity(2 + records.len() * 4);
-    let mut body_crc = Crc32c::default();
+    let mut body_crc = Crc32cHasher::default();
     let mut body = 0;
     let mut heads = BytesMut::with_capacity(records.len() * index(RECORD_HEADER));
     for record in records {
@@ -155,7 +157,7 @@ pub(crate) struct BatchHeader {
     /// How many records.
     pub(crate) records: u32,
     /// CRC-32C of the body.
-    pub(crate) body_crc: u32,
+    pub(crate) body_crc: Crc32c,
     /// The first batch a replay needed when this one was written.
     pub(crate) checkpoint: u64,
 }
@@ -170,12 +172,12 @@ impl BatchHeader {
         bytes.put_u64_le(self.lsn);
         bytes.put_u32_le(u32::try_from(self.body).expect("a batch is small"));
         bytes.put_u32_le(self.records);
-        bytes.put_u32_le(self.body_crc);
+        bytes.put_u32_le(self.body_crc.get());
         bytes.put_u32_le(0);
         bytes.put_u64_le(self.checkpoint);
         bytes.put_bytes(0, index(BATCH_HEADER) - 4 - bytes.len());
-        let crc = crc32c(&bytes);
-        bytes.put_u32_le(crc);
+        let crc = Crc32c::of(&bytes);
+        bytes.put_u32_le(crc.get());
         bytes.freeze()
     }
 
@@ -185,14 +187,14 @@ impl BatchHeader {
         if get_u32(bytes, 0)? != BATCH_MAGIC || get_u16(bytes, 4)? != VERSION {
             return None;
         }
-        if get_u64(bytes, 8)? != ring || crc32c(bytes.get(..end)?) != get_u32(bytes, end)? {
+        if get_u64(bytes, 8)? != ring || Crc32c::of(bytes.get(..end)?) != get_crc(bytes, end)? {
             return None;
         }
         Some(Self {
             lsn: get_u64(bytes, 16)?,
             body: u64::from(get_u32(bytes, 24)?),
             records: get_u32(bytes, 28)?,
-            body_crc: get_u32(bytes, 32)?,
+            body_crc: get_crc(bytes, 32)?,
             checkpoint: get_u64(bytes, 40)?,
         })
     }
@@ -201,7 +203,7 @@ impl BatchHeader {
 /// Parses a batch's body; `None` unless its checksum, its count and its lengths agree with the
 /// header.
 pub(crate) fn decode_body(header: &BatchHeader, body: &Bytes) -> Option<Vec<Record>> {
-    if size(body.len()) != header.body || crc32c(body) != header.body_crc {
+    if size(body.len()) != header.body || Crc32c::of(body) != header.body_crc {
         return None;
     }
     let mut records = Vec::new();

@@ -15,6 +15,7 @@ use crate::env::Disk;
 use crate::env::disk_sim::SimDisk;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -109,7 +110,7 @@ fn a_copy_of_a_part_stays_when_the_rest_is_damaged() {
         let location = store(&node, extent, LEN).await.unwrap();
         let (epoch, durability) = (ONE, Durability::Durable);
         let payloads = vec![vec![payload(99, 30_000)]];
-        let offset = end_after(0, &[LEN]);
+        let offset = end_after(ExtentOffset::START, &[LEN]);
         let more = AppendRequest { extent, epoch, offset, payloads, durability };
         node.append(more).await.unwrap();
         node.seal(extent, ONE).await.unwrap();
@@ -225,7 +226,7 @@ impl Stalled {
 fn append_to(extent: ExtentId, len: u64) -> AppendRequest {
     let (epoch, durability) = (ONE, Durability::Durable);
     let payloads = vec![vec![payload(98, len)]];
-    AppendRequest { extent, epoch, offset: 0, payloads, durability }
+    AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability }
 }
 
 #[test]
@@ -300,9 +301,10 @@ async fn free_meanwhile(after: Duration, compact: bool) -> bool {
     let mut offset = 0;
     for seed in 0..8 {
         let payloads = vec![vec![payload(seed, FRAME)]];
-        let request = AppendRequest { offset, payloads, ..append_to(COPIED, 1) };
+        let request =
+            AppendRequest { offset: ExtentOffset::new(offset), payloads, ..append_to(COPIED, 1) };
         let appended = node.append(request).await.unwrap();
-        offset = appended.end;
+        offset = appended.end.get();
         stored.push(appended.locations[0]);
     }
     node.seal(COPIED, ONE).await.unwrap();

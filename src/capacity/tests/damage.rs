@@ -14,6 +14,7 @@ use crate::env::disk_os::OsDisk;
 use crate::env::{Disk, Tasks};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 pub(super) fn flip(path: &Path, offset: u64) {
@@ -42,7 +43,7 @@ pub(super) async fn fill(
         let bytes = payload(seed, len);
         let one = std::slice::from_ref(&bytes);
         let appended = rig.append(extent, end, one, Durability::Durable).await.unwrap();
-        end = appended.end;
+        end = appended.end.get();
         stored.push((appended.locations[0], bytes));
     }
     stored
@@ -55,7 +56,7 @@ async fn flipped_byte_fails_its_frame_alone_and_the_scrub_reports_it() {
     rig.node().seal(DATA, ONE).await.unwrap();
     rig.stop(true).await;
     let damaged = stored[7].0;
-    flip(&rig.extent_file(DATA), 4096 + damaged.offset + 1000);
+    flip(&rig.extent_file(DATA), 4096 + damaged.offset.get() + 1000);
     rig.start().await;
     for (location, bytes) in &stored {
         match rig.read(location).await {
@@ -74,7 +75,7 @@ async fn flipped_byte_fails_its_frame_alone_and_the_scrub_reports_it() {
     let disk = OsDisk::open(rig.path(), Tasks::new()).unwrap();
     let mut calls = 0;
     let checked = check_disk(&disk, 0, &mut |_| calls += 1).await.unwrap();
-    let problem = Problem::Frame { extent: DATA, offset: damaged.offset };
+    let problem = Problem::Frame { extent: DATA, offset: damaged.offset.get() };
     assert_eq!((checked.problems, checked.frames, calls), (vec![problem], 20, 1));
 }
 
@@ -84,7 +85,7 @@ async fn damaged_header_of_a_frame_does_not_hide_the_frames_after_it() {
     let stored = fill(&rig, LOG, 20, 3000).await;
     rig.node().seal(LOG, ONE).await.unwrap();
     rig.stop(true).await;
-    flip(&rig.extent_file(LOG), 4096 + stored[7].0.offset + 25);
+    flip(&rig.extent_file(LOG), 4096 + stored[7].0.offset.get() + 25);
     rig.start().await;
     let report = rig.node().scrub(LOG).await.unwrap();
     assert_eq!((report.corrupt, report.frames), (vec![(LOG, stored[7].0.offset)], 19));
@@ -103,14 +104,14 @@ async fn scrub_names_a_damaged_head_behind_padding_it_does_not_know() {
     rig.node().create(DATA, ExtentKind::Data, ONE).await.unwrap();
     let small = rig.append(DATA, 0, &[payload(1, 100)], Durability::Durable).await.unwrap();
     let large = [payload(2, 40_000)];
-    let large = rig.append(DATA, small.end, &large, Durability::Durable).await.unwrap();
+    let large = rig.append(DATA, small.end.get(), &large, Durability::Durable).await.unwrap();
     let end = rig.node().seal(DATA, ONE).await.unwrap();
     rig.stop(true).await;
     fs::remove_dir_all(rig.path().join("catalog")).unwrap();
     assert!(large.locations[0].offset > small.end, "no padding");
-    let padding_list = 4096 + end.next_multiple_of(4096);
+    let padding_list = 4096 + end.get().next_multiple_of(4096);
     flip(&rig.extent_file(DATA), padding_list);
-    flip(&rig.extent_file(DATA), 4096 + large.locations[0].offset + 25);
+    flip(&rig.extent_file(DATA), 4096 + large.locations[0].offset.get() + 25);
     rig.start().await;
     let report = rig.node().scrub(DATA).await.unwrap();
     assert_eq!((report.corrupt, report.frames), (vec![(DATA, large.locations[0].offset)], 1));
@@ -141,7 +142,7 @@ async fn journal_damage_before_its_end_refuses_to_start() {
     assert!(error.to_string().contains("journal batch 3 at byte 12288 is damaged"), "{error}");
     flip(&rig.path().join("journal"), 8192 + 4096 + 100);
     rig.stopped_start().await;
-    assert_eq!(rig.node().extents().await[0].len, end_after(0, &[1000; 5]));
+    assert_eq!(rig.node().extents().await[0].len, end_after(ExtentOffset::START, &[1000; 5]).get());
 }
 
 #[tokio::test]
@@ -151,7 +152,7 @@ async fn torn_last_batch_is_cut() {
     rig.stop(false).await;
     flip(&rig.path().join("journal"), 8192 + 4 * 4096 + 100);
     rig.start().await;
-    assert_eq!(rig.node().extents().await[0].len, end_after(0, &[1000; 4]));
+    assert_eq!(rig.node().extents().await[0].len, end_after(ExtentOffset::START, &[1000; 4]).get());
     assert_eq!(rig.read(&stored[3].0).await.unwrap(), stored[3].1);
     assert!(matches!(rig.read(&stored[4].0).await, Err(Error::Corrupt { .. })));
 }
@@ -299,7 +300,7 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
     let dead: Vec<Location> = (0..600).filter(|n| n % 3 != 0).map(|n| stored[n].0).collect();
     rig.node().free(&dead).await.unwrap();
     let file = rig.extent_file(DATA);
-    let live_bytes: u64 = live.iter().map(|&n| stored[n].0.len).sum();
+    let live_bytes: u64 = live.iter().map(|&n| stored[n].0.len.get()).sum();
     for _ in 0..200 {
         if rig.metrics.compactions.get() > 0 {
             break;
@@ -352,7 +353,7 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
     rig.start().await;
     rig.read(&stored[live[0]].0).await.unwrap_err();
     let counted = rig.metrics.corrupt_frames.get();
-    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, [(DATA, 0)]);
+    assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, [(DATA, ExtentOffset::START)]);
     assert_eq!(rig.metrics.corrupt_frames.get(), counted + 1);
     rig.stop(true).await;
     flip(&file, in_map);
@@ -375,7 +376,10 @@ async fn fence_of_a_sealed_extent_known_from_the_catalog_keeps_it_sealed() {
     fs::remove_dir_all(rig.path().join("catalog")).unwrap();
     rig.start().await;
     let info = &rig.node().extents().await[0];
-    assert_eq!((info.epoch, info.len), (Epoch::new(5), end_after(0, &[3000; 3])));
+    assert_eq!(
+        (info.epoch, info.len),
+        (Epoch::new(5), end_after(ExtentOffset::START, &[3000; 3]).get())
+    );
     assert_eq!(rig.read(&stored[2].0).await.unwrap(), stored[2].1);
 }
 

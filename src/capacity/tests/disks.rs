@@ -12,6 +12,7 @@ use crate::env::disk_sim::{Fault, SimDisk};
 use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -40,7 +41,8 @@ pub(super) async fn store(
     node.create(extent, ExtentKind::Data, ONE).await?;
     let payloads = vec![vec![payload(extent.get(), len)]];
     let durability = Durability::Durable;
-    let request = AppendRequest { extent, epoch: ONE, offset: 0, payloads, durability };
+    let request =
+        AppendRequest { extent, epoch: ONE, offset: ExtentOffset::START, payloads, durability };
     Ok(node.append(request).await?.locations[0])
 }
 
@@ -123,7 +125,7 @@ fn disk_that_cannot_be_recovered_costs_what_lies_on_it() {
         assert!(sims[1].flip("journal", 20) && sims[1].flip("journal", 4096 + 20));
         let node = open(restarted).await.unwrap();
         for (location, disk) in stored.iter().zip(&disks) {
-            let read = node.read(location, 0..location.len).await;
+            let read = node.read(location, 0..location.len.get()).await;
             match disk {
                 0 => assert_eq!(read.unwrap().concat(), payload(location.extent.get(), 10_000)),
                 _ => assert!(matches!(read, Err(Error::OutOfService { .. })), "{read:?}"),
@@ -213,7 +215,7 @@ fn erased_journal_keeps_nothing_of_before_and_what_comes_after() {
         // Cut short: what was written after is replayed, what was written before is in the files.
         let node = open(vec![sim.restart_after_kill()]).await.unwrap();
         for location in &stored {
-            let read = node.read(location, 0..location.len).await.unwrap();
+            let read = node.read(location, 0..location.len.get()).await.unwrap();
             assert_eq!(read.concat(), payload(location.extent.get(), 900));
         }
         node.shutdown().await;

@@ -12,6 +12,7 @@ use crate::capacity::*;
 use crate::env::disk_sim::{Fault, SimDisk};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -33,7 +34,7 @@ pub(super) async fn used_by(node: &CapacityNode) -> BTreeMap<ExtentId, Location>
         let location = store(node, extent, LEN).await.unwrap();
         let (epoch, durability) = (ONE, Durability::Durable);
         let payloads = vec![vec![payload(99, 30_000)]];
-        let offset = end_after(0, &[LEN]);
+        let offset = end_after(ExtentOffset::START, &[LEN]);
         let request = AppendRequest { extent, epoch, offset, payloads, durability };
         let garbage = node.append(request).await.unwrap().locations;
         if id % 3 > 0 {
@@ -119,7 +120,7 @@ fn reads_frees_and_appends_go_on_while_a_disk_is_drained() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
         let (node, mut stored) = used(&sims).await;
-        let end = end_after(end_after(0, &[LEN]), &[30_000]);
+        let end = end_after(end_after(ExtentOffset::START, &[LEN]), &[30_000]);
         let doomed = stored.pop_first().unwrap().1;
         let is_open = |info: &ExtentInfo| info.state == ExtentState::Open;
         let ExtentInfo { extent: open, disk, .. } =

@@ -17,6 +17,7 @@ use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -25,7 +26,7 @@ pub(super) fn run<F: Future>(work: F) -> F::Output {
     Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(work)
 }
 
-pub(super) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
+pub(in crate::capacity) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
     let env = Env {
         clock: Arc::new(SimClock::new()),
         rand: Arc::new(SeededRand::new(1)),
@@ -35,7 +36,7 @@ pub(super) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
     CapacityNode::open(disks, env, config, metrics).await.unwrap()
 }
 
-pub(super) async fn append(
+pub(in crate::capacity) async fn append(
     node: &CapacityNode,
     extent: ExtentId,
     offset: u64,
@@ -43,7 +44,14 @@ pub(super) async fn append(
 ) -> Result<Appended, Error> {
     let payloads = payloads.iter().map(|bytes| vec![bytes.clone()]).collect();
     let durability = Durability::Durable;
-    node.append(AppendRequest { extent, epoch: ONE, offset, payloads, durability }).await
+    node.append(AppendRequest {
+        extent,
+        epoch: ONE,
+        offset: ExtentOffset::new(offset),
+        payloads,
+        durability,
+    })
+    .await
 }
 
 /// A start must not believe a seal whose sync failed: punching what is freed relies on it.
@@ -67,7 +75,7 @@ fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
             drop(node);
 
             let node = open(vec![sim.restart_after_power_cut()]).await;
-            let read = node.read(&locations[1], 0..locations[1].len).await;
+            let read = node.read(&locations[1], 0..locations[1].len.get()).await;
             let read = read.unwrap_or_else(|error| panic!("seed {seed}, sync {skip}: {error}"));
             assert_eq!(read.concat(), stored[1]);
         });
@@ -124,14 +132,14 @@ fn log_whose_fence_met_a_poisoned_disk_takes_no_append_and_is_sealed_by_the_next
             }
             let fenced = node.fence(log, Epoch::new(3)).await;
             assert!(matches!(fenced, Err(Error::Poisoned { disk: 0 })), "{fenced:?}");
-            let late = append(&node, log, end, &[payload(2, 100)]).await;
+            let late = append(&node, log, end.get(), &[payload(2, 100)]).await;
             assert!(matches!(late, Err(Error::Poisoned { disk: 0 })), "seed {seed}: {late:?}");
             drop(node);
 
             let node = open(vec![sim.restart_after_kill()]).await;
             let infos = node.extents().await;
             let info = infos.iter().find(|info| info.extent == log).unwrap();
-            assert_eq!((info.state, info.len), (ExtentState::Sealed, end), "seed {seed}");
+            assert_eq!((info.state, info.len), (ExtentState::Sealed, end.get()), "seed {seed}");
         });
     }
 }
@@ -157,7 +165,7 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
                     let bytes = payload(round * EXTENTS + extent, 3000);
                     let one = std::slice::from_ref(&bytes);
                     let appended = append(&node, ExtentId::new(extent), *end, one).await.unwrap();
-                    *end = appended.end;
+                    *end = appended.end.get();
                     stored.push((appended.locations[0], bytes));
                 }
             }
@@ -165,13 +173,13 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
             sim.fail_once(Fault::WriteError, 0);
             let late = loop {
                 match append(&node, ExtentId::new(1), ends[0], &[payload(0, 100)]).await {
-                    Ok(appended) => ends[0] = appended.end,
+                    Ok(appended) => ends[0] = appended.end.get(),
                     Err(error) => break error,
                 }
             };
             assert!(matches!(late, Error::Poisoned { disk: 0 }), "{late:?}");
             for (location, bytes) in &stored {
-                let read = node.read(location, 0..location.len).await;
+                let read = node.read(location, 0..location.len.get()).await;
                 let read = read.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
                 assert_eq!(read.concat(), *bytes);
             }
@@ -203,7 +211,7 @@ fn removed_file_of_an_open_extent_poisons_the_disk() {
                     for (extent, end) in (2..=EXTENTS).zip(&mut ends) {
                         let bytes = payload(extent, 5_000);
                         match append(&node, ExtentId::new(extent), *end, &[bytes]).await {
-                            Ok(appended) => *end = appended.end,
+                            Ok(appended) => *end = appended.end.get(),
                             Err(error) => return error,
                         }
                     }

@@ -14,6 +14,7 @@ use crate::capacity::extent::memory::Frees;
 use crate::capacity::*;
 use crate::env::disk_sim::SimDisk;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 const PAGE: u64 = 4096;
 
@@ -53,7 +54,7 @@ async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
     assert_eq!(frees(&rig), Frees::Settled);
     let lost = stored[4].0.offset;
     // The second page after the one it begins in.
-    lose(&rig.extent_file(DATA), lost / PAGE + 2, 1);
+    lose(&rig.extent_file(DATA), lost.get() / PAGE + 2, 1);
     assert_eq!(rig.node().scrub(DATA).await.unwrap().corrupt, vec![(DATA, lost)]);
     assert_eq!(frees(&rig), Frees::Known);
 }
@@ -66,10 +67,10 @@ async fn lost_first_page_of_a_frame_is_damage() {
         let mut rig = Rig::new().await;
         let stored = fill(&rig, extent, 4, 40_000).await;
         rig.node().seal(extent, ONE).await.unwrap();
-        let lost = stored[2].0.offset;
+        let lost = stored[2].0.offset.get();
         assert!(lost.is_multiple_of(PAGE), "large frames begin on a page");
         lose(&rig.extent_file(extent), lost / PAGE, pages);
-        let damage = vec![(extent, lost)];
+        let damage = vec![(extent, stored[2].0.offset)];
         assert_eq!(rig.node().scrub(extent).await.unwrap().corrupt, damage, "{pages} pages");
         rig.restart(true).await;
         let found = rig.node().scrub(extent).await.unwrap().corrupt;
@@ -92,7 +93,7 @@ async fn frames_of_zeros_are_no_damage() {
     let mut end = 0;
     for len in [40_000, 3_000, 100_000, 4_096, 32_768] {
         let zeros = [vec![0; len].into()];
-        end = rig.append(LOG, end, &zeros, Durability::Durable).await.unwrap().end;
+        end = rig.append(LOG, end, &zeros, Durability::Durable).await.unwrap().end.get();
     }
     rig.node().seal(LOG, ONE).await.unwrap();
     assert_eq!(rig.node().scrub(LOG).await.unwrap().corrupt, vec![]);
@@ -129,7 +130,7 @@ fn scrub_of_a_node_examines_an_extent_again_after_the_audit() {
         let request = AppendRequest {
             extent,
             epoch: ONE,
-            offset: 0,
+            offset: ExtentOffset::START,
             payloads: (0..3).map(|seed| vec![payload(seed, 20_000)]).collect(),
             durability: Durability::Durable,
         };
@@ -147,7 +148,7 @@ fn scrub_of_a_node_examines_an_extent_again_after_the_audit() {
         let live: Vec<_> = [0, 2].map(|n: usize| node.frames_of(&stored[n])).into();
         node.retain(extent, &live, Audited::Whole).await.unwrap();
         let file = sim.disk().open(&path_of(extent)).await.unwrap();
-        let lost = (stored[2].offset / PAGE + 3) * PAGE;
+        let lost = (stored[2].offset.get() / PAGE + 3) * PAGE;
         file.write_at(lost, vec![vec![0; 4096].into()]).await.unwrap();
         tokio::time::sleep(Duration::from_secs(11 * 60)).await;
         assert_eq!(metrics.corrupt_frames.get(), 1);

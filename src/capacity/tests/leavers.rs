@@ -18,6 +18,7 @@ use crate::env::disk_sim::SimDisk;
 use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
@@ -78,9 +79,15 @@ impl Caller {
             let durable = self.dice.below(3) > 0;
             let durability = if durable { Durability::Durable } else { Durability::Deferred };
             let payloads = vec![vec![bytes.clone()]];
-            let request = AppendRequest { extent, epoch: ONE, offset, payloads, durability };
+            let request = AppendRequest {
+                extent,
+                epoch: ONE,
+                offset: ExtentOffset::new(offset),
+                payloads,
+                durability,
+            };
             let Some(Ok(appended)) = self.or_leave(self.node.append(request)).await else { break };
-            offset = appended.end;
+            offset = appended.end.get();
             deferred.push((appended.locations[0], bytes));
             let flushed = !durable
                 && self.dice.below(3) == 0
@@ -100,7 +107,8 @@ impl Caller {
     /// Reads, and gives back, what anybody has stored.
     async fn disturb(&self) {
         if let Some((location, bytes)) = self.promised.any(&self.dice)
-            && let Some(Ok(read)) = self.or_leave(self.node.read(&location, 0..location.len)).await
+            && let Some(Ok(read)) =
+                self.or_leave(self.node.read(&location, 0..location.len.get())).await
         {
             assert_eq!(read.concat(), bytes);
         }
@@ -168,7 +176,7 @@ async fn verify(node: &CapacityNode, promised: &Promised, seed: u64) -> BTreeSet
     let mut extents = BTreeSet::new();
     for (location, bytes) in all {
         extents.insert(location.extent);
-        match node.read(&location, 0..location.len).await {
+        match node.read(&location, 0..location.len.get()).await {
             Ok(read) => assert_eq!(read.concat(), bytes, "seed {seed}: {location:?}"),
             Err(error) => panic!("seed {seed}: {location:?}: {error}"),
         }

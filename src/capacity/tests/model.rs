@@ -11,8 +11,10 @@ use crate::capacity::{
     AppendRequest, Capacity, CapacityNode, Durability, Error, ExtentKind, ExtentState, end_after,
 };
 use crate::env::disk_sim::SimDisk;
+use crate::types::ByteLen;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// One stored payload.
@@ -99,14 +101,14 @@ impl Model {
             let request = AppendRequest {
                 extent: *id,
                 epoch: known.epoch,
-                offset: known.end,
+                offset: ExtentOffset::new(known.end),
                 payloads: vec![vec![Bytes::from_static(b"x")]],
                 durability: Durability::Durable,
             };
             refused &= node.append(request).await.is_err_and(|e| gone(&e));
             refused &= node.flush(*id, known.epoch.next()).await.is_err_and(|e| gone(&e));
             for stored in known.stored.iter().filter(|s| !s.freed) {
-                let read = node.read(&stored.location, 0..stored.location.len).await;
+                let read = node.read(&stored.location, 0..stored.location.len.get()).await;
                 refused &= !matches!(read, Err(Error::Poisoned { .. }));
             }
         }
@@ -136,7 +138,7 @@ impl Model {
         let mut lost = 0;
         for known in self.extents.values().filter(|k| !k.removed && !k.failed) {
             for stored in known.stored.iter().filter(|s| !s.freed && s.end <= known.durable) {
-                match node.read(&stored.location, 0..stored.location.len).await {
+                match node.read(&stored.location, 0..stored.location.len.get()).await {
                     Ok(read) => assert_eq!(read.concat(), stored.bytes),
                     Err(_) => lost += 1,
                 }
@@ -219,16 +221,16 @@ impl Model {
         let request = AppendRequest {
             extent: id,
             epoch: known.epoch,
-            offset: known.end,
+            offset: ExtentOffset::new(known.end),
             payloads: bytes.iter().map(|b| vec![b.clone()]).collect(),
             durability,
         };
         match node.append(request).await {
             Ok(appended) => {
-                assert_eq!(appended.end, end_after(known.end, &lens));
-                known.end = appended.end;
+                assert_eq!(appended.end, end_after(ExtentOffset::new(known.end), &lens));
+                known.end = appended.end.get();
                 if durability == Durability::Durable {
-                    known.durable = appended.end;
+                    known.durable = appended.end.get();
                 }
                 for (location, bytes) in appended.locations.into_iter().zip(bytes) {
                     let end = node.frames_of(&location).end;
@@ -258,8 +260,14 @@ impl Model {
                 let payloads = vec![vec![bytes.clone()]];
                 let epoch = self.known(id).epoch;
                 let durability = Durability::Durable;
-                let request = AppendRequest { extent: id, epoch, offset, payloads, durability };
-                offset = end_after(offset, &[size(bytes.len())]);
+                let request = AppendRequest {
+                    extent: id,
+                    epoch,
+                    offset: ExtentOffset::new(offset),
+                    payloads,
+                    durability,
+                };
+                offset = end_after(ExtentOffset::new(offset), &[size(bytes.len())]).get();
                 appends.push(async move { (id, bytes, node.append(request).await) });
             }
         }
@@ -269,8 +277,8 @@ impl Model {
             let known = self.known(id);
             match answer {
                 Ok(appended) => {
-                    known.end = appended.end;
-                    known.durable = appended.end;
+                    known.end = appended.end.get();
+                    known.durable = appended.end.get();
                     let location = appended.locations[0];
                     let end = node.frames_of(&location).end;
                     known.stored.push(Stored { location, bytes, end, freed: false });
@@ -303,9 +311,9 @@ impl Model {
             known.failed = true;
             return false;
         };
-        assert_eq!(end, known.end);
-        known.durable = end;
-        known.sealed = Some(end);
+        assert_eq!(end, ExtentOffset::new(known.end));
+        known.durable = end.get();
+        known.sealed = Some(end.get());
         true
     }
 
@@ -352,8 +360,8 @@ impl Model {
         let Some(&id) = dice.pick(&here) else { return true };
         let stored = dice.pick(&self.known(id).stored).unwrap().clone();
         let len = stored.location.len;
-        let start = dice.below(len);
-        let end = start + dice.below(len - start + 1);
+        let start = dice.below(len.get());
+        let end = start + dice.below(len.get() - start + 1);
         match node.read(&stored.location, start..end).await {
             Ok(read) => {
                 let expected = stored.bytes.slice(
@@ -400,7 +408,7 @@ impl Model {
     async fn verify_extent(&mut self, node: &CapacityNode, id: ExtentId, frees_survive: bool) {
         let known = self.known(id);
         for stored in &known.stored {
-            let read = node.read(&stored.location, 0..stored.location.len).await;
+            let read = node.read(&stored.location, 0..stored.location.len.get()).await;
             let must = stored.end <= known.durable && !stored.freed;
             match read {
                 Ok(read) => {
@@ -411,20 +419,21 @@ impl Model {
             }
         }
         known.stored.retain(|stored| stored.end <= known.durable);
-        let mut expected = known.stored.iter().filter(|s| !s.freed && s.location.len <= 1 << 20);
+        let mut expected =
+            known.stored.iter().filter(|s| !s.freed && s.location.len <= ByteLen::new(1 << 20));
         let mut next = expected.next();
         let mut offset = 0;
         // Freed frames may be holes when the frees are forgotten: then the log cannot be walked
         // past them.
         let intact = frees_survive || !(known.holes || known.stored.iter().any(|s| s.freed));
-        while let Ok(Some(frame)) = node.next_frame(id, offset).await {
+        while let Ok(Some(frame)) = node.next_frame(id, ExtentOffset::new(offset)).await {
             if let Some(stored) = next
                 && stored.location.offset == frame.offset
             {
                 assert_eq!(frame.payload, stored.bytes);
                 next = expected.next();
             }
-            offset = frame.next;
+            offset = frame.next.get();
         }
         assert!(!intact || next.is_none(), "walking {id} missed {next:?}");
         if !frees_survive {

@@ -15,10 +15,11 @@ use crate::env::clock::OsClock;
 use crate::env::disk_os::OsDisk;
 use crate::env::rand::SeededRand;
 use crate::env::{Disk, Env, Tasks};
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
-use crate::types::crc32c;
 
 pub(super) const DATA: ExtentId = ExtentId::new(0x17);
 pub(super) const LOG: ExtentId = ExtentId::new(0x1234);
@@ -119,12 +120,18 @@ impl Rig {
         durability: Durability,
     ) -> Result<Appended, Error> {
         let payloads = payloads.iter().map(|p| vec![p.clone()]).collect();
-        let request = AppendRequest { extent, epoch: ONE, offset, payloads, durability };
+        let request = AppendRequest {
+            extent,
+            epoch: ONE,
+            offset: ExtentOffset::new(offset),
+            payloads,
+            durability,
+        };
         self.node().append(request).await
     }
 
     pub(super) async fn read(&self, location: &Location) -> Result<Vec<u8>, Error> {
-        Ok(self.node().read(location, 0..location.len).await?.concat())
+        Ok(self.node().read(location, 0..location.len.get()).await?.concat())
     }
 
     pub(super) fn extent_file(&self, extent: ExtentId) -> std::path::PathBuf {
@@ -144,9 +151,9 @@ async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
             let bytes = payload(seed, len);
             let appended =
                 rig.append(DATA, end, std::slice::from_ref(&bytes), durability).await.unwrap();
-            assert_eq!(appended.end, end_after(end, &[len]));
-            assert_eq!(appended.locations[0].crc, crc32c(&bytes));
-            end = appended.end;
+            assert_eq!(appended.end, end_after(ExtentOffset::new(end), &[len]));
+            assert_eq!(appended.locations[0].crc, Crc32c::of(&bytes));
+            end = appended.end.get();
             stored.push((appended.locations[0], bytes));
         }
     }
@@ -156,7 +163,7 @@ async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
     rig.node().flush(DATA, ONE).await.unwrap();
     for restart in [None, Some(false), Some(true)] {
         match restart {
-            None => assert_eq!(rig.node().seal(DATA, ONE).await.unwrap(), end),
+            None => assert_eq!(rig.node().seal(DATA, ONE).await.unwrap(), ExtentOffset::new(end)),
             Some(clean) => rig.restart(clean).await,
         }
         let info = rig.node().extents().await;
@@ -164,7 +171,12 @@ async fn appended_bytes_read_back_before_and_after_seal_and_restart() {
         for (location, bytes) in &stored {
             assert_eq!(rig.read(location).await.unwrap(), *bytes);
             let len = location.len;
-            for range in [0..1.min(len), len / 3..len / 2, len - 1..len, len / 2..len / 2] {
+            for range in [
+                0..1.min(len.get()),
+                len.get() / 3..len.get() / 2,
+                len.get() - 1..len.get(),
+                len.get() / 2..len.get() / 2,
+            ] {
                 let part = rig.node().read(location, range.clone()).await.unwrap().concat();
                 assert_eq!(part, bytes[index(range.start)..index(range.end)]);
             }
@@ -190,7 +202,7 @@ async fn acknowledged_small_appends_survive_an_unclean_stop() {
                 .append(extent, ends[n], std::slice::from_ref(&bytes), Durability::Durable)
                 .await
                 .unwrap();
-            ends[n] = appended.end;
+            ends[n] = appended.end.get();
             stored.push((appended.locations[0], bytes));
         }
     }
@@ -203,10 +215,10 @@ async fn acknowledged_small_appends_survive_an_unclean_stop() {
     assert_eq!(infos.iter().map(|info| info.len).collect::<Vec<_>>(), vec![ends[1], ends[0]]);
     let mut offset = 0;
     let mut frames = 0;
-    while let Some(frame) = rig.node().next_frame(LOG, offset).await.unwrap() {
+    while let Some(frame) = rig.node().next_frame(LOG, ExtentOffset::new(offset)).await.unwrap() {
         let expected = &stored[frames * 2];
         assert_eq!((frame.offset, &frame.payload), (expected.0.offset, &expected.1));
-        offset = frame.next;
+        offset = frame.next.get();
         frames += 1;
     }
     assert_eq!(frames, 400);
@@ -221,7 +233,7 @@ async fn append_is_refused_at_a_wrong_offset_epoch_or_after_seal() {
     let wrong = rig.append(LOG, 0, &bytes, Durability::Durable).await;
     assert!(matches!(wrong, Err(Error::WrongOffset { expected, .. }) if expected == appended.end));
     rig.node().fence(LOG, Epoch::new(5)).await.unwrap();
-    let fenced = rig.append(LOG, appended.end, &bytes, Durability::Durable).await;
+    let fenced = rig.append(LOG, appended.end.get(), &bytes, Durability::Durable).await;
     assert!(matches!(fenced, Err(Error::Fenced { epoch, .. }) if epoch == Epoch::new(5)));
     assert!(matches!(rig.node().seal(LOG, ONE).await, Err(Error::Fenced { .. })));
     assert!(matches!(rig.node().fence(LOG, ONE).await, Err(Error::Fenced { .. })));
@@ -252,7 +264,13 @@ async fn concurrent_small_appends_share_syncs() {
         appends.push(async move {
             let payloads = vec![vec![bytes]];
             let durability = Durability::Durable;
-            let request = AppendRequest { extent, epoch: ONE, offset: 0, payloads, durability };
+            let request = AppendRequest {
+                extent,
+                epoch: ONE,
+                offset: ExtentOffset::START,
+                payloads,
+                durability,
+            };
             node.append(request).await.unwrap()
         });
     }
@@ -271,14 +289,14 @@ async fn each_way_to_append_costs_one_sync() {
     let before = rig.metrics.fsyncs.get();
     let small = rig.append(LOG, 0, &[payload(1, 900)], Durability::Durable).await.unwrap();
     assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (1, 1));
-    rig.append(LOG, small.end, &[payload(1, 90_000)], Durability::Durable).await.unwrap();
+    rig.append(LOG, small.end.get(), &[payload(1, 90_000)], Durability::Durable).await.unwrap();
     assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (2, 1));
     let mut end = 0;
     let mut merged: Option<Location> = None;
     for seed in 0..8 {
         let piece = payload(seed, FRAME_PAYLOAD_MAX);
         let appended = rig.append(DATA, end, &[piece], Durability::Deferred).await.unwrap();
-        end = appended.end;
+        end = appended.end.get();
         let next = appended.locations[0];
         merged = Some(merged.map_or(next, |merged| merge(&merged, &next).unwrap()));
     }
@@ -288,10 +306,10 @@ async fn each_way_to_append_costs_one_sync() {
     assert_eq!(syncs(before), 3);
     // A small one after deferred bytes: theirs is synced first.
     let more = rig.append(DATA, end, &[payload(1, 70_000)], Durability::Deferred).await.unwrap();
-    rig.append(DATA, more.end, &[payload(1, 10)], Durability::Durable).await.unwrap();
+    rig.append(DATA, more.end.get(), &[payload(1, 10)], Durability::Durable).await.unwrap();
     assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (5, 2));
     let merged = merged.unwrap();
-    assert_eq!(crc32c(&rig.read(&merged).await.unwrap()), merged.crc);
+    assert_eq!(Crc32c::of(&rig.read(&merged).await.unwrap()), merged.crc);
 }
 
 #[tokio::test]
@@ -299,9 +317,9 @@ async fn empty_append_checks_and_changes_nothing() {
     let rig = Rig::new().await;
     rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
     let nothing = rig.append(LOG, 0, &[], Durability::Durable).await.unwrap();
-    assert_eq!(nothing, Appended { locations: vec![], end: 0 });
+    assert_eq!(nothing, Appended { locations: vec![], end: ExtentOffset::START });
     let wrong = rig.append(LOG, 9, &[], Durability::Durable).await;
-    assert!(matches!(wrong, Err(Error::WrongOffset { expected: 0, .. })));
+    assert!(matches!(wrong, Err(Error::WrongOffset { expected: ExtentOffset::START, .. })));
 }
 
 #[tokio::test]
@@ -319,9 +337,14 @@ async fn removing_extents_under_load_stops_no_checkpoint() {
                 for seed in 0..6 {
                     let payloads = vec![vec![payload(seed, 9_000)]];
                     let durability = Durability::Durable;
-                    let request =
-                        AppendRequest { extent, epoch: ONE, offset, payloads, durability };
-                    offset = node.append(request).await.unwrap().end;
+                    let request = AppendRequest {
+                        extent,
+                        epoch: ONE,
+                        offset: ExtentOffset::new(offset),
+                        payloads,
+                        durability,
+                    };
+                    offset = node.append(request).await.unwrap().end.get();
                 }
                 node.remove(extent).await.unwrap();
             }
@@ -341,7 +364,7 @@ async fn background_scrub_finds_damage_by_itself() {
     rig.config.scrub_bytes_per_second = 1 << 30;
     rig.config.scrub_pause = Duration::from_millis(1);
     rig.restart(true).await;
-    super::damage::flip(&rig.extent_file(LOG), 4096 + stored.locations[0].offset + 300);
+    super::damage::flip(&rig.extent_file(LOG), 4096 + stored.locations[0].offset.get() + 300);
     for _ in 0..1000 {
         if rig.metrics.corrupt_frames.get() > 0 {
             return;
@@ -357,7 +380,7 @@ async fn shutdown_leaves_nothing_to_replay_and_refuses_appends() {
     rig.node().create(LOG, ExtentKind::Log, ONE).await.unwrap();
     let stored = rig.append(LOG, 0, &[payload(1, 900)], Durability::Durable).await.unwrap();
     rig.node().shutdown().await;
-    let late = rig.append(LOG, stored.end, &[payload(1, 9)], Durability::Durable).await;
+    let late = rig.append(LOG, stored.end.get(), &[payload(1, 9)], Durability::Durable).await;
     assert!(late.is_err());
     rig.stop(false).await;
     let disk = OsDisk::open(rig.path(), Tasks::new()).unwrap();

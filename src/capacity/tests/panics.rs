@@ -16,6 +16,7 @@ use crate::capacity::*;
 use crate::env::disk_sim::SimDisk;
 use crate::env::{Disk, DiskError, DiskFile, DiskTimes, Space};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// Which writes panic, once each.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +147,13 @@ async fn append(
 ) -> Result<Appended, Error> {
     let payloads = vec![vec![payload(3, len)]];
     let durability = Durability::Durable;
-    let append = node.append(AppendRequest { extent, epoch: ONE, offset, payloads, durability });
+    let append = node.append(AppendRequest {
+        extent,
+        epoch: ONE,
+        offset: ExtentOffset::new(offset),
+        payloads,
+        durability,
+    });
     tokio::time::timeout(Duration::from_secs(60), append).await.expect("an append hangs")
 }
 
@@ -157,10 +164,10 @@ fn panic_of_the_journal_poisons_the_disk_and_is_told() {
         let extent = ExtentId::new(1);
         let first = store(&node, extent, 100).await.unwrap();
         traps.journal.store(true, Ordering::Release);
-        let end = end_after(0, &[100]);
-        let failed = append(&node, extent, end, 100).await;
+        let end = end_after(ExtentOffset::START, &[100]);
+        let failed = append(&node, extent, end.get(), 100).await;
         assert!(matches!(failed, Err(Error::Poisoned { .. })), "{failed:?}");
-        let again = append(&node, extent, end, 100).await;
+        let again = append(&node, extent, end.get(), 100).await;
         assert!(again.is_err(), "{again:?}");
         assert_eq!(node.read(&first, 0..100).await.unwrap().concat(), payload(1, 100));
         assert!(node.disks()[0].poisoned);
@@ -177,11 +184,11 @@ fn panic_of_one_append_is_no_poisoned_disk() {
         store(&node, extent, 100).await.unwrap();
         store(&node, other, 100).await.unwrap();
         traps.extents.store(true, Ordering::Release);
-        let end = end_after(0, &[100]);
-        let failed = append(&node, extent, end, 500_000).await;
+        let end = end_after(ExtentOffset::START, &[100]);
+        let failed = append(&node, extent, end.get(), 500_000).await;
         assert!(matches!(failed, Err(Error::Ended { doing: "append" })), "{failed:?}");
         assert!(!node.disks()[0].poisoned);
-        append(&node, other, end, 500_000).await.unwrap();
+        append(&node, other, end.get(), 500_000).await.unwrap();
         node.seal(extent, ONE).await.unwrap();
     });
 }
@@ -197,11 +204,14 @@ fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
         let failed = node.seal(extent, ONE).await;
         assert!(matches!(failed, Err(Error::Ended { doing: "seal" })), "{failed:?}");
         let file = sim.disk().open(&path_of(extent)).await.unwrap();
-        let end = end_after(0, &[50_000]);
-        assert!(file.allocated().await.unwrap() < DATA_AT + end + 10_000, "nothing was given back");
+        let end = end_after(ExtentOffset::START, &[50_000]);
+        assert!(
+            file.allocated().await.unwrap() < DATA_AT + end.get() + 10_000,
+            "nothing was given back"
+        );
         // Short enough to be acknowledged from the journal.
-        let end = append(&node, extent, end, 10_000).await.unwrap().end;
-        assert!(file.allocated().await.unwrap() >= DATA_AT + end);
+        let end = append(&node, extent, end.get(), 10_000).await.unwrap().end;
+        assert!(file.allocated().await.unwrap() >= DATA_AT + end.get());
         node.seal(extent, ONE).await.unwrap();
     });
 }
@@ -244,7 +254,7 @@ fn checkpoint_that_panicked_in_its_caller_loses_nothing() {
         assert!(node.erase_journals().await.unwrap());
         let node = super::disks::open(vec![sim.restart_after_kill()]).await.unwrap();
         for location in &stored {
-            let read = node.read(location, 0..location.len).await.unwrap();
+            let read = node.read(location, 0..location.len.get()).await.unwrap();
             assert_eq!(read.concat(), payload(location.extent.get(), 900), "{location:?}");
         }
         node.shutdown().await;
@@ -288,7 +298,7 @@ fn panic_of_a_drain_leaves_the_extent_where_it_is_until_the_next_round() {
         let drained = node.drain(0).await.unwrap();
         assert_eq!((drained.left, drained.error), (0, None));
         for location in &stored {
-            let read = node.read(location, 0..location.len).await.unwrap();
+            let read = node.read(location, 0..location.len.get()).await.unwrap();
             assert_eq!(read.concat(), payload(location.extent.get(), 9_000));
         }
         node.shutdown().await;

@@ -28,7 +28,7 @@ async fn frames_freed_behind_padding_stay_freed_over_two_starts() {
         for len in [100, 100_000] {
             let bytes = [payload(seed, len)];
             let appended = rig.append(DATA, end, &bytes, Durability::Durable).await.unwrap();
-            end = appended.end;
+            end = appended.end.get();
             stored.push(appended.locations[0]);
         }
     }

@@ -10,6 +10,7 @@ use crate::capacity::*;
 use crate::env::disk_sim::Fault;
 use crate::env::disk_sim::SimDisk;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 const DISK_BYTES: u64 = 64 << 20;
 
@@ -182,7 +183,7 @@ fn empty_file_of_a_failed_creation_does_not_stand_for_an_extent_on_a_disk_out_of
             assert!(!node.is_whole(), "the fault was for the start");
             left += node.extents().await.len();
             let refusals = [
-                node.next_frame(extent, 0).await.map(|_| ()),
+                node.next_frame(extent, ExtentOffset::START).await.map(|_| ()),
                 node.read(&stored, 0..500).await.map(|_| ()),
                 node.fence(extent, ONE.next()).await,
                 node.seal(extent, ONE).await.map(|_| ()),

@@ -9,6 +9,7 @@ use super::{Dice, payload};
 use crate::capacity::units::{index, size};
 use crate::capacity::*;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 /// One writer fills, frees and seals extents of its own and returns what must be readable.
@@ -24,12 +25,18 @@ async fn write(node: Arc<CapacityNode>, writer: u64) -> Vec<(Location, Bytes)> {
             let bytes = payload(writer * 1_000_000 + round * 1_000 + n, len);
             let durability = if n % 11 == 0 { Durability::Deferred } else { Durability::Durable };
             let payloads = vec![vec![bytes.clone()]];
-            let request = AppendRequest { extent, epoch: ONE, offset, payloads, durability };
+            let request = AppendRequest {
+                extent,
+                epoch: ONE,
+                offset: ExtentOffset::new(offset),
+                payloads,
+                durability,
+            };
             let appended = node.append(request).await.unwrap();
-            offset = appended.end;
+            offset = appended.end.get();
             kept.push((appended.locations[0], bytes));
             let (location, bytes) = dice.pick(&kept).unwrap();
-            let read = node.read(location, 0..location.len).await.unwrap();
+            let read = node.read(location, 0..location.len.get()).await.unwrap();
             assert_eq!(read.concat(), *bytes);
             if dice.below(3) == 0 {
                 let at = index(dice.below(size(kept.len())));
@@ -37,7 +44,7 @@ async fn write(node: Arc<CapacityNode>, writer: u64) -> Vec<(Location, Bytes)> {
                 node.free(&[freed]).await.unwrap();
             }
         }
-        assert_eq!(node.seal(extent, ONE).await.unwrap(), offset);
+        assert_eq!(node.seal(extent, ONE).await.unwrap(), ExtentOffset::new(offset));
     }
     kept
 }

@@ -18,7 +18,7 @@ pub enum KeyName {
 }
 
 impl KeyName {
-    /// As the admin listener calls it.
+    /// Its name in requests to the admin listener.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl KeyName {
     }
 }
 
-/// What `account` can do.
+/// The subcommands of `account`.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
     /// Create an account with two new keys; it can be used at once
@@ -54,7 +54,7 @@ pub enum AccountCommand {
 }
 
 impl AccountCommand {
-    /// The node it is for.
+    /// The node that the command is for.
     #[must_use]
     pub const fn admin(&self) -> &AdminArgs {
         match self {

@@ -36,7 +36,7 @@ pub struct AccountGrantArgs {
 }
 
 impl AccountGrantArgs {
-    /// As the admin listener takes it.
+    /// The body of the request to the admin listener.
     #[must_use]
     pub fn body(&self) -> Value {
         json!({
@@ -66,7 +66,7 @@ fn role(text: &str) -> Result<Role, String> {
     Role::named(text).ok_or_else(|| "write reader, contributor or owner".to_owned())
 }
 
-/// One role assignment for people.
+/// The text of one role assignment.
 #[must_use]
 pub(super) fn line(assignment: &Value) -> String {
     let text = |name: &str| assignment[name].as_str().unwrap_or("-");

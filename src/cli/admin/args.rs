@@ -1,4 +1,4 @@
-//! How a command reaches a running node: the flags that all such commands have.
+//! The flags of all commands that send requests to a running node.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::node::config::ADMIN_LISTEN;
 use crate::node::config::AdminAddress;
 use crate::node::config::Switch;
 
-/// How a running node is reached.
+/// The address of a running node.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_args = Switch::spelled)]
 pub struct AdminPlaceArgs {
@@ -32,10 +32,10 @@ pub struct AdminPlaceArgs {
     pub data: Vec<PathBuf>,
 }
 
-/// How a running node is reached, and that one may.
+/// The address of a running node, and the admin token.
 #[derive(clap::Args, Clone, Debug)]
 pub struct AdminArgs {
-    /// Where it is.
+    /// The address.
     #[command(flatten)]
     pub place: AdminPlaceArgs,
     /// The file with the admin token

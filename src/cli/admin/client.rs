@@ -28,15 +28,15 @@ use crate::node::config::DATA;
 use super::args::AdminArgs;
 use super::place::AdminPlace;
 
-/// How long the node may take until its answer begins.
+/// The longest time until the node's answer begins.
 const PATIENCE: Duration = Duration::from_secs(70);
-/// Bytes of an answer that is read whole.
+/// The longest answer that is read into memory, bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Why a command was not carried out; the text says what to do.
+/// Why a command failed. The text says what to do.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// There is no token to show.
+    /// There is no token.
     #[error(
         "cannot read the admin token {path}: {error}; name the node's first data directory with --data, the token's \
          file with --admin-token-file, or set BLOCKYARD_ADMIN_TOKEN"
@@ -47,7 +47,7 @@ pub enum ClientError {
         /// Why.
         error: io::Error,
     },
-    /// Nobody answers.
+    /// The node does not answer.
     #[error(
         "no answer from {address}: {error}; give the node's admin address with --admin-listen, and --admin-tls when the node \
          was given it"
@@ -61,14 +61,14 @@ pub enum ClientError {
     /// The node refuses.
     #[error("{message}")]
     Refused {
-        /// For programs.
+        /// The code, for programs.
         code: String,
-        /// For people.
+        /// The text, for users.
         message: String,
     },
 }
 
-/// A node's admin listener, and the token to show it.
+/// The admin listener of a node, and its token.
 #[derive(Clone)]
 pub(crate) struct AdminClient {
     place: AdminPlace,
@@ -83,7 +83,7 @@ impl std::fmt::Debug for AdminClient {
 }
 
 impl AdminClient {
-    /// Finds address and token.
+    /// Reads the token and what is needed to connect.
     ///
     /// # Errors
     /// [`ClientError::NoToken`]; [`ClientError::NoAnswer`] when the authority cannot be read.
@@ -126,7 +126,7 @@ impl AdminClient {
         serde_json::from_slice(&bytes).map_err(|error| self.no_answer(&error))
     }
 
-    /// Sends a command and gives the answer's body as it comes.
+    /// Sends a command and returns the answer's body as a stream.
     ///
     /// # Errors
     /// [`ClientError`].

@@ -1,6 +1,5 @@
-//! The way of a command to the admin listener of a running node: `args.rs` are the flags that all
-//! such commands have, `place.rs` connects, `client.rs` shows the token and sends a request,
-//! `query.rs` writes its query.
+//! Requests to the admin listener of a running node: `args.rs` has the flags of all such commands,
+//! `place.rs` connects, `client.rs` sends a request with the token, `query.rs` writes its query.
 
 pub(super) mod args;
 pub(super) mod client;

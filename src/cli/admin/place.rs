@@ -1,4 +1,4 @@
-//! How a command gets to the admin listener of a running node.
+//! Connections to the admin listener of a running node.
 
 use std::fmt;
 use std::io;
@@ -39,7 +39,7 @@ impl fmt::Debug for AdminPlace {
 }
 
 impl AdminPlace {
-    /// Reads what is needed to get there.
+    /// Reads what is needed to connect.
     ///
     /// # Errors
     /// The authority's file cannot be read, or holds no certificate.
@@ -60,7 +60,7 @@ impl AdminPlace {
         &self.address
     }
 
-    /// What requests say in `Host`.
+    /// The value of the header `Host`.
     #[must_use]
     pub(crate) fn host(&self) -> String {
         match &self.address {
@@ -72,7 +72,7 @@ impl AdminPlace {
     /// Connects.
     ///
     /// # Errors
-    /// Nobody listens there, or who does has a certificate that is not trusted.
+    /// Nothing listens there, or its certificate is not trusted.
     pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.address {
             AdminAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
@@ -90,7 +90,7 @@ impl AdminPlace {
     }
 }
 
-/// Trusts what the machine trusts, and the node's own authority or the one that is named.
+/// Trusts the authorities of the machine, and the node's own authority or the given one.
 fn connector(args: &AdminPlaceArgs) -> io::Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,6 +1,6 @@
-//! Queries of requests to an admin listener.
+//! Queries of requests to the admin listener.
 
-/// The pairs that have a value, as a query.
+/// The query of the pairs that have a value.
 pub(crate) fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
     let given = pairs.iter().filter_map(|(name, value)| {
         let value = value.as_ref()?;

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use crate::cli::admin::args::AdminArgs;
 
-/// What `partitions` can do. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`;
+/// The subcommands of `partitions`. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`;
 /// each may be a number, as in `ACCOUNT/#5/NAME`.
 #[derive(Debug, Subcommand)]
 pub enum PartitionsCommand {

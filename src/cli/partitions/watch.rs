@@ -1,4 +1,4 @@
-//! What `blockyard partitions watch` draws: two looks at the partitions, as text.
+//! The text of `blockyard partitions watch`: the load between two observations of the partitions.
 
 use std::collections::HashMap;
 
@@ -7,73 +7,98 @@ use crate::admin::MapView;
 use crate::admin::PartitionView;
 use crate::types::Timestamp;
 
-/// Requests a second from which on a cell has the next colour; the first is for none.
+/// Requests per second from which on a cell has the next colour.
 const STEPS: [f64; 9] = [0.5, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0];
-/// A colour of 256 and a character for each step, for eyes and terminals that know no colours.
-const HEAT: [(u8, char); STEPS.len() + 1] = [
-    (236, ' '),
-    (17, '.'),
-    (19, ':'),
-    (55, '-'),
-    (90, '='),
-    (125, '+'),
-    (161, '*'),
-    (202, '#'),
-    (208, '%'),
-    (220, '@'),
+/// A shade for each step.
+const HEAT: [Shade; STEPS.len() + 1] = [
+    COLD,
+    Shade::new(17, '.'),
+    Shade::new(19, ':'),
+    Shade::new(55, '-'),
+    Shade::new(90, '='),
+    Shade::new(125, '+'),
+    Shade::new(161, '*'),
+    Shade::new(202, '#'),
+    Shade::new(208, '%'),
+    Shade::new(220, '@'),
 ];
+/// The shade of a cell without requests.
+const COLD: Shade = Shade::new(236, ' ');
 /// Lines of the heat map.
 const MAP_LINES: usize = 4;
-/// Lines that are always there, around the partitions and the changes.
+/// Lines of a frame other than those of partitions and changes.
 const FIXED_LINES: usize = MAP_LINES + 9;
 /// Seconds for which the partitions of a change are marked.
 const MARK_SECONDS: f64 = 10.0;
-/// A new line, after what an older frame left on this one.
+/// Clears the rest of the line, and begins a new one.
 const END: &str = "\x1b[K\n";
 
-/// A partition and its requests a second.
-type Rated<'a> = (&'a PartitionView, f64);
+/// A cell's colour of 256, and a character for terminals without colours.
+#[derive(Clone, Copy)]
+struct Shade {
+    colour: u8,
+    character: char,
+}
 
-/// A whole screen of `columns` and `lines`, with terminal codes.
-pub(super) fn frame(before: &MapView, now: &MapView, (columns, lines): (usize, usize)) -> String {
-    let width = columns.max(20) - 1;
+impl Shade {
+    const fn new(colour: u8, character: char) -> Self {
+        Self { colour, character }
+    }
+}
+
+/// A partition and its requests per second.
+struct Rated<'a> {
+    partition: &'a PartitionView,
+    rate: f64,
+}
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Screen {
+    pub(super) columns: usize,
+    pub(super) lines: usize,
+}
+
+/// A frame for the whole screen, with terminal codes.
+pub(super) fn frame(before: &MapView, now: &MapView, screen: Screen) -> String {
+    let width = screen.columns.max(20) - 1;
     let rated = rates(before, now);
-    let mut page = format!("\x1b[H{}{END}{END}", cut(&summary(now, &rated), width));
+    let mut page = format!("\x1b[H{}{END}{END}", truncated(&summary(now, &rated), width));
     let cells: Vec<&[Rated<'_>]> = cells(&rated, width);
     let mut heat = String::new();
     for cell in &cells {
-        let hottest = cell.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-        let (colour, character) = shade(hottest);
+        let hottest = cell.iter().map(|rated| rated.rate).fold(0.0, f64::max);
+        let Shade { colour, character } = shade(hottest);
         heat +=
             &format!("\x1b[38;5;{};48;5;{colour}m{character}", if colour > 200 { 16 } else { 252 });
     }
     for _ in 0..MAP_LINES {
         page += &format!("{heat}\x1b[0m{END}");
     }
-    let owner = |cell: &&[Rated<'_>]| cell.first().map_or(' ', |(p, _)| digit(p.host));
+    let owner = |cell: &&[Rated<'_>]| cell.first().map_or(' ', |rated| digit(rated.partition.host));
     page += &format!("{}{END}", cells.iter().map(owner).collect::<String>());
     page += &format!("{}{END}", marks(now, &cells));
     page += &format!("{}\x1b[0m{END}{END}", legend());
-    let room = lines.saturating_sub(FIXED_LINES).max(2);
-    page += &cut(
+    let room = screen.lines.saturating_sub(FIXED_LINES).max(2);
+    page += &truncated(
         "  busiest   host  requests/s   reads/s  writes/s  lists/s  cpu %  waits ms  log KiB/s         rows  from",
         width,
     );
     page += END;
     for line in busiest(before, now, &rated).take(room / 2) {
-        page += &format!("{}{END}", cut(&line, width));
+        page += &format!("{}{END}", truncated(&line, width));
     }
-    page += &cut("  latest changes", width);
+    page += &truncated("  latest changes", width);
     page += END;
     for change in now.changes.iter().rev().take(room - room / 2) {
-        page += &format!("{}{END}", cut(&told(change), width));
+        page += &format!("{}{END}", truncated(&line_of(change), width));
     }
-    // No new line at the end: the screen would move.
+    // No new line at the end, because the screen would scroll.
     page.truncate(page.len() - 1);
     page + "\x1b[J"
 }
 
-/// A few plain lines: load, and the changes since the look before.
+/// A few plain lines: the load, and the changes since the last observation.
 pub(super) fn lines(before: &MapView, now: &MapView) -> String {
     let rated = rates(before, now);
     let mut text = summary(now, &rated);
@@ -81,16 +106,16 @@ pub(super) fn lines(before: &MapView, now: &MapView) -> String {
         text += &format!("  busiest {}", line.trim_start());
     }
     text.push('\n');
-    // Numbers begin anew when the node does.
+    // Numbers begin again when the node restarts.
     let seen = if before.latest_change > now.latest_change { 0 } else { before.latest_change };
     for change in now.changes.iter().filter(|change| change.number > seen) {
-        text += &format!("{}\n", told(change));
+        text += &format!("{}\n", line_of(change));
     }
     text
 }
 
 fn summary(now: &MapView, rated: &[Rated<'_>]) -> String {
-    let all: f64 = rated.iter().map(|(_, rate)| rate).sum();
+    let all: f64 = rated.iter().map(|rated| rated.rate).sum();
     format!(
         "{}  {} partitions  {} hosts  {all:.0} requests/s",
         clock(&now.now),
@@ -104,20 +129,20 @@ fn clock(iso: &str) -> &str {
     iso.get(11..19).unwrap_or(iso)
 }
 
-/// Requests a second of each partition between two looks, in key order.
+/// The requests per second of each partition between two observations, in key order.
 fn rates<'a>(before: &MapView, now: &'a MapView) -> Vec<Rated<'a>> {
     let counted: HashMap<u64, u64> = before.partitions.iter().map(|p| (p.id, p.requests)).collect();
     let seconds = seconds_between(&before.now, &now.now);
     let rate = |partition: &PartitionView| {
-        // A new one, or one that its new host counts from zero on, has all of its requests from
-        // this while.
+        // The counter of a new partition, or of one that moved, began at zero during this time.
         let old = counted.get(&partition.id).filter(|old| **old <= partition.requests);
         let new = partition.requests - old.copied().unwrap_or(0);
         #[expect(clippy::cast_precision_loss, reason = "requests of a second")]
         let new = new as f64;
         if seconds > 0.0 { new / seconds } else { 0.0 }
     };
-    now.partitions.iter().map(|partition| (partition, rate(partition))).collect()
+    let rated = |partition| Rated { partition, rate: rate(partition) };
+    now.partitions.iter().map(rated).collect()
 }
 
 fn seconds_between(earlier: &str, later: &str) -> f64 {
@@ -127,7 +152,7 @@ fn seconds_between(earlier: &str, later: &str) -> f64 {
     }
 }
 
-/// The partitions of each of `width` cells: several in one, or one in several.
+/// The partitions of each of `width` cells. A cell may have several, and a partition several cells.
 fn cells<'a, 'b>(rated: &'b [Rated<'a>], width: usize) -> Vec<&'b [Rated<'a>]> {
     let place = |cell: usize| cell * rated.len() / width;
     let cell = |cell| {
@@ -137,17 +162,17 @@ fn cells<'a, 'b>(rated: &'b [Rated<'a>], width: usize) -> Vec<&'b [Rated<'a>]> {
     (0..width).map(cell).collect()
 }
 
-fn shade(rate: f64) -> (u8, char) {
+fn shade(rate: f64) -> Shade {
     let step = STEPS.iter().take_while(|step| rate >= **step).count();
-    HEAT.get(step).copied().unwrap_or((236, ' '))
+    HEAT.get(step).copied().unwrap_or(COLD)
 }
 
 fn digit(host: u64) -> char {
     u32::try_from(host % 36).ok().and_then(|host| char::from_digit(host, 36)).unwrap_or('?')
 }
 
-/// `S`, `M`, `>`, `=` or `-` under what was split, merged, moved, striped or unstriped a moment
-/// ago.
+/// `S`, `M`, `>`, `=` or `-` under partitions that were recently split, merged, moved, striped or
+/// unstriped.
 fn marks(now: &MapView, cells: &[&[Rated<'_>]]) -> String {
     let fresh: Vec<&ChangeView> = now
         .changes
@@ -156,7 +181,9 @@ fn marks(now: &MapView, cells: &[&[Rated<'_>]]) -> String {
         .filter(|change| seconds_between(&change.at, &now.now) < MARK_SECONDS)
         .collect();
     let mark = |cell: &&[Rated<'_>]| {
-        let made = |change: &&&ChangeView| cell.iter().any(|(p, _)| change.to.contains(&p.id));
+        let made = |change: &&&ChangeView| {
+            cell.iter().any(|rated| change.to.contains(&rated.partition.id))
+        };
         fresh.iter().find(made).map_or(' ', |change| match change.kind.as_str() {
             "split" => 'S',
             "merge" => 'M',
@@ -170,7 +197,7 @@ fn marks(now: &MapView, cells: &[&[Rated<'_>]]) -> String {
 
 fn legend() -> String {
     let steps = HEAT.iter().zip(std::iter::once(&0.0).chain(&STEPS));
-    let shown = steps.map(|((colour, character), from)| {
+    let shown = steps.map(|(Shade { colour, character }, from)| {
         format!("\x1b[48;5;{colour}m{character}\x1b[0m{from:.0} ")
     });
     format!(
@@ -185,11 +212,11 @@ fn busiest<'a>(
     rated: &'a [Rated<'_>],
 ) -> impl Iterator<Item = String> + use<'a> {
     let mut order: Vec<&Rated<'_>> = rated.iter().collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    order.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     let old: HashMap<u64, PartitionView> =
         before.partitions.iter().map(|p| (p.id, p.clone())).collect();
     let seconds = seconds_between(&before.now, &now.now);
-    order.into_iter().map(move |(partition, rate)| {
+    order.into_iter().map(move |Rated { partition, rate }| {
         let from = if partition.from.is_empty() { "(the beginning)" } else { &partition.from };
         let old = old.get(&partition.id).filter(|old| old.requests <= partition.requests);
         let rate_of = |count: fn(&PartitionView) -> u64| {
@@ -210,13 +237,13 @@ fn busiest<'a>(
             rate_of(|p| p.cpu_us) / 10_000.0,
             rate_of(|p| p.log_bytes) / 1_024.0,
             partition.rows,
-            // A name may hold anything; a terminal must not.
+            // A name may contain control characters, which a terminal must not get.
             from.escape_debug()
         )
     })
 }
 
-fn told(change: &ChangeView) -> String {
+fn line_of(change: &ChangeView) -> String {
     let ids = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     format!(
         "  {} {:8} {} -> {} host {}  writes paused {:.3} ms",
@@ -230,7 +257,7 @@ fn told(change: &ChangeView) -> String {
 }
 
 /// At most `width` characters.
-fn cut(text: &str, width: usize) -> String {
+fn truncated(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
 
@@ -297,7 +324,7 @@ mod tests {
             ],
             vec![split(1, 2)],
         );
-        let frame = frame(&before, &now, (41, 24));
+        let frame = frame(&before, &now, Screen { columns: 41, lines: 24 });
         let lines = plain(&frame);
         assert_eq!(lines[0], "10:00:03  4 partitions  2 hosts  1220 re");
         let cells = |a, b, c, d| [a, b, c, d].map(|c: &str| c.repeat(10)).concat();
@@ -339,7 +366,7 @@ mod tests {
         let before = look(1, (0..1_000).map(quiet).collect(), Vec::new());
         let mut now = look(2, (0..1_000).map(quiet).collect(), Vec::new());
         now.partitions[505].requests = 20_000;
-        let lines = plain(&frame(&before, &now, (101, 30)));
+        let lines = plain(&frame(&before, &now, Screen { columns: 101, lines: 30 }));
         assert_eq!(lines[2].find('@'), Some(50));
         assert_eq!(lines[2].trim(), "@");
     }
@@ -365,8 +392,8 @@ mod tests {
         let mut named = partition(1, 0, 0);
         named.from = "acc/con/\u{1b}[2J".to_owned();
         let now = look(1, vec![named], Vec::new());
-        assert!(!frame(&now, &now, (200, 30)).contains("\x1b[2J"));
+        assert!(!frame(&now, &now, Screen { columns: 200, lines: 30 }).contains("\x1b[2J"));
         assert!(!lines(&now, &now).contains('\x1b'));
-        assert!(!frame(&now, &now, (0, 0)).is_empty());
+        assert!(!frame(&now, &now, Screen { columns: 0, lines: 0 }).is_empty());
     }
 }

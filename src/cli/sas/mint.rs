@@ -1,4 +1,4 @@
-//! Makes a shared access signature of any kind, offline, as a URL to paste.
+//! Makes a shared access signature of any form, offline, as a URL.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -31,16 +31,16 @@ use crate::types::Timestamp;
 
 use super::args::SasArgs;
 
-/// What stays readable in a path.
+/// Characters of a path that are escaped.
 const PATH: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'$');
 
-/// How long a signature holds when nothing is said.
+/// The default lifetime of a signature.
 const DEFAULT_LIFE: &str = "8h";
-/// What it permits when nothing is said.
+/// The default permissions.
 const DEFAULT_PERMISSIONS: &str = "r";
 
-/// Why no signature is made; the text says what to give instead.
+/// Why no signature is made. The text says what to give instead.
 #[derive(Debug, Error)]
 pub enum SasError {
     /// The account cannot be read.
@@ -98,15 +98,15 @@ pub enum SasError {
 /// A signature, ready to use.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Minted {
-    /// The URL of what it is for, with the signature.
+    /// The URL of the resource, with the signature.
     pub url: String,
     /// The signature alone.
     pub query: String,
-    /// Until when it holds, unless a policy says so.
+    /// When it expires, unless a policy has the expiry.
     pub expiry: Option<String>,
-    /// Its letters, unless a policy has them.
+    /// Its permissions, unless a policy has them.
     pub permissions: Option<String>,
-    /// Why it will permit nothing, if so.
+    /// Why it permits nothing, if so.
     #[serde(skip)]
     pub warning: Option<String>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Minted {
 pub(crate) fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     let account = args.account.as_ref().ok_or(SasError::NoAccount)?.parse_public()?;
     let name = account.name().as_str();
-    let (container, blob) = names(args)?;
+    let Resource { container, blob } = resource(args)?;
     let terms = terms(args, now)?;
     let keys = account.keys()?;
     let query = match &container {
@@ -141,7 +141,7 @@ pub(crate) fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     Ok(Minted { url, query, expiry: terms.expiry, permissions, warning })
 }
 
-/// What is wrong with the times of a signature that can be made all the same.
+/// What is wrong with the times of a signature, which is made nevertheless.
 fn warning(terms: &Terms, now: Timestamp) -> Option<String> {
     let expiry = terms.expiry.as_deref()?;
     let until = Timestamp::from_iso(expiry)?;
@@ -196,7 +196,14 @@ fn delegated(file: &Path, target: &Target<'_>, terms: &Terms) -> Result<String, 
     Ok(mint_delegation(&key, &value, target, terms))
 }
 
-fn names(args: &SasArgs) -> Result<(Option<ContainerName>, Option<BlobName>), SasError> {
+/// What a signature is for; without a container, the whole account.
+#[derive(Default)]
+struct Resource {
+    container: Option<ContainerName>,
+    blob: Option<BlobName>,
+}
+
+fn resource(args: &SasArgs) -> Result<Resource, SasError> {
     let Some(path) = args.path.as_deref().filter(|path| !path.is_empty()) else {
         let flags = [
             ("policy", args.policy.is_some()),
@@ -207,7 +214,7 @@ fn names(args: &SasArgs) -> Result<(Option<ContainerName>, Option<BlobName>), Sa
         ];
         return match flags.into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(SasError::NeedsPath(flag)),
-            None => Ok((None, None)),
+            None => Ok(Resource::default()),
         };
     };
     let refused = || SasError::Path(path.to_owned());
@@ -219,22 +226,23 @@ fn names(args: &SasArgs) -> Result<(Option<ContainerName>, Option<BlobName>), Sa
     if args.snapshot.is_some() && blob.is_none() {
         return Err(SasError::NeedsBlob);
     }
-    Ok((Some(ContainerName::new(container).map_err(|_| refused())?), blob))
+    let container = Some(ContainerName::new(container).map_err(|_| refused())?);
+    Ok(Resource { container, blob })
 }
 
 fn terms(args: &SasArgs, now: Timestamp) -> Result<Terms, SasError> {
-    // What the policy says may not be said again.
+    // Fields of the policy must not be in the signature too.
     let open = |own: Option<&str>, default: &str| match own {
         Some(own) => own.to_owned(),
         None if args.policy.is_some() => String::new(),
         None => default.to_owned(),
     };
     let permissions = open(args.permissions.as_deref(), DEFAULT_PERMISSIONS);
-    // The service wants them in its own order.
-    let letters = SasPermissions::parse(&permissions).ok_or(SasError::Permissions(permissions))?;
+    // The service requires its own order.
+    let parsed = SasPermissions::parse(&permissions).ok_or(SasError::Permissions(permissions))?;
     let expiry = open(args.expiry.as_deref(), DEFAULT_LIFE);
     Ok(Terms {
-        permissions: letters.to_string(),
+        permissions: parsed.to_string(),
         start: args.start.as_deref().map(start).transpose()?,
         expiry: (!expiry.is_empty()).then(|| self::expiry(&expiry, now)).transpose()?,
         addresses: args.ip.clone().map(addresses).transpose()?,
@@ -248,7 +256,7 @@ fn terms(args: &SasArgs, now: Timestamp) -> Result<Terms, SasError> {
     })
 }
 
-/// An address, or two with a hyphen between them.
+/// Checks an address, or two with a hyphen between them.
 fn addresses(text: String) -> Result<String, SasError> {
     let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
     let fits = match text.split_once('-') {

@@ -1,4 +1,4 @@
-//! What a user reads once the node serves: how to connect, in lines to paste.
+//! The text that `serve` prints when the node serves: how to connect, with lines to paste.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -13,30 +13,38 @@ use crate::node::config::DEVELOPMENT_KEY;
 use crate::node::config::reachable;
 use crate::types::Timestamp;
 
-/// Stands where a secret would: only the published development key is ever printed.
+/// Printed in the place of a secret: only the published development key is printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
 
-/// How long the URLs of the development account hold that the banner shows.
+/// The lifetime of the signed URLs in the banner.
 const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What the banner is about.
+/// An admin address as text.
+struct AdminTexts {
+    /// For the flag `--admin-listen`.
+    flag: String,
+    /// For curl.
+    curl: String,
+}
+
+/// The content of the banner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Banner<'a> {
-    /// Where Blob is served, as bound.
+    /// The bound address of the blob listener.
     pub blob: SocketAddr,
-    /// Where health and metrics are served, as bound.
+    /// The bound address of the admin listener.
     pub admin: &'a AdminAddress,
-    /// Whether that speaks https.
+    /// Whether the admin listener serves https.
     pub admin_tls: bool,
     /// The accounts; examples use the first.
     pub accounts: &'a [AccountConfig],
     /// The file with the admin token.
     pub token_file: &'a Path,
-    /// Where data lies, for people.
+    /// The data directories, as text.
     pub data: &'a str,
-    /// Whether https is served; inside, the authority to trust when it is the node's own.
+    /// Set if https is served. The inner value is the file of the node's own authority, if it has one.
     pub certificate: Option<Option<&'a Path>>,
-    /// Whose tokens are taken.
+    /// The issuers of accepted tokens.
     pub issuers: &'a [TrustedIssuer],
     /// Whether http is not served.
     pub https_only: bool,
@@ -64,7 +72,7 @@ impl Banner<'_> {
                 text += &format!("                     {endpoint}\n");
             }
         }
-        let (admin, url) = self.admin();
+        let AdminTexts { flag: admin, curl: url } = self.admin();
         text += &format!("  health, metrics    {url}/readyz  /metrics\n");
         text += &format!(
             "  live requests      blockyard trace --admin-listen {admin}{} --admin-token-file '{}'\n",
@@ -88,17 +96,18 @@ impl Banner<'_> {
         format!("{}://{}/{}", self.scheme(), reachable(self.blob), account.name().as_str())
     }
 
-    /// The admin address as flags take it, and as curl does.
-    fn admin(&self) -> (String, String) {
+    /// The admin address.
+    fn admin(&self) -> AdminTexts {
         match self.admin {
             AdminAddress::Tcp(address) => {
                 let scheme = if self.admin_tls { "https" } else { "http" };
                 let address = reachable(*address);
-                (address.to_string(), format!("{scheme}://{address}"))
+                let curl = format!("{scheme}://{address}");
+                AdminTexts { flag: address.to_string(), curl }
             }
             AdminAddress::Unix(path) => {
-                let url = format!("--unix-socket '{}' http://localhost", path.display());
-                (format!("'{}'", self.admin), url)
+                let curl = format!("--unix-socket '{}' http://localhost", path.display());
+                AdminTexts { flag: format!("'{}'", self.admin), curl }
             }
         }
     }
@@ -142,7 +151,7 @@ impl Banner<'_> {
         writeln!(text, "  azcopy list \"{}\" --location=Blob", self.signed(account, "demo"))?;
         writeln!(text, "curl:")?;
         writeln!(text, "  curl \"{}\"", self.signed(account, "demo/hello.txt"))?;
-        writeln!(text, "  curl {}/metrics", self.admin().1)
+        writeln!(text, "  curl {}/metrics", self.admin().curl)
     }
 
     /// A URL with a signature: made here when the key is no secret, else the command that makes it.

@@ -6,9 +6,9 @@ use crate::coordinator::api::Error;
 use crate::coordinator::api::Revision;
 use crate::coordinator::api::Session;
 use crate::coordinator::transaction::Row;
-use crate::types::crc32c;
 
 use super::failure::corrupt;
+use crate::types::Crc32c;
 
 /// crc32c u32, mod revision u64, session u64 (0: none), all little endian; then the value.
 const ROW_HEADER_BYTES: usize = 20;
@@ -44,7 +44,7 @@ pub(super) fn decode_row(key: &[u8], bytes: &[u8]) -> Result<Row, Error> {
 
 /// Covers the key too: a value that turns up under another key is damage.
 fn row_crc(key: &[u8], rest: &[u8]) -> u32 {
-    crc32c(&[key, rest].concat())
+    Crc32c::of(&[key, rest].concat()).get()
 }
 
 #[cfg(test)]

@@ -226,9 +226,9 @@ fn named(caller: &Caller) -> audit_log::Principal {
 
 /// The holder of a signature, as the audit log names them.
 fn holder(signature: &Signature) -> audit_log::Principal {
-    let delegator = signature.delegator().map(|(issuer, subject)| audit_log::Subject {
-        issuer: issuer.to_owned(),
-        subject: subject.to_owned(),
+    let delegator = signature.delegator().map(|delegator| audit_log::Subject {
+        issuer: delegator.issuer.to_owned(),
+        subject: delegator.subject.to_owned(),
     });
     audit_log::Principal::Sas { policy: signature.policy().map(str::to_owned), delegator }
 }
@@ -271,7 +271,7 @@ fn stored_policy(stored: &StoredPolicy) -> Policy {
     Policy {
         start: stored.start,
         expiry: stored.expiry,
-        letters: stored
+        permissions: stored
             .permissions
             .as_deref()
             .map(|text| SasPermissions::parse(text).unwrap_or_default()),

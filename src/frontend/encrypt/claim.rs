@@ -1,4 +1,5 @@
-//! What a write is encrypted under: what the request names, else the container's default scope.
+//! The encryption of a write: the key or scope that the request names, else the container's default
+//! scope.
 
 use crate::index::ContainerRecord;
 use crate::index::EncryptionClaim;
@@ -9,7 +10,7 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::RequestEncryption;
 use crate::types::Encryption;
 
-/// What the index is told of a request's headers.
+/// The encryption headers of a request, as the index checks them.
 pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
     EncryptionClaim::Given(match request {
         RequestEncryption::Unchecked => return EncryptionClaim::Unchecked,
@@ -19,7 +20,8 @@ pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
     })
 }
 
-/// Holds a request that makes content against its container, and fills the default scope in.
+/// Checks the encryption of a request that writes content against its container's rules, and fills
+/// in the default scope.
 ///
 /// # Errors
 /// `RequestForbiddenByContainerEncryptionPolicy` when the container allows its own scope only.
@@ -32,7 +34,7 @@ pub(crate) fn settle(
     let own = match request {
         RequestEncryption::Unchecked => return Ok(()),
         RequestEncryption::Plain => {
-            // The account's own scope may be a container's default: that is no scope.
+            // A default of `$account-encryption-key` stands for the account's own key: no scope.
             if !default.name.starts_with('$') {
                 *request = RequestEncryption::Scope(default.name.clone());
             }
@@ -47,7 +49,7 @@ pub(crate) fn settle(
     Err(Reason::RequestForbiddenByContainerEncryptionPolicy.into())
 }
 
-/// Adds to a reply what the change was encrypted under.
+/// Adds the encryption of the change to a reply.
 pub(crate) fn with_encryption_header(reply: Reply, claim: &EncryptionClaim) -> Reply {
     match claim.applied() {
         Some(encryption) => Reply::Encrypted(Box::new(reply), encryption),

@@ -16,9 +16,12 @@ use crate::telemetry::CapturedLog;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::AccountName;
 use crate::types::BlobName;
+use crate::types::ByteLen;
 use crate::types::CHUNK_BYTES;
 use crate::types::ContainerName;
+use crate::types::Crc32c;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
@@ -30,16 +33,22 @@ fn encrypted(at: u64, piece: Piece) -> Piece {
 }
 
 #[test]
-fn a_cut_piece_knows_where_it_begins() {
-    let location = Location { extent: ExtentId::new(1), offset: 0, len: 100, crc: 0 };
+fn first_part_of_a_piece_ends_at_a_step() {
+    let location = Location {
+        extent: ExtentId::new(1),
+        offset: ExtentOffset::START,
+        len: ByteLen::new(100),
+        crc: Crc32c::EMPTY,
+    };
     let stored = |range| Piece::Stored { location, range };
-    let (first, rest) = cut(encrypted(1005, stored(5..95)), 10);
+    let Split { first, rest } = split_at_step(encrypted(1005, stored(5..95)), 10);
     assert_eq!(first, encrypted(1005, stored(5..10)));
     assert_eq!(rest, Some(encrypted(1010, stored(10..95))));
-    let (first, rest) = cut(stored(90..95), 10);
+    let Split { first, rest } = split_at_step(stored(90..95), 10);
     assert_eq!((first, rest), (stored(90..95), None));
     let inline = encrypted(0, Piece::Inline("abc".into()));
-    assert_eq!(cut(inline.clone(), 1), (inline, None));
+    let Split { first, rest } = split_at_step(inline.clone(), 1);
+    assert_eq!((first, rest), (inline, None));
 }
 
 fn key(first: char) -> CustomerKey {
@@ -54,7 +63,7 @@ fn decrypting(first: char) -> Decrypting {
         snapshot: None,
     };
     let account = AccountName::new("devstore").unwrap();
-    Decrypting::new(&key(first), (&account, &path), Counter::default())
+    Decrypting::new(&key(first), &account, &path, Counter::default())
 }
 
 fn encrypting(rig: &Rig) -> Encrypting {
@@ -76,16 +85,16 @@ fn location(stored: &Stored) -> Location {
 
 /// Bytes `range` of encrypted content of `len` bytes in one location.
 fn piece(nonce: KeyedNonce, len: u64, location: Location, range: Range<u64>) -> Piece {
-    let within = authenticated_range(&range, location.len);
+    let within = authenticated_range(&range, location.len.get());
     let piece = Box::new(Piece::Stored { location, range: within });
     Piece::Authenticated { nonce, len, range, piece }
 }
 
 /// Reads a piece in steps, as a response does.
-async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, Fault> {
+async fn read(rig: &Rig, mut piece: Piece, step: u64) -> Result<Vec<u8>, PieceError> {
     let (mut out, decrypting) = (Vec::new(), decrypting('A'));
     loop {
-        let (first, rest) = cut(piece, step);
+        let Split { first, rest } = split_at_step(piece, step);
         let bytes = fetch(&*rig.node, Some(&decrypting), &first).await?.concat();
         assert_eq!(bytes.len() as u64, length(&first));
         assert!(bytes.len() as u64 <= step.max(CHUNK_BYTES));
@@ -133,14 +142,14 @@ async fn changed_content_with_right_checksums_is_not_served() {
         assert_eq!(before, content[..before.len()], "{what}: the chunks before");
         for range in [0..len, 3 * CHUNK_BYTES..3 * CHUNK_BYTES + 1] {
             let found = read(&rig, at(range), 1 << 20).await;
-            assert!(matches!(found, Err(Fault::NotAuthentic(Some(_)))), "{what}: {found:?}");
+            assert!(matches!(found, Err(PieceError::NotAuthentic(Some(_)))), "{what}: {found:?}");
         }
     }
     // Cut to whole chunks, with a row that says so.
     let stored = stream(&rig, &good[..4 * chunk].to_vec().into(), 60_000).await;
     let cut = piece(encrypting.nonce(), 4 * CHUNK_BYTES, location(&stored), 0..10);
     let found = read(&rig, cut, 1 << 20).await;
-    assert!(matches!(found, Err(Fault::NotAuthentic(_))), "truncated: {found:?}");
+    assert!(matches!(found, Err(PieceError::NotAuthentic(_))), "truncated: {found:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,13 +175,13 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
         let piece = at(range);
         let read = fetch(&*rig.node, Some(&decrypting), &piece);
         let read = identified(Some(id), read).await;
-        assert_eq!(matches!(read, Err(Fault::NotAuthentic(Some(_)))), count > 0, "{read:?}");
+        assert_eq!(matches!(read, Err(PieceError::NotAuthentic(Some(_)))), count > 0, "{read:?}");
         told(count);
     }
     // A wrong key is the client's fault.
     let other = self::decrypting('B');
     let read = fetch(&*rig.node, Some(&other), &at(0..10)).await;
-    assert!(matches!(read, Err(Fault::Locked)), "{read:?}");
+    assert!(matches!(read, Err(PieceError::Locked)), "{read:?}");
     assert_eq!(other.not_authentic.get(), 0);
 }
 
@@ -215,7 +224,7 @@ async fn parts_of_a_put_page_are_decrypted_by_themselves() {
         assert_eq!(read(&rig, part, 1 << 20).await.unwrap(), content[at + 512..end]);
         let wrong = piece(encrypting.nonce().part(number + 1), len, *location, 512..len);
         let found = read(&rig, wrong, 1 << 20).await;
-        assert!(matches!(found, Err(Fault::NotAuthentic(_))), "in another place: {found:?}");
+        assert!(matches!(found, Err(PieceError::NotAuthentic(_))), "in another place: {found:?}");
         at = end;
     }
     assert_eq!((at, locations.len()), (content.len(), 3));
@@ -240,7 +249,7 @@ async fn another_key_decrypts_nothing() {
         Piece::Authenticated { nonce: encrypting.nonce(), len: 3, range: 0..3, piece: inner };
     for wrong in [None, Some(&decrypting('B'))] {
         let found = fetch(&*rig.node, wrong, &piece).await;
-        assert!(matches!(found, Err(Fault::Locked)), "{found:?}");
+        assert!(matches!(found, Err(PieceError::Locked)), "{found:?}");
     }
     assert_eq!(read(&rig, piece, 1).await.unwrap(), b"abc");
 }

@@ -78,6 +78,10 @@ fn key(name: &str) -> BlobKey {
     BlobKey { account, container, collation: Collation::Utf16, name }
 }
 
+fn version(name: &str) -> BlobVersion {
+    BlobVersion { key: key(name), snapshot: None }
+}
+
 fn record(accessed: Option<Timestamp>) -> BlobRecord {
     let made = Timestamp::from_ticks(1);
     BlobRecord { accessed, ..BlobRecord::new(made, made, 1, Crc64::EMPTY) }
@@ -86,20 +90,20 @@ fn record(accessed: Option<Timestamp>) -> BlobRecord {
 #[tokio::test(start_paused = true)]
 async fn a_blob_is_written_once_a_day() {
     let Rig { index, router, env, reads } = rig().await;
-    let (a, now) = (key("a"), env.clock.now());
-    reads.note((&a, None), &record(None), now);
-    reads.note((&a, None), &record(None), now.plus(Duration::from_secs(9)));
+    let (a, now) = (version("a"), env.clock.now());
+    reads.note(&a, &record(None), now);
+    reads.note(&a, &record(None), now.plus(Duration::from_secs(9)));
     reads.write(&router).await;
-    assert_eq!(index.heard(), [NoteRead { key: a.clone(), at: now }], "the first read of two");
+    assert_eq!(index.heard(), [NoteRead { key: a.key.clone(), at: now }], "the first read of two");
     let hours = |n: u64| now.plus(Duration::from_secs(3_600 * n));
     let known = record(Some(now));
-    reads.note((&a, None), &known, hours(23));
-    reads.note((&a, Some(now)), &record(None), now);
+    reads.note(&a, &known, hours(23));
+    reads.note(&BlobVersion { snapshot: Some(now), ..a.clone() }, &record(None), now);
     reads.write(&router).await;
     assert_eq!(index.heard(), [], "known already, or of a snapshot");
-    reads.note((&a, None), &known, hours(24));
+    reads.note(&a, &known, hours(24));
     reads.write(&router).await;
-    assert_eq!(index.heard(), [NoteRead { key: a, at: hours(24) }]);
+    assert_eq!(index.heard(), [NoteRead { key: a.key, at: hours(24) }]);
     assert_eq!((reads.written.get(), reads.dropped.get()), (2, 0));
 }
 
@@ -108,10 +112,10 @@ async fn what_does_not_fit_is_dropped_and_counted() {
     let Rig { index, router, env, reads } = rig().await;
     let now = env.clock.now();
     for number in 0..NOTES_MAX + 5 {
-        reads.note((&key(&number.to_string()), None), &record(None), now);
+        reads.note(&version(&number.to_string()), &record(None), now);
     }
     assert_eq!((reads.notes().len(), reads.dropped.get()), (NOTES_MAX, 5));
-    reads.note((&key("0"), None), &record(None), now);
+    reads.note(&version("0"), &record(None), now);
     assert_eq!(reads.dropped.get(), 5, "one that waits already needs no room");
     reads.write(&router).await;
     assert_eq!((index.heard().len(), reads.notes().len()), (NOTES_MAX, 0));
@@ -122,7 +126,7 @@ async fn what_the_index_refuses_is_written_later() {
     let Rig { index, router, env, reads } = rig().await;
     let now = env.clock.now();
     for number in 0..WRITES_AT_ONCE + 5 {
-        reads.note((&key(&number.to_string()), None), &record(None), now);
+        reads.note(&version(&number.to_string()), &record(None), now);
     }
     index.full.store(true, Ordering::Relaxed);
     reads.write(&router).await;
@@ -142,7 +146,7 @@ async fn notes_are_written_in_time_when_many_and_at_the_stop() {
     let clock = Arc::clone(&env.clock);
     let (writer, tasks) = (Arc::clone(&reads), env.tasks.clone());
     drop(tasks.spawn("last access", async move { writer.write_until_stop(&router, &env).await }));
-    let note = |name: &str| reads.note((&key(name), None), &record(None), clock.now());
+    let note = |name: &str| reads.note(&version(name), &record(None), clock.now());
     clock.sleep(Duration::from_secs(1)).await;
     note("a");
     clock.sleep(WRITE_EVERY - Duration::from_secs(2)).await;

@@ -6,27 +6,25 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
+use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::UpdateContainer;
 use crate::index::record::StoredPolicy;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::AccessPolicy;
 use crate::protocol::model::reply::Change;
-use crate::types::ContainerName;
 use crate::types::PublicAccess;
 
 /// Get Container ACL.
 pub(crate) async fn get(
     front: &FrontEnd,
-    account: &Account,
-    name: &ContainerName,
-    precondition: &Precondition,
+    container: &ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
+    let ContainerTarget { account, name, precondition } = container;
     let record = lookup::container(front, account, name).await?;
     index::check_lease(precondition.lease, record.lease, front.env.clock.now())
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
@@ -41,26 +39,34 @@ pub(crate) async fn get(
     })
 }
 
-/// Set Container ACL: replaces everything, and is in force for the next request.
+/// What Set Container ACL puts in the place of what was there.
+#[derive(Debug)]
+pub(crate) struct NewAcl {
+    pub(crate) public_access: PublicAccess,
+    pub(crate) policies: Vec<AccessPolicy>,
+}
+
+/// Set Container ACL. It applies to the next request.
 pub(crate) async fn set(
     front: &FrontEnd,
-    account: &Account,
-    (name, precondition): (ContainerName, Precondition),
-    (public_access, policies): (PublicAccess, Vec<AccessPolicy>),
+    container: ContainerTarget<'_>,
+    new: NewAcl,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let policies = policies.into_iter().map(|policy| {
+    let policies = new.policies.into_iter().map(|policy| {
         let AccessPolicy { id, start, expiry, permissions } = policy;
         StoredPolicy { id, start, expiry, permissions }
     });
-    let change = ContainerChange::Access { public_access, policies: policies.collect() };
+    let change =
+        ContainerChange::Access { public_access: new.public_access, policies: policies.collect() };
+    let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
     let write = UpdateContainer { account: account.id, name, guard, change };
     let answer = commit::commit_holding(front, write, memory).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
-/// A container is not opened in an account that forbids it.
+/// Refuses public access in an account that does not permit it.
 pub(crate) fn check_switch(account: &Account, wanted: PublicAccess) -> Result<(), Refusal> {
     match wanted {
         PublicAccess::Blob | PublicAccess::Container if !account.anonymous => {

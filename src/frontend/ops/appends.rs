@@ -1,6 +1,5 @@
 //! Append Block and Append Blob Seal.
 
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
@@ -8,81 +7,71 @@ use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
-use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::index::AppendBlock;
 use crate::index::AppendedBlock;
 use crate::index::SealBlob;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::Change;
-use crate::types::BlobKey;
 
-/// Where an append may go.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bounds {
+/// An Append Block, but for its bytes.
+#[derive(Debug)]
+pub(crate) struct Append<'a> {
+    pub(crate) blob: BlobTarget<'a>,
+    /// The length that the blob must have.
     pub(crate) position: Option<u64>,
+    /// The length that the blob must not exceed.
     pub(crate) len_max: Option<u64>,
 }
 
-/// Append Block: bytes, then the row; where they come to stand is decided with the row.
+/// Append Block: bytes, then the row. The commit of the row decides the offset of the block.
 pub(crate) async fn append(
     front: &FrontEnd,
-    account: &Account,
-    (path, precondition, bounds): (BlobPath, Precondition, Bounds),
+    append: Append<'_>,
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Append { blob, position, len_max } = append;
+    let Located { blob, precondition } = blob.locate(front).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
-    append_stored(front, key, (precondition, bounds), ingested).await
-}
-
-/// Appends bytes that are stored already.
-pub(crate) async fn append_stored(
-    front: &FrontEnd,
-    key: BlobKey,
-    (precondition, bounds): (Precondition, Bounds),
-    ingested: Ingested,
-) -> Result<Reply, Refusal> {
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = AppendBlock {
-        key,
+        key: blob.key,
         guard,
-        position: bounds.position,
-        len_max: bounds.len_max,
+        position,
+        len_max,
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     match commit::commit(front, write, Some(ingested.stored)).await {
-        Ok(AppendedBlock { written, offset, blocks }) => {
-            let change = Change { etag: written.etag, last_modified: written.last_modified };
-            Ok(with_encryption_header(
-                Reply::BlockAppended { change, offset, blocks, checksum },
-                &encryption,
-            ))
-        }
+        Ok(appended) => Ok(with_encryption_header(appended_reply(appended, checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
+}
+
+/// The reply to an Append Block whose row was committed.
+pub(crate) fn appended_reply(appended: AppendedBlock, checksum: BodyChecksum) -> Reply {
+    let AppendedBlock { written, offset, blocks } = appended;
+    let change = Change { etag: written.etag, last_modified: written.last_modified };
+    Reply::BlockAppended { change, offset, blocks, checksum }
 }
 
 /// Append Blob Seal.
 pub(crate) async fn seal(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     position: Option<u64>,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
-    let write = SealBlob { key, guard: lookup::guard(precondition), position };
+    let Located { blob, precondition } = blob.locate(front).await?;
+    let write = SealBlob { key: blob.key, guard: lookup::guard(precondition), position };
     commit::commit_blob(front, write, None).await.map(Reply::BlobSealed)
 }

@@ -1,6 +1,5 @@
 //! Put, change and delete blobs.
 
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
@@ -10,6 +9,8 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
@@ -18,11 +19,9 @@ use crate::index::DeleteBlob;
 use crate::index::PutBlob;
 use crate::index::UpdateBlob;
 use crate::protocol::model::Detail;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
@@ -33,11 +32,10 @@ use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::Tags;
 
-/// What Put Blob and Put Block List have in common.
+/// A Put Blob, but for its bytes.
 #[derive(Debug)]
-pub(crate) struct Put {
-    pub(crate) path: BlobPath,
-    pub(crate) precondition: Precondition,
+pub(crate) struct Put<'a> {
+    pub(crate) blob: BlobTarget<'a>,
     pub(crate) properties: BlobProperties,
     pub(crate) metadata: Metadata,
     pub(crate) kind: NewKind,
@@ -49,17 +47,16 @@ pub(crate) struct Put {
 /// Put Blob: bytes, then the row.
 pub(crate) async fn put(
     front: &FrontEnd,
-    account: &Account,
-    mut put: Put,
+    put: Put<'_>,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let container = put.path.container.clone();
-    let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
-    let tagged = Tagged::new(&key, &container, &put.tags);
-    let encrypting = Encrypting::new(&front.env, put.precondition.encryption.key());
+    let container = put.blob.path.container.clone();
+    let Located { blob, precondition } = put.blob.locate_for_content(front).await?;
+    let tagged = Tagged::new(&blob.key, &container, &put.tags);
+    let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
     let mut properties = put.properties;
-    let customer_key = put.precondition.encryption.key().cloned();
+    let customer_key = precondition.encryption.key().cloned();
     let mut md5 = None;
     if put.kind == NewKind::Block {
         let computed = ingested.md5.ok_or(Reason::InternalError)?;
@@ -71,10 +68,10 @@ pub(crate) async fn put(
     }
     encrypt_md5(&front.env, customer_key.as_ref(), &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
-    let guard = lookup::guard(put.precondition);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = PutBlob {
-        key,
+        key: blob.key,
         guard,
         properties,
         metadata: put.metadata,
@@ -99,29 +96,26 @@ fn mismatch(claimed: Md5, computed: Md5) -> Refusal {
 /// Set Blob Properties, Set Blob Metadata.
 pub(crate) async fn update(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     mut change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob, precondition } = blob.locate(front).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
-    let write = UpdateBlob { key, snapshot: None, guard: lookup::guard(precondition), change };
+    let guard = lookup::guard(precondition);
+    let write = UpdateBlob { key: blob.key, snapshot: None, guard, change };
     commit::commit_blob(front, write, None).await
 }
 
 /// Delete Blob.
 pub(crate) async fn delete(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
-    let write = DeleteBlob { key, guard: lookup::guard(precondition), scope };
+    let Located { blob, precondition } = blob.locate(front).await?;
+    let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
     match commit::commit(front, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

@@ -1,6 +1,5 @@
-//! Stage blocks, commit lists of them, show them.
+//! Put Block, Put Block List and Get Block List.
 
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
@@ -11,6 +10,9 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
@@ -18,11 +20,9 @@ use crate::index::BlockView;
 use crate::index::CommitBlocks;
 use crate::index::ReadBlockList;
 use crate::index::StageBlock;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::BlockListKind;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::BlockItem;
@@ -36,27 +36,33 @@ use crate::types::BlockListEntry;
 use crate::types::Metadata;
 use crate::types::Tags;
 
-/// What a block takes in a list that was read, at most: its id and its length.
+/// The most memory that a block takes in a list that was read: its id and its length.
 const READ_BYTES: u64 = 96;
-/// What it takes rendered: its id in Base64, its length and four tags; twice, while the list is cut
-/// into pieces.
+/// The most memory that a block takes in a rendered list: its id in Base64, its length and four
+/// tags. Counted twice, because the list is copied into pieces.
 const RENDERED_BYTES: u64 = 320;
+
+/// A block that is staged, but for its bytes.
+#[derive(Debug)]
+pub(crate) struct NewBlock<'a> {
+    pub(crate) blob: BlobTarget<'a>,
+    pub(crate) id: BlockId,
+}
 
 /// Put Block: bytes, then a row beside the blob; the blob itself does not change.
 pub(crate) async fn stage(
     front: &FrontEnd,
-    account: &Account,
-    (path, id, mut precondition): (BlobPath, BlockId, Precondition),
+    NewBlock { blob, id }: NewBlock<'_>,
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::content_key(front, account, path, &mut precondition).await?;
+    let Located { blob, precondition } = blob.locate_for_content(front).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = StageBlock {
-        key,
+        key: blob.key,
         guard,
         id,
         content: ingested.stored.content(),
@@ -69,11 +75,10 @@ pub(crate) async fn stage(
     }
 }
 
-/// What Put Block List makes of staged blocks.
+/// A Put Block List.
 #[derive(Debug)]
-pub(crate) struct PutList {
-    pub(crate) path: BlobPath,
-    pub(crate) precondition: Precondition,
+pub(crate) struct PutList<'a> {
+    pub(crate) blob: BlobTarget<'a>,
     pub(crate) properties: BlobProperties,
     pub(crate) metadata: Metadata,
     pub(crate) tags: Tags,
@@ -85,18 +90,17 @@ pub(crate) struct PutList {
 /// Put Block List: one row change, no bytes move.
 pub(crate) async fn commit(
     front: &FrontEnd,
-    account: &Account,
-    mut put: PutList,
+    mut put: PutList<'_>,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let container = put.path.container.clone();
-    let key = lookup::content_key(front, account, put.path, &mut put.precondition).await?;
-    let tagged = Tagged::new(&key, &container, &put.tags);
-    encrypt_md5(&front.env, put.precondition.encryption.key(), &mut put.properties);
-    let guard = lookup::guard(put.precondition);
+    let container = put.blob.path.container.clone();
+    let Located { blob, precondition } = put.blob.locate_for_content(front).await?;
+    let tagged = Tagged::new(&blob.key, &container, &put.tags);
+    encrypt_md5(&front.env, precondition.encryption.key(), &mut put.properties);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = CommitBlocks {
-        key,
+        key: blob.key,
         guard,
         properties: put.properties,
         metadata: put.metadata,
@@ -109,8 +113,8 @@ pub(crate) async fn commit(
     Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
 }
 
-/// The memory that a block list may take, before it is known how long it is: blocks of both kinds
-/// are read, and those of one kind or both rendered.
+/// The most memory that a block list of this kind takes, reserved before its length is known.
+/// Blocks of both kinds are read, and those of the wanted kind rendered.
 pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
     let both = BLOCKS_COMMITTED_MAX + BLOCKS_UNCOMMITTED_MAX;
     let rendered = match kind {
@@ -121,7 +125,7 @@ pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
     both as u64 * READ_BYTES + rendered as u64 * RENDERED_BYTES
 }
 
-/// The memory that it takes when it was read.
+/// The memory that a block list takes which was read.
 pub(crate) fn room(reply: &Reply) -> u64 {
     let Reply::BlockList { committed, uncommitted, .. } = reply else { return 0 };
     let count = |blocks: &Option<Vec<BlockItem>>| blocks.as_ref().map_or(0, Vec::len) as u64;
@@ -131,13 +135,10 @@ pub(crate) fn room(reply: &Reply) -> u64 {
 /// Get Block List.
 pub(crate) async fn list(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     kind: BlockListKind,
 ) -> Result<Reply, Refusal> {
-    let snapshot = path.snapshot;
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
     let guard = lookup::guard(precondition);
     let view = front.router.ask(ReadBlockList { key, snapshot, guard }).await;
     let view = view.map_err(|error| errors::from_index(&error, Subject::Blob))?;

@@ -6,6 +6,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::lookup;
+use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::ops::acl;
 use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
@@ -16,7 +17,6 @@ use crate::index::DeleteContainer;
 use crate::index::ReadAccount;
 use crate::index::UpdateContainer;
 use crate::index::Written;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -28,8 +28,9 @@ use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 
-/// What a new container is given.
-pub(crate) struct New {
+/// The properties of a new container.
+#[derive(Debug)]
+pub(crate) struct NewContainer {
     pub(crate) metadata: Metadata,
     pub(crate) public_access: PublicAccess,
     pub(crate) encryption_scope: Option<EncryptionScope>,
@@ -40,7 +41,7 @@ pub(crate) async fn create(
     front: &FrontEnd,
     account: &Account,
     name: ContainerName,
-    new: New,
+    new: NewContainer,
 ) -> Result<Reply, Refusal> {
     acl::check_switch(account, new.public_access)?;
     let counter = front.container_ids.next().await.map_err(|error| {
@@ -53,7 +54,7 @@ pub(crate) async fn create(
     let create = CreateContainer {
         account: account.id,
         name,
-        // Reversed so that containers spread over the key space (see `ContainerId`).
+        // Reversed, to distribute containers over the key space (see `ContainerId`).
         id: ContainerId::new(counter.reverse_bits()),
         collation: Collation::Utf16,
         metadata: new.metadata,
@@ -61,7 +62,7 @@ pub(crate) async fn create(
         encryption_scope: new.encryption_scope,
     };
     let (router, account) = (std::sync::Arc::clone(&front.router), account.name.clone());
-    // In a task of its own, so that a client that leaves cannot stop it half-way.
+    // In a task of its own: a client that disconnects cannot stop it half-way.
     let made = front
         .env
         .tasks
@@ -71,9 +72,10 @@ pub(crate) async fn create(
     commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
-/// Makes a container in an account that may be deleted meanwhile. Who deletes an account removes
-/// its row, then looks for containers once more: one that was made before that look is met there,
-/// and one made later finds no row of the account here and is taken back.
+/// Creates a container in an account that may be deleted at the same time. The deletion of an
+/// account removes the account's row, then lists its containers again. It finds a container that
+/// was created before that list; one created later finds no row of the account here, and is deleted
+/// again.
 pub(crate) async fn create_in(
     router: &Router,
     account: &AccountName,
@@ -96,10 +98,9 @@ pub(crate) async fn create_in(
 /// Get Container Properties, Get Container Metadata.
 pub(crate) async fn get(
     front: &FrontEnd,
-    account: &Account,
-    name: &ContainerName,
-    precondition: &Precondition,
+    container: &ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
+    let ContainerTarget { account, name, precondition } = container;
     let record = lookup::container(front, account, name).await?;
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
@@ -110,11 +111,10 @@ pub(crate) async fn get(
 /// Set Container Metadata.
 pub(crate) async fn set_metadata(
     front: &FrontEnd,
-    account: &Account,
-    name: ContainerName,
-    precondition: Precondition,
+    container: ContainerTarget<'_>,
     metadata: Metadata,
 ) -> Result<Reply, Refusal> {
+    let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
     let change = ContainerChange::Metadata(metadata);
     let write = UpdateContainer { account: account.id, name, guard, change };
@@ -125,10 +125,9 @@ pub(crate) async fn set_metadata(
 /// Delete Container.
 pub(crate) async fn delete(
     front: &FrontEnd,
-    account: &Account,
-    name: ContainerName,
-    precondition: Precondition,
+    container: ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
+    let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
     let write = DeleteContainer { account: account.id, name, guard };
     match commit::commit(front, write, None).await {

@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::frontend::accounts::Account;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Decrypting;
@@ -12,105 +11,102 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops::Answer;
 use crate::frontend::read;
+use crate::frontend::read::Reading;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::ReadBlob;
 use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::RangeChecksum;
 use crate::protocol::model::reply::BlobFacts;
-use crate::types::BlobKey;
 use crate::types::ByteRange;
-use crate::types::CustomerKey;
-use crate::types::Timestamp;
 
-/// Get Blob.
+/// The bytes of a blob that a Get Blob wants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WantedBytes {
+    /// `None` for the whole blob.
+    pub(crate) range: Option<ByteRange>,
+    /// The checksum of the range that the answer's head must have.
+    pub(crate) checksum: Option<RangeChecksum>,
+}
+
+/// Get Blob. `payer` is charged for the memory of the answer.
 pub(crate) async fn get(
     front: &FrontEnd,
-    account: &Account,
-    (path, precondition): (BlobPath, Precondition),
-    (range, checksum): (Option<ByteRange>, Option<RangeChecksum>),
+    blob: BlobTarget<'_>,
+    bytes: WantedBytes,
     payer: Payer,
 ) -> Answer {
-    let snapshot = path.snapshot;
-    let customer_key = precondition.encryption.key();
-    let decrypting = decrypting(front, account, (&path, customer_key));
-    let key = lookup::blob_key(front, account, path).await?;
-    // Before the look-up: what it finds is not freed until the body is out.
+    let decrypting = decrypting(front, &blob);
+    let Located { blob, precondition } = blob.locate(front).await?;
+    // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
-    let mut view = look_up(front, (&key, snapshot), precondition, range, true).await?;
+    let BlobVersion { key, snapshot } = blob.clone();
+    let precondition = lookup::guard(precondition);
+    let look_up = ReadBlob { key, snapshot, guard: precondition, range: bytes.range, pieces: true };
+    let mut view = read_blob(front, look_up).await?;
     read::found(&mut guard, &mut view);
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
-    front.copies.tell(&mut view.record);
+    front.copies.show_progress(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
-        reads.note((&key, snapshot), &view.record, now);
+        reads.note(&blob, &view.record, now);
     }
     let facts = facts::of_blob(front, view.record.clone(), now);
     let wanted = view.range.clone();
-    let checksum = match checksum {
+    let memory = || Some(AnswerMemory::new(&front.answers, payer));
+    let checksum = match bytes.checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
             return Err(Reason::OutOfRangeInput.into());
         }
         Some(kind) => {
-            // It is read once more for that: the head with the checksum comes before the bytes.
-            let blob = (key.clone(), snapshot);
-            let paid = (decrypting.clone(), Some(Purse::new(&front.answers, payer)));
-            let source = read::source(front, blob, view.clone(), guard.another(), paid);
-            Some(read::checksum(source, kind).await?)
+            // The range is read once more for its checksum: the head has it, and precedes the
+            // bytes.
+            let (blob, view, guard) = (blob.clone(), view.clone(), guard.another());
+            let decrypting = decrypting.clone();
+            let reading = Reading { blob, view, guard, decrypting, memory: memory() };
+            Some(read::checksum(read::source(front, reading), kind).await?)
         }
         None => None,
     };
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        let paid = (decrypting, Some(Purse::new(&front.answers, payer)));
-        read::begin(front, (key, snapshot), view, guard, paid).await?
+        read::begin(front, Reading { blob, view, guard, decrypting, memory: memory() }).await?
     };
-    let range = range.map(|_| wanted);
+    let range = bytes.range.map(|_| wanted);
     Ok((Reply::Blob { facts, range, checksum }, Some(body)))
 }
 
 /// Get Blob Properties, Get Blob Metadata.
 pub(crate) async fn facts(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
-    let snapshot = path.snapshot;
-    let decrypting = decrypting(front, account, (&path, precondition.encryption.key()));
-    let key = lookup::blob_key(front, account, path).await?;
-    let mut view = look_up(front, (&key, snapshot), precondition, None, false).await?;
+    let decrypting = decrypting(front, &blob);
+    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let guard = lookup::guard(precondition);
+    let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };
+    let mut view = read_blob(front, look_up).await?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
-    front.copies.tell(&mut view.record);
+    front.copies.show_progress(&mut view.record);
     Ok(facts::of_blob(front, view.record, front.env.clock.now()))
 }
 
-/// For a request that brings a key.
-fn decrypting(
-    front: &FrontEnd,
-    account: &Account,
-    (path, key): (&BlobPath, Option<&CustomerKey>),
-) -> Option<Decrypting> {
-    Some(Decrypting::new(key?, (&account.name, path), front.not_authentic()))
+/// `None` when the request has no key.
+fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
+    let key = blob.precondition.encryption.key()?;
+    Some(Decrypting::new(key, &blob.account.name, &blob.path, front.not_authentic()))
 }
 
-async fn look_up(
-    front: &FrontEnd,
-    (key, snapshot): (&BlobKey, Option<Timestamp>),
-    precondition: Precondition,
-    range: Option<ByteRange>,
-    pieces: bool,
-) -> Result<BlobView, Refusal> {
-    let guard = lookup::guard(precondition);
-    let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces };
-    let found = front.router.ask(read).await;
+async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
+    let found = front.router.ask(look_up).await;
     found.map_err(|error| errors::from_index(&error, Subject::Blob))
 }

@@ -12,34 +12,44 @@ use crate::protocol::model::operation::Holder;
 use crate::protocol::model::operation::KeyInfo;
 use crate::protocol::model::reply::UserDelegationKey;
 
-/// Get User Delegation Key: derived, so no key is stored.
+/// A Get User Delegation Key.
+#[derive(Debug)]
+pub(crate) struct KeyRequest {
+    /// The user that the bearer token names.
+    pub(crate) holder: Option<Holder>,
+    /// The version of the service that the request names.
+    pub(crate) version: String,
+    pub(crate) wanted: KeyInfo,
+}
+
+/// Get User Delegation Key. The key is derived from the account's secret; none is stored.
 pub(crate) fn get(
     front: &FrontEnd,
     account: &Account,
-    (holder, version): (Option<Holder>, String),
-    asked: KeyInfo,
+    request: KeyRequest,
 ) -> Result<Reply, Refusal> {
+    let KeyRequest { holder, version, wanted } = request;
     let holder = holder.ok_or(Reason::InternalError)?;
     let now = front.env.clock.now();
-    let start = asked.start.unwrap_or(now);
+    let start = wanted.start.unwrap_or(now);
     let invalid = |name: &'static str| {
         Refusal::new(Reason::InvalidXmlNodeValue).detail(Detail::ElementName, name).message(
             "A user delegation key ends after it begins, in the future, and lives at most 7 days.",
         )
     };
-    if asked.expiry <= now || asked.expiry <= start {
+    if wanted.expiry <= now || wanted.expiry <= start {
         return Err(invalid("Expiry"));
     }
-    if asked.expiry.since(start) > DELEGATION_MAX || asked.expiry.since(now) > DELEGATION_MAX {
+    if wanted.expiry.since(start) > DELEGATION_MAX || wanted.expiry.since(now) > DELEGATION_MAX {
         return Err(invalid("Expiry"));
     }
     let key = DelegationKey {
         object: holder.object,
         tenant: holder.tenant,
         start: start.to_iso_seconds(),
-        expiry: asked.expiry.to_iso_seconds(),
+        expiry: wanted.expiry.to_iso_seconds(),
         version,
-        delegated_tenant: asked.delegated_tenant,
+        delegated_tenant: wanted.delegated_tenant,
     };
     let secret = account.delegation.as_ref().ok_or(Reason::InternalError)?;
     let value = key.value(secret, &holder.entitlement);

@@ -1,7 +1,7 @@
-//! Find Blobs by Tags: candidates from the tag index, each held against its blob's own record.
+//! Find Blobs by Tags: candidates from the tag index, each compared with the record of its blob.
 //!
-//! The index may show what a blob no longer has, or not yet what it just got; the record decides,
-//! so no answer is wrong for what it shows.
+//! The index may have entries of old tags, and may lack entries of the newest. The record decides,
+//! so no blob is found that does not have the tags.
 
 use std::collections::HashMap;
 
@@ -51,8 +51,8 @@ use crate::types::Tags;
 
 /// Candidates read at once.
 const CANDIDATES: usize = 512;
-/// Candidates one request looks at; a search that meets few of them answers a short page with a
-/// marker, as the service does.
+/// The most candidates that one request checks. Where few of them match, the page is short and has
+/// a marker, as on the service.
 const CANDIDATES_MAX: usize = 20_000;
 /// Records read at a time.
 const PARALLEL_READS: usize = 16;
@@ -67,7 +67,7 @@ pub(crate) async fn find(
         None => None,
         Some(name) => match lookup::container(front, account, name).await {
             Ok(record) => Some(record.id),
-            // Named by the search and not by the URL: nothing is in it.
+            // The search names the container, not the URL: nothing is found.
             Err(e) if e.reason == Reason::ContainerNotFound && find.container.is_none() => {
                 return Ok(Reply::FoundBlobs(FoundBlobs { items: Vec::new(), next_marker: None }));
             }
@@ -78,13 +78,13 @@ pub(crate) async fn find(
     let ranges = ranges(account.id, &find.query, scope);
     let mut search =
         Search { front, account, query: &find.query, scope, containers: HashMap::new() };
-    let (range, from) = match start(find.marker.as_deref(), &ranges)? {
+    let Start { range, position } = match start(find.marker.as_deref(), &ranges)? {
         Some(start) => start,
         None => search.narrowest(&ranges).await?,
     };
     let (mut items, mut seen, mut weight) = (Vec::new(), 0, 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
-    let mut from = Some(from);
+    let mut from = Some(position);
     while let Some(position) = from.take() {
         let wanted = (limit - items.len()).clamp(1, CANDIDATES);
         let page = search.candidates(range, position, wanted).await?;
@@ -102,21 +102,27 @@ pub(crate) async fn find(
     Ok(Reply::FoundBlobs(FoundBlobs { items, next_marker }))
 }
 
-/// What a found blob takes when it is rendered, at most: any byte may have to be escaped, as five
-/// or six.
+/// The most bytes that a found blob takes when it is rendered: an escaped byte takes five or six.
 fn weight(found: &FoundBlob) -> usize {
     let tags: usize = found.tags.iter().map(|(key, value)| 64 + key.len() + value.len() * 6).sum();
     256 + found.name.len() * 6 + found.container.len() + tags
 }
 
-/// A part of the tag index that holds every blob the search can find.
+/// A range of the tag index with every blob that the search can find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Range {
     from: Bytes,
     to: Option<Bytes>,
 }
 
-/// One range for each tag the search names: by its equality, else by its bounds.
+/// Where a search goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Start<'a> {
+    range: &'a Range,
+    position: Bytes,
+}
+
+/// One range for each tag of the search: from its equality, else from its bounds.
 fn ranges(account: AccountId, query: &TagQuery, scope: Option<ContainerId>) -> Vec<Range> {
     let mut keys: Vec<&str> = query.clauses.iter().map(|clause| clause.key.as_str()).collect();
     keys.sort_unstable();
@@ -156,18 +162,15 @@ fn range(
     range
 }
 
-/// Where a marker goes on.
-fn start<'a>(
-    marker: Option<&str>,
-    ranges: &'a [Range],
-) -> Result<Option<(&'a Range, Bytes)>, Refusal> {
+/// Where a marker leads; `None` without a marker.
+fn start<'a>(marker: Option<&str>, ranges: &'a [Range]) -> Result<Option<Start<'a>>, Refusal> {
     let Some(marker) = marker.filter(|marker| !marker.is_empty()) else { return Ok(None) };
     let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
     let found = position.and_then(|position| {
         let inside = |range: &&Range| {
             range.from <= position && range.to.as_ref().is_none_or(|to| position < *to)
         };
-        Some((ranges.iter().find(inside)?, position.clone()))
+        Some(Start { range: ranges.iter().find(inside)?, position: position.clone() })
     });
     found.map(Some).ok_or_else(|| {
         Refusal::new(Reason::InvalidQueryParameterValue)
@@ -177,13 +180,13 @@ fn start<'a>(
     })
 }
 
-/// A search under way.
+/// A running search.
 struct Search<'a> {
     front: &'a FrontEnd,
     account: &'a Account,
     query: &'a TagQuery,
     scope: Option<ContainerId>,
-    /// Containers met, by name; `None` for those that are gone.
+    /// Containers looked up so far, by name; `None` for those that do not exist.
     containers: HashMap<ContainerName, Option<ContainerRecord>>,
 }
 
@@ -199,8 +202,8 @@ impl Search<'_> {
         found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
-    /// The range with the fewest candidates, as far as one look shows.
-    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<(&'r Range, Bytes), Refusal> {
+    /// The range with the fewest candidates, as far as the first page of each shows.
+    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<Start<'r>, Refusal> {
         let mut best: Option<(usize, &Range)> = None;
         for range in ranges {
             let count = if ranges.len() == 1 {
@@ -213,10 +216,11 @@ impl Search<'_> {
                 best = Some((count, range));
             }
         }
-        best.map(|(_, range)| (range, range.from.clone())).ok_or_else(errors::mismatched)
+        let start = best.map(|(_, range)| Start { range, position: range.from.clone() });
+        start.ok_or_else(errors::mismatched)
     }
 
-    /// Those candidates that the search finds, in order.
+    /// The candidates that match the search, in order.
     async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Refusal> {
         for entry in &entries {
             if !self.containers.contains_key(&entry.container) {
@@ -241,8 +245,7 @@ impl Search<'_> {
     async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Refusal> {
         let record = self.containers.get(&entry.container).and_then(Option::as_ref);
         let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
-            // The container is gone, or another has its name: nothing of the old one is left to
-            // find.
+            // The container was deleted, and perhaps created again: the entry is outdated.
             self.forget(&entry).await;
             return Ok(None);
         };
@@ -284,7 +287,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes an entry out that says what is no longer so; one that was set anew meanwhile stays.
+    /// Removes an outdated entry, unless it was written again meanwhile.
     async fn forget(&self, entry: &TagEntry) {
         let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
         if let Err(error) = self.front.router.write(Write::IndexTag(remove)).await {
@@ -353,8 +356,8 @@ mod tests {
         let query = TagQuery::parse("a = '1' AND b = '2'").unwrap();
         let ranges = ranges(AccountId::new(7), &query, None);
         let marker = URL_SAFE_NO_PAD.encode(entry("b", "2", 1));
-        let (range, from) = start(Some(&marker), &ranges).unwrap().unwrap();
-        assert_eq!((range, from), (&ranges[1], entry("b", "2", 1)));
+        let expected = Start { range: &ranges[1], position: entry("b", "2", 1) };
+        assert_eq!(start(Some(&marker), &ranges).unwrap(), Some(expected));
         assert_eq!(start(None, &ranges).unwrap(), None);
         for bad in ["?", "AAAA", &URL_SAFE_NO_PAD.encode(entry("b", "3", 1))] {
             assert!(start(Some(bad), &ranges).is_err(), "{bad}");

@@ -4,53 +4,49 @@ use std::time::Duration;
 
 use uuid::Builder;
 
-use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::ContainerTarget;
+use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::index::LeaseBlob;
 use crate::index::LeaseContainer;
 use crate::index::Leased;
 use crate::index::WriteRequest;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::LeaseOutcome;
-use crate::types::ContainerName;
 use crate::types::LeaseAction;
 
 /// Lease Blob.
 pub(crate) async fn blob(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     action: LeaseAction,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob, precondition } = blob.locate(front).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
-    let write = LeaseBlob { key, guard, action };
+    let write = LeaseBlob { key: blob.key, guard, action };
     carry_out(front, write, action, Subject::Blob).await
 }
 
 /// Lease Container.
 pub(crate) async fn container(
     front: &FrontEnd,
-    account: &Account,
-    name: ContainerName,
-    precondition: Precondition,
+    container: ContainerTarget<'_>,
     action: LeaseAction,
 ) -> Result<Reply, Refusal> {
+    let ContainerTarget { account, name, precondition } = container;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseContainer { account: account.id, name, guard, action };
     carry_out(front, write, action, Subject::Container).await
 }
 
-/// Chance stays out of the index: an id is drawn here.
+/// Draws the id of a lease that names none: writes of the index must be deterministic.
 fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
     let LeaseAction::Acquire { proposed: None, duration } = action else { return action };
     let mut bytes = [0; 16];
@@ -82,7 +78,7 @@ fn outcome(action: LeaseAction, leased: Leased) -> Option<LeaseOutcome> {
         LeaseAction::Release { .. } => LeaseOutcome::Released,
         LeaseAction::Break { .. } => {
             let left = leased.lease?.breaks_at?.since(leased.now);
-            // Rounded up: who waits so long finds it broken.
+            // Rounded up: a client that waits so long finds the lease broken.
             let seconds = left.as_secs() + u64::from(left > Duration::from_secs(left.as_secs()));
             LeaseOutcome::Broken { seconds }
         }

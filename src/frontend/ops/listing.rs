@@ -33,27 +33,26 @@ use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// What a page takes in memory at most, about: rows read ahead, entries, and what is rendered of
-/// them.
+/// About the most memory that a page takes: rows read ahead, entries, and the rendered page.
 const ROOM_BYTES: u64 = 16 << 20;
-/// What a list of page ranges takes: 10,000 of them at most.
+/// The most memory that a list of page ranges takes: it has at most 10,000.
 const PAGE_RANGES_ROOM_BYTES: u64 = 1 << 20;
-/// What an entry may take in memory at most: metadata of 8 KiB, each byte of which is escaped.
+/// The most memory that an entry takes: 8 KiB of metadata, each byte of which is escaped.
 const ENTRY_ROOM_BYTES: u64 = 64 << 10;
 
-/// Entries of a page when the client names no number, and the most it gets.
+/// The default and the maximum number of entries of a page.
 const PAGE_MAX: usize = 5000;
 
-/// Rows that one request looks at, over all partitions; see also [`Effort`].
+/// The most rows that one request scans, in all partitions; see also [`Effort`].
 const ROWS_MAX: usize = 65_536;
-/// Rows that one request looks at whatever time it takes: full pages do not end early on a slow
-/// machine.
+/// A request may scan so many rows however long it takes, so that full pages do not end early on a
+/// slow machine.
 const ROWS_MIN: usize = 16_384;
-/// How long a request looks at more rows than that.
+/// How long a request may scan more rows than that.
 const TIME_MAX: Duration = Duration::from_millis(40);
 
-/// What a page has cost so far. Where millions of names were removed a page ends early, perhaps
-/// without any entry, and its marker goes on: clients take that as they take any other page.
+/// The cost of a page so far. Where millions of names were deleted a page ends early, perhaps
+/// without any entry, but with a marker: clients then ask for the next page.
 pub(crate) struct Effort<'a> {
     clock: &'a dyn Clock,
     began: Duration,
@@ -66,7 +65,7 @@ impl<'a> Effort<'a> {
         Self { clock, began: clock.monotonic(), seen: 0 }
     }
 
-    /// Whether the page ends now that so many more rows were looked at.
+    /// Adds scanned rows, and returns whether the page must end.
     pub(crate) fn is_enough(&mut self, seen: usize) -> bool {
         self.seen = self.seen.saturating_add(seen);
         let late = || self.clock.monotonic().saturating_sub(self.began) >= TIME_MAX;
@@ -78,7 +77,7 @@ pub(crate) fn page_size(max_results: Option<u32>) -> usize {
     max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
 }
 
-/// The memory that an operation needs for its page, if it gives one.
+/// The memory that an operation reserves for its page, if it returns one.
 pub(crate) fn room(operation: &Operation) -> Option<u64> {
     let asked = if let Operation::ListBlobs(list) = operation {
         list.max_results
@@ -177,7 +176,7 @@ pub(crate) async fn blobs(
 fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, snapshot, mut record } => {
-            front.copies.tell(&mut record);
+            front.copies.show_progress(&mut record);
             BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
         }
         ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
@@ -13,6 +12,9 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index::Guard;
@@ -24,12 +26,10 @@ use crate::index::SequenceBounds;
 use crate::index::UpdatePages;
 use crate::index::WritePages;
 use crate::index::WriteRequest;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::PageWrite;
 use crate::protocol::model::operation::SequenceChange;
 use crate::protocol::model::operation::Upload;
@@ -41,37 +41,69 @@ use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::Timestamp;
 
-/// A Put Page.
+/// The pages that a Put Page writes or clears.
 #[derive(Debug)]
-pub(crate) struct Put {
-    pub(crate) path: BlobPath,
-    pub(crate) precondition: Precondition,
+pub(crate) struct TargetPages<'a> {
+    pub(crate) blob: BlobTarget<'a>,
+    /// What must hold of the blob's sequence number.
     pub(crate) sequence: operation::SequenceBounds,
-    pub(crate) write: PageWrite,
     pub(crate) range: Range<u64>,
+}
+
+/// Pages of a blob whose container was found.
+#[derive(Debug)]
+pub(crate) struct LocatedPages {
+    key: BlobKey,
+    guard: Guard,
+    sequence: SequenceBounds,
+    range: Range<u64>,
+}
+
+impl LocatedPages {
+    /// Pages of the blob that was located.
+    pub(crate) fn new(
+        located: Located,
+        sequence: operation::SequenceBounds,
+        range: Range<u64>,
+    ) -> Self {
+        let operation::SequenceBounds { at_most, below, equal } = sequence;
+        Self {
+            key: located.blob.key,
+            guard: lookup::guard(located.precondition),
+            sequence: SequenceBounds { at_most, below, equal },
+            range,
+        }
+    }
+}
+
+/// A Put Page, but for its bytes.
+#[derive(Debug)]
+pub(crate) struct Put<'a> {
+    pub(crate) pages: TargetPages<'a>,
+    pub(crate) write: PageWrite,
     pub(crate) upload: Upload,
 }
 
 /// Put Page: bytes, then the row.
 pub(crate) async fn put(
     front: &FrontEnd,
-    account: &Account,
-    put: Put,
+    put: Put<'_>,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, put.path).await?;
+    let TargetPages { blob, sequence, range } = put.pages;
+    let located = blob.locate(front).await?;
     match put.write {
         PageWrite::Update => {
-            let start = put.range.start;
-            let encrypting = Encrypting::new(&front.env, put.precondition.encryption.key());
+            let encrypting = Encrypting::new(&front.env, located.precondition.encryption.key());
+            let start = range.start;
             let ingested =
                 ingest::ingest_pages(&front.pool, body, &put.upload, start, encrypting).await?;
-            put_stored(front, key, (put.precondition, put.sequence, put.range), ingested).await
+            put_stored(front, LocatedPages::new(located, sequence, range), ingested).await
         }
         PageWrite::Clear => {
-            // There is no body, but what the client says of it is held against nothing.
+            // A checksum that the client gives must be that of an empty body.
             ingest::check_empty(&front.pool, body, &put.upload).await?;
-            clear(front, key, (put.precondition, put.sequence, put.range)).await
+            clear(front, LocatedPages::new(located, sequence, range)).await
         }
     }
 }
@@ -79,31 +111,20 @@ pub(crate) async fn put(
 /// Writes pages whose bytes are stored already.
 pub(crate) async fn put_stored(
     front: &FrontEnd,
-    key: BlobKey,
-    (precondition, sequence, range): (Precondition, operation::SequenceBounds, Range<u64>),
+    pages: LocatedPages,
     ingested: Ingested,
 ) -> Result<Reply, Refusal> {
-    let guard = lookup::guard(precondition);
+    let LocatedPages { key, guard, sequence, range } = pages;
     let encryption = guard.encryption.clone();
-    let write = WritePages {
-        key,
-        guard,
-        sequence: bounds(sequence),
-        range,
-        content: Some(ingested.stored.content()),
-    };
+    let content = Some(ingested.stored.content());
+    let write = WritePages { key, guard, sequence, range, content };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
     let done = commit(front, write, Some(ingested.stored)).await?;
     Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
 }
 
-async fn clear(
-    front: &FrontEnd,
-    key: BlobKey,
-    (precondition, sequence, mut range): (Precondition, operation::SequenceBounds, Range<u64>),
-) -> Result<Reply, Refusal> {
-    let mut guard = lookup::guard(precondition);
-    let mut sequence = bounds(sequence);
+async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> {
+    let LocatedPages { key, mut guard, mut sequence, mut range } = pages;
     loop {
         let write = WritePages {
             key: key.clone(),
@@ -117,25 +138,31 @@ async fn clear(
             return Ok(with_encryption_header(written(done, None), &guard.encryption));
         };
         range.start = rest;
-        guard = going_on(guard);
+        guard = without_conditions(guard);
         sequence = SequenceBounds::default();
     }
 }
 
-/// Later steps of a long change: what was demanded held when it began.
-fn going_on(guard: Guard) -> Guard {
+/// The guard of the later steps of a long change: the conditions held when it began.
+fn without_conditions(guard: Guard) -> Guard {
     Guard { conditions: Conditions::default(), ..guard }
+}
+
+/// What Set Blob Properties changes of a page blob.
+#[derive(Debug)]
+pub(crate) struct PropertyChange {
+    pub(crate) properties: Option<BlobProperties>,
+    pub(crate) len: Option<u64>,
+    pub(crate) sequence: Option<SequenceChange>,
 }
 
 /// Set Blob Properties with a length or sequence number.
 pub(crate) async fn set(
     front: &FrontEnd,
-    account: &Account,
-    (path, precondition): (BlobPath, Precondition),
-    mut properties: Option<BlobProperties>,
-    (len, sequence): (Option<u64>, Option<SequenceChange>),
+    blob: BlobTarget<'_>,
+    PropertyChange { mut properties, len, sequence }: PropertyChange,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob, precondition } = blob.locate(front).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -147,7 +174,7 @@ pub(crate) async fn set(
     });
     loop {
         let write = UpdatePages {
-            key: key.clone(),
+            key: blob.key.clone(),
             guard: guard.clone(),
             properties: properties.clone(),
             len,
@@ -157,20 +184,28 @@ pub(crate) async fn set(
         if done.rest.is_none() {
             return Ok(Reply::PagePropertiesSet { change: change(done), sequence: done.sequence });
         }
-        guard = going_on(guard);
+        guard = without_conditions(guard);
     }
+}
+
+/// The ranges that a Get Page Ranges wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RangeQuery {
+    /// The snapshot whose differences are wanted, if any.
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) range: Option<ByteRange>,
+    /// Where the page before ended.
+    pub(crate) marker: Option<u64>,
+    pub(crate) max_results: u32,
 }
 
 /// Get Page Ranges.
 pub(crate) async fn ranges(
     front: &FrontEnd,
-    account: &Account,
-    (path, since, precondition): (BlobPath, Option<Timestamp>, Precondition),
-    (range, marker): (Option<ByteRange>, Option<u64>),
-    max_results: u32,
+    blob: BlobTarget<'_>,
+    RangeQuery { since, range, marker, max_results }: RangeQuery,
 ) -> Result<Reply, Refusal> {
-    let snapshot = path.snapshot;
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
     let mut from = marker;
@@ -219,9 +254,4 @@ fn written(done: PagesWritten, checksum: Option<BodyChecksum>) -> Reply {
 
 fn change(done: PagesWritten) -> Change {
     Change { etag: done.written.etag, last_modified: done.written.last_modified }
-}
-
-fn bounds(bounds: operation::SequenceBounds) -> SequenceBounds {
-    let operation::SequenceBounds { at_most, below, equal } = bounds;
-    SequenceBounds { at_most, below, equal }
 }

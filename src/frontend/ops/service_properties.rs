@@ -18,13 +18,13 @@ use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::ServicePropertiesChange;
 
-/// Get Blob Service Properties: from the account's record as this process last saw it, which is the
-/// newest.
+/// Get Blob Service Properties, from the cached account: this process renews the cache with each
+/// change.
 pub(crate) fn get(account: &Account) -> Reply {
     Reply::ServiceProperties(Box::new(account.properties.clone()))
 }
 
-/// Set Blob Service Properties: durable, then known to every later request here.
+/// Set Blob Service Properties: commits the change, then renews the cached account.
 pub(crate) async fn set(
     front: &FrontEnd,
     account: &Account,
@@ -42,10 +42,10 @@ pub(crate) async fn set(
     Ok(Reply::ServicePropertiesSet)
 }
 
-/// The container of a static website is there as soon as the website is on.
+/// Creates `$web`, if needed, before a static website is enabled.
 async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), Refusal> {
     let name = ContainerName::new(website::CONTAINER).map_err(|_| Reason::InternalError)?;
-    let new = containers::New {
+    let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,

@@ -1,14 +1,16 @@
-//! Get and Set Blob Tags, and bringing the tag index up to them.
+//! Get and Set Blob Tags, and updates of the tag index after a write.
 
 use bytes::Bytes;
 use futures_util::future;
 
-use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops;
 use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
@@ -21,19 +23,17 @@ use crate::index::TagWork;
 use crate::index::UpdateBlob;
 use crate::index::Write;
 use crate::index::WriteRequest;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 
-/// Work rows of one blob that are brought into the index at once; more wait for reclaim.
+/// Work rows of one blob that are applied at once; reclaim applies the rest.
 const WORK_MAX: usize = 64;
 
-/// A blob whose new tags the index is to show when its write is answered.
+/// A blob whose new tags the tag index must show before its write is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Tagged {
     blob: RoutingKey,
@@ -41,15 +41,15 @@ pub(crate) struct Tagged {
 }
 
 impl Tagged {
-    /// `None` when a write sets no tags: what it removes, reclaim takes out of the index, and no
-    /// search shows it.
+    /// `None` when a write sets no tags. Reclaim removes the entries of the old tags; a search
+    /// checks each hit, so it shows none of them.
     pub(crate) fn new(key: &BlobKey, container: &ContainerName, tags: &Tags) -> Option<Self> {
         let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
         (!tags.is_empty()).then(tagged)
     }
 }
 
-/// As [`commit::commit`], and then brings the tag index up to the blob's tags.
+/// As [`commit::commit`]; then updates the tag index.
 pub(crate) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
     write: W,
@@ -57,11 +57,11 @@ pub(crate) async fn commit<W: WriteRequest>(
     tagged: Option<Tagged>,
 ) -> Result<W::Reply, index::Error> {
     let answer = commit::commit(front, write, Some(stored)).await?;
-    show(front, tagged).await;
+    update_index(front, tagged).await;
     Ok(answer)
 }
 
-/// As [`commit::commit_holding`], and then brings the tag index up to the blob's tags.
+/// As [`commit::commit_holding`]; then updates the tag index.
 pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     front: &FrontEnd,
     write: W,
@@ -69,18 +69,18 @@ pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     tagged: Option<Tagged>,
 ) -> Result<W::Reply, index::Error> {
     let answer = commit::commit_holding(front, write, holding).await?;
-    show(front, tagged).await;
+    update_index(front, tagged).await;
     Ok(answer)
 }
 
-/// Brings the tag index up to the tags of a blob that was written.
-pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
+/// Updates the tag index for a blob that was written. Failures are logged: reclaim updates it
+/// later.
+pub(crate) async fn update_index(front: &FrontEnd, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
         let router = std::sync::Arc::clone(&front.router);
         let indexing = front.env.tasks.spawn_part("tag index", async move {
-            // The work row stays when this fails, and reclaim takes it up: the tags themselves are
-            // durable.
-            if let Err(error) = bring_up(&router, &tagged).await {
+            // The tags are durable. When this fails, the work row stays and reclaim applies it.
+            if let Err(error) = apply_work(&router, &tagged).await {
                 tracing::debug!(%error, "the tag index was not updated; reclaim will update it");
             }
         });
@@ -90,7 +90,7 @@ pub(crate) async fn show(front: &FrontEnd, tagged: Option<Tagged>) {
     }
 }
 
-async fn bring_up(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {
+async fn apply_work(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {
     let blob = Some(tagged.blob.clone());
     let (work, _) = router.ask(ReadTagWork { blob, from: Bytes::new(), limit: WORK_MAX }).await?;
     let writes = TagWork::changes(&work).into_iter().map(|change| {
@@ -107,26 +107,20 @@ async fn bring_up(router: &Router, tagged: &Tagged) -> Result<(), index::Error> 
 }
 
 /// Get Blob Tags.
-pub(crate) async fn get(
-    front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
-) -> Result<Reply, Refusal> {
-    let facts = ops::content::facts(front, account, path, precondition).await?;
+pub(crate) async fn get(front: &FrontEnd, blob: BlobTarget<'_>) -> Result<Reply, Refusal> {
+    let facts = ops::content::facts(front, blob).await?;
     Ok(Reply::BlobTags(facts.tags))
 }
 
 /// Set Blob Tags.
 pub(crate) async fn set(
     front: &FrontEnd,
-    account: &Account,
-    (path, precondition): (BlobPath, Precondition),
+    blob: BlobTarget<'_>,
     tags: Tags,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let (container, snapshot) = (path.container.clone(), path.snapshot);
-    let key = lookup::blob_key(front, account, path).await?;
+    let container = blob.path.container.clone();
+    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write = UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change };

@@ -22,10 +22,12 @@ use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::Accounts;
+use crate::frontend::audit_log::Arrival;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
+use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
@@ -146,7 +148,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         outside: Outside::new(Rules::default(), client),
     };
     let front = FrontEnd::new(parts, config);
-    let new = containers::New {
+    let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
@@ -207,8 +209,9 @@ async fn carry_out(
         None => None,
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
-    let requester = Requester { head: &head, peer, authenticated: true, admitted: None };
-    let answer = dispatch(front, (requester, account), operation, (&mut body, memory)).await;
+    let requester = Requester { account, head: &head, peer, authenticated: true, admitted: None };
+    let content = RequestContent { body: &mut body, document: memory };
+    let answer = dispatch(front, requester, operation, content).await;
     answer.map(|(reply, _)| reply)
 }
 
@@ -270,7 +273,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         (Operation::GetServiceProperties, None),
     ] {
         let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
-        front.note_change(&operation, (&head, peer), (&mut seen, ("id", Duration::ZERO)));
+        let arrival = Arrival { head: &head, peer, id: "id", begun: Duration::ZERO };
+        front.note_change(&operation, &mut seen, arrival);
         drop(seen);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! Snapshots, tiers, and what is asked of deleted blobs.
+//! Snapshot Blob, Set Blob Tier, Restore Container.
 
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
@@ -6,14 +6,15 @@ use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::ContainerName;
@@ -23,15 +24,13 @@ use crate::types::RehydratePriority;
 /// Snapshot Blob.
 pub(crate) async fn snapshot(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
+    blob: BlobTarget<'_>,
     metadata: Option<Metadata>,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob, precondition } = blob.locate(front).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let write = SnapshotBlob { key, guard, metadata };
+    let write = SnapshotBlob { key: blob.key, guard, metadata };
     match commit::commit(front, write, None).await {
         Ok(taken) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
@@ -45,16 +44,21 @@ pub(crate) async fn snapshot(
     }
 }
 
+/// The tier that Set Blob Tier gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewTier {
+    pub(crate) tier: AccessTier,
+    /// How fast a blob leaves the archive.
+    pub(crate) priority: RehydratePriority,
+}
+
 /// Set Blob Tier.
 pub(crate) async fn set_tier(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    precondition: Precondition,
-    (tier, priority): (AccessTier, RehydratePriority),
+    blob: BlobTarget<'_>,
+    NewTier { tier, priority }: NewTier,
 ) -> Result<Reply, Refusal> {
-    let snapshot = path.snapshot;
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
     let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;
     let write = SetTier { key, snapshot, guard, tier, priority, rehydration };
@@ -64,7 +68,7 @@ pub(crate) async fn set_tier(
     }
 }
 
-/// Restore Container: nothing is kept of a deleted one, as in an account without soft delete.
+/// Restore Container. Deleted containers are not kept, as in an account without soft delete.
 pub(crate) async fn restore(
     front: &FrontEnd,
     account: &Account,

@@ -1,4 +1,4 @@
-//! The checksum of a range, for an answer that has it in its head.
+//! The checksum of a range, for the head of an answer.
 
 use bytes::Bytes;
 
@@ -9,10 +9,9 @@ use crate::protocol::model::operation::RangeChecksum;
 use crate::types::Crc64Hasher;
 use crate::types::Md5Hasher;
 
-/// The checksum of all that `source` has. It is read in the steps of any answer, which are paid for
-/// and given back one by one: a range of 4 MiB holds no more memory than other answers do. All
-/// steps together wait for memory as long as one may. Other tasks of the thread have their turn
-/// after each step.
+/// The checksum of all bytes of `source`. They are read in the steps of an answer, each of which
+/// takes its memory and gives it back, so a range of 4 MiB holds no more memory than other answers.
+/// All steps together wait for memory no longer than one may. The task yields after each step.
 pub(crate) async fn checksum(
     mut source: BlobSource,
     kind: RangeChecksum,

@@ -15,7 +15,11 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
 use crate::frontend::read;
+use crate::frontend::read::Reading;
 use crate::frontend::source::facts::Facts;
 use crate::frontend::source::refusal;
 use crate::frontend::source::requester::Requester;
@@ -38,19 +42,16 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
 use crate::types::AccountId;
-use crate::types::BlobKey;
 use crate::types::ByteRange;
 use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
-use crate::types::Timestamp;
 
 /// A blob of this store that was looked up, as of that instant.
 #[derive(Debug)]
 pub(crate) struct Inside {
-    key: BlobKey,
-    snapshot: Option<Timestamp>,
+    blob: BlobVersion,
     /// Record, range and first pieces.
     view: BlobView,
     guard: index::inflight::ReadGuard,
@@ -79,21 +80,22 @@ pub(crate) struct SharedPart {
 /// Authorizes and looks up.
 pub(super) async fn open(
     front: &FrontEnd,
-    (requester, account): (Requester<'_>, &Account),
+    requester: Requester<'_>,
     source: &CopySource,
 ) -> Result<Inside, Refusal> {
-    let head = head(requester, account, source)?;
-    let (owner, operation) = authorize(front, (requester, account), &head).await?;
+    let account = requester.account;
+    let head = head(requester, source)?;
+    let (owner, operation) = authorize(front, requester, &head).await?;
     let Operation::GetBlob { path, precondition, range, .. } = operation else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
             .message("The source URL names no blob."));
     };
-    let snapshot = path.snapshot;
-    let key = lookup::blob_key(front, &owner, path).await.map_err(refusal::explain)?;
+    let target = BlobTarget { account: &owner, path, precondition };
+    let Located { blob, precondition } = target.locate(front).await.map_err(refusal::explain)?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.inflight.read(front.env.clock.monotonic());
-    let mut view = look_up(front, (&key, snapshot), lookup::guard(precondition), range).await?;
+    let mut view = look_up(front, &blob, lookup::guard(precondition), range).await?;
     read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
@@ -101,17 +103,13 @@ pub(super) async fn open(
         return Err(refusal::explain(Reason::PendingCopyOperation.into()));
     }
     if let Some(reads) = &front.last_access {
-        reads.note((&key, snapshot), &view.record, front.env.clock.now());
+        reads.note(&blob, &view.record, front.env.clock.now());
     }
-    Ok(Inside { key, snapshot, view, guard, payer: account.id })
+    Ok(Inside { blob, view, guard, payer: account.id })
 }
 
 /// The head of the request that a client would send for the source.
-fn head(
-    requester: Requester<'_>,
-    account: &Account,
-    source: &CopySource,
-) -> Result<Parts, Refusal> {
+fn head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, Refusal> {
     let refused = |_| Refusal::from(Reason::InvalidHeaderValue);
     let (mut head, ()) = Request::get(source.url.clone())
         .body(())
@@ -131,7 +129,7 @@ fn head(
         head.headers.insert(AUTHORIZATION, HeaderValue::from_str(token).map_err(refused)?);
     } else if !is_signed(source)
         && let Some(own) = requester.head.headers.get(AUTHORIZATION)
-        && names(&head, account)
+        && names(&head, requester.account)
         && starts_with(own, "bearer ")
     {
         // A copy within an account: its token is good for the source as well.
@@ -162,7 +160,7 @@ fn starts_with(value: &HeaderValue, scheme: &str) -> bool {
 /// there.
 async fn authorize(
     front: &FrontEnd,
-    (requester, account): (Requester<'_>, &Account),
+    requester: Requester<'_>,
     head: &Parts,
 ) -> Result<(Arc<Account>, Operation), Refusal> {
     let mut echo = azure::RequestEcho::new(head, String::new(), front.env.clock.now());
@@ -175,7 +173,7 @@ async fn authorize(
         let host = head.uri.authority().map(http::uri::Authority::as_str);
         let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)
             .map_err(refusal::explain)?;
-        if address.account == account.name {
+        if address.account == requester.account.name {
             let parsed = azure::parse(head, &address, &context).map_err(refusal::explain)?;
             let (operation, _) = parsed.into_parts();
             let owner = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
@@ -190,11 +188,12 @@ async fn authorize(
 
 async fn look_up(
     front: &FrontEnd,
-    (key, snapshot): (&BlobKey, Option<Timestamp>),
+    blob: &BlobVersion,
     guard: Guard,
     range: Option<ByteRange>,
 ) -> Result<BlobView, Refusal> {
-    let read = ReadBlob { key: key.clone(), snapshot, guard, range, pieces: true };
+    let (key, snapshot) = (blob.key.clone(), blob.snapshot);
+    let read = ReadBlob { key, snapshot, guard, range, pieces: true };
     front.router.ask(read).await.map_err(|error| refusal::of_index(&error))
 }
 
@@ -224,8 +223,8 @@ impl Inside {
         // Before the look-up, so that an audit knows of the copy.
         let guard = front.inflight.copy();
         let share = Share {
-            key: self.key.clone(),
-            snapshot: self.snapshot,
+            key: self.blob.key.clone(),
+            snapshot: self.blob.snapshot,
             guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
@@ -251,8 +250,8 @@ impl Inside {
     ) -> Result<SharedPart, Refusal> {
         let guard = front.inflight.copy();
         let share = SharePages {
-            key: self.key.clone(),
-            snapshot: self.snapshot,
+            key: self.blob.key.clone(),
+            snapshot: self.blob.snapshot,
             guard: self.unchanged(),
             from,
         };
@@ -265,23 +264,24 @@ impl Inside {
 
     /// Reads the wanted bytes.
     pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
-        let idle = front.config.body_idle;
+        let (idle, payer) = (front.config.body_idle, self.payer);
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            let paid = (None, None);
-            read::begin(front, (self.key, self.snapshot), self.view, self.guard, paid).await?
+            let Self { blob, view, guard, .. } = self;
+            let reading = Reading { blob, view, guard, decrypting: None, memory: None };
+            read::begin(front, reading).await?
         };
         let mut body = RequestBody::of_source(body, idle, front.env.clone());
-        body.pay(self.payer);
+        body.pay(payer);
         Ok(body)
     }
 
     /// Reads the wanted bytes beside the copy, for a checksum.
     pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         let guard = self.guard.another();
-        let (key, snapshot) = (self.key.clone(), self.snapshot);
-        let again = Self { key, snapshot, view: self.view.clone(), guard, payer: self.payer };
+        let (blob, view) = (self.blob.clone(), self.view.clone());
+        let again = Self { blob, view, guard, payer: self.payer };
         again.body(front).await
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::source::facts::Facts;
 use crate::frontend::source::inside;
@@ -26,7 +25,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Bytes that are wanted of it.
+    /// The number of wanted bytes.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Inside(inside) => inside.len(),
@@ -34,7 +33,7 @@ impl Source {
         }
     }
 
-    /// What is known of it.
+    /// Its properties, metadata and tags.
     pub(crate) fn facts(&self) -> Facts {
         match self {
             Self::Inside(inside) => inside.facts(),
@@ -42,7 +41,7 @@ impl Source {
         }
     }
 
-    /// The bytes.
+    /// The wanted bytes.
     pub(crate) async fn body(self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         match self {
             Self::Inside(inside) => inside.body(front).await,
@@ -51,7 +50,7 @@ impl Source {
     }
 }
 
-/// Asks a source on another server, whose bytes are to be there within `time`.
+/// Requests a source on another server. All its bytes must arrive within `time`.
 ///
 /// # Errors
 /// As [`open`].
@@ -64,21 +63,21 @@ pub(crate) async fn open_outside(
     outside::open(front, by, source, time).await
 }
 
-/// Looks a source up.
+/// Finds a source.
 ///
 /// # Errors
 /// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`;
 /// `InvalidRange`.
 pub(crate) async fn open(
     front: &FrontEnd,
-    (requester, account): (Requester<'_>, &Account),
+    requester: Requester<'_>,
     source: &CopySource,
 ) -> Result<Source, Refusal> {
     if local::is_here(&front.config, requester, &source.url) {
-        let inside = inside::open(front, (requester, account), source).await?;
+        let inside = inside::open(front, requester, source).await?;
         return Ok(Source::Inside(Box::new(inside)));
     }
-    let by = By { payer: account.id, admitted: requester.admitted };
+    let by = By { payer: requester.account.id, admitted: requester.admitted };
     let fetched = outside::open(front, by, source, outside::TOTAL_TIME_MAX).await?;
     Ok(Source::Outside(Box::new(fetched)))
 }

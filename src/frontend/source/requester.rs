@@ -1,4 +1,4 @@
-//! Who asks for a copy.
+//! The sender of a request.
 
 use http::request::Parts;
 
@@ -7,22 +7,24 @@ use crate::frontend::answers::Payer;
 use crate::types::AccountId;
 use crate::types::Peer;
 
-/// Who asks for a copy.
+/// The sender of a request that was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requester<'a> {
-    /// The head of the request, which was admitted.
+    /// The account that the request is about.
+    pub(crate) account: &'a Account,
+    /// The head of the request.
     pub(crate) head: &'a Parts,
-    /// Where it came from.
+    /// The address that the request came from.
     pub(crate) peer: Peer,
-    /// Whether the sender proved who they are.
+    /// Whether the sender is authenticated.
     pub(crate) authenticated: bool,
-    /// For whom the request has a place among the requests.
+    /// The account for which the request is counted among the running requests.
     pub(crate) admitted: Option<AccountId>,
 }
 
 impl Requester<'_> {
-    /// Whose share of memory an answer takes.
-    pub(crate) const fn payer(&self, account: &Account) -> Payer {
-        Payer { account: account.id, peer: self.peer.address.ip(), known: self.authenticated }
+    /// Whom the memory of an answer is charged to.
+    pub(crate) const fn payer(&self) -> Payer {
+        Payer { account: self.account.id, peer: self.peer.address.ip(), known: self.authenticated }
     }
 }

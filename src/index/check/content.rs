@@ -3,7 +3,7 @@
 use crate::index::check::BlobCheck;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Parts;
-use crate::types::Crc32c;
+use crate::types::Crc32cHasher;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Location;
@@ -56,10 +56,10 @@ impl BlobCheck<'_> {
     }
 
     async fn read(&mut self, location: &Location, hasher: &mut Crc64Hasher) -> Result<(), String> {
-        let mut crc = Crc32c::default();
+        let mut crc = Crc32cHasher::default();
         let mut at = 0;
-        while at < location.len {
-            let end = location.len.min(at + READ_BYTES);
+        while at < location.len.get() {
+            let end = location.len.get().min(at + READ_BYTES);
             let pieces = self.capacity.read(location, at..end).await.map_err(|e| e.to_string())?;
             let mut read = 0;
             for piece in pieces {

@@ -45,12 +45,12 @@ impl Store {
         let request = AppendRequest {
             extent: EXTENT,
             epoch: EPOCH,
-            offset: self.end,
+            offset: ExtentOffset::new(self.end),
             payloads: vec![vec![Bytes::copy_from_slice(bytes)]],
             durability: Durability::Durable,
         };
         let appended = self.capacity.append(request).await.unwrap();
-        self.end = appended.end;
+        self.end = appended.end.get();
         appended.locations[0]
     }
 

@@ -129,7 +129,7 @@ impl Content {
         match self.parts() {
             Parts::Inline(bytes) => self.len_of(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
             Parts::Locations(locations) => {
-                locations.iter().fold(0u64, |sum, l| sum.saturating_add(self.len_of(l.len)))
+                locations.iter().fold(0u64, |sum, l| sum.saturating_add(self.len_of(l.len.get())))
             }
         }
     }

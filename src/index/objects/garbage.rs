@@ -8,6 +8,7 @@ use crate::index::objects::values::GarbageValue;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -28,7 +29,7 @@ pub(super) fn write<'a>(
     if dropped.is_empty() {
         return;
     }
-    let mut seen: HashSet<(ExtentId, u64)> = kept.into_iter().map(place).collect();
+    let mut seen: HashSet<(ExtentId, ExtentOffset)> = kept.into_iter().map(place).collect();
     let garbage: Vec<Location> =
         dropped.iter().filter(|location| seen.insert(place(location))).copied().collect();
     for (n, locations) in (0u32..).zip(garbage.chunks(LOCATIONS_MAX)) {
@@ -37,6 +38,6 @@ pub(super) fn write<'a>(
     }
 }
 
-fn place(location: &Location) -> (ExtentId, u64) {
+fn place(location: &Location) -> (ExtentId, ExtentOffset) {
     (location.extent, location.offset)
 }

@@ -37,6 +37,7 @@ use crate::index::rows::Rows;
 use crate::types::BlobKind;
 use crate::types::Etag;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::PAGE_BYTES;
 use crate::types::RoutingKey;
@@ -211,7 +212,7 @@ impl<'a> Change<'a> {
         kept: &[Location],
         range: &Range<u64>,
     ) -> Result<(), Error> {
-        let mut seen: BTreeMap<(ExtentId, u64), bool> =
+        let mut seen: BTreeMap<(ExtentId, ExtentOffset), bool> =
             kept.iter().map(|location| (place(location), true)).collect();
         for placed in taken {
             let shown = placed.range.start.max(range.start)..placed.range.end.min(range.end);
@@ -301,7 +302,7 @@ impl<'a> Change<'a> {
     }
 }
 
-fn place(location: &Location) -> (ExtentId, u64) {
+fn place(location: &Location) -> (ExtentId, ExtentOffset) {
     (location.extent, location.offset)
 }
 

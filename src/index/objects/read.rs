@@ -198,7 +198,7 @@ impl Cut {
             Parts::Locations(locations) => {
                 for location in locations {
                     let before = self.at - start;
-                    if let Some(range) = self.advance(content.len_of(location.len))? {
+                    if let Some(range) = self.advance(content.len_of(location.len.get()))? {
                         let piece = Held::Stored(location).piece(content, before, range)?;
                         self.pieces.push(piece);
                     }
@@ -250,7 +250,7 @@ impl Held<'_> {
     fn stored(&self) -> u64 {
         match self {
             Self::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Self::Stored(location) => location.len,
+            Self::Stored(location) => location.len.get(),
         }
     }
 

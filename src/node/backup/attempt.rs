@@ -1,6 +1,6 @@
-//! A backup in the making. What it keeps from reclaim is held here and not by its task, which may
-//! wait for a directory that does not answer: the node can give the backup up, and nothing is kept
-//! for it from then on. The task learns that before its next step and changes nothing any more.
+//! A running backup. What it protects from reclaim is held here and not by its task, which may wait
+//! for a directory that does not answer. The node can give the backup up, which releases everything.
+//! The task notices that before its next step and changes nothing any more.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::env::Clock;
 use crate::index::KeptExtents;
 use crate::index::ReadGuard;
 
-/// A backup of a node that serves is given up when it has made no step for as long as this. It is
-/// longer than a cut may take.
+/// A backup of a node that serves is given up after this time without a step. It is longer than a
+/// consistent cut may take.
 pub(super) const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
 
-/// The node gave the backup up. What the copy needs may be gone.
+/// The node gave the backup up. Bytes that the copy needs may be freed.
 #[derive(Debug)]
 pub struct GivenUp;
 
-/// What a running backup keeps.
+/// What a running backup protects from reclaim.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// Content.
@@ -30,7 +30,7 @@ pub(super) struct Kept {
     pub(super) index: Option<KeptExtents>,
 }
 
-/// A backup, as its task and the node share it.
+/// A backup. Its task and the node both have it.
 #[derive(Debug)]
 pub(super) struct Attempt {
     clock: Arc<dyn Clock>,
@@ -46,7 +46,7 @@ struct State {
 }
 
 impl Attempt {
-    /// One that begins now.
+    /// A backup that begins now.
     #[must_use]
     pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let last_step = clock.monotonic();
@@ -58,15 +58,15 @@ impl Attempt {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a step. To be called before every change of the directory.
+    /// Records a step. Call it before every change of the directory.
     ///
     /// # Errors
-    /// [`GivenUp`]: what the copy needs may be gone.
+    /// [`GivenUp`]: bytes that the copy needs may be freed.
     pub(super) fn go_on(&self) -> Result<(), GivenUp> {
         self.keep(|_| ())
     }
 
-    /// Notes a step, and what is kept from now on.
+    /// Records a step, and changes what is protected.
     pub(super) fn keep(&self, change: impl FnOnce(&mut Kept)) -> Result<(), GivenUp> {
         let now = self.clock.monotonic();
         let mut state = self.state();
@@ -78,20 +78,19 @@ impl Attempt {
         Ok(())
     }
 
-    /// Keeps nothing any more, since all of it is copied.
+    /// Releases everything, because all of it is copied.
     pub(super) fn let_go(&self) -> Result<(), GivenUp> {
         let mut kept = Kept::default();
         self.keep(|all| kept = mem::take(all))
     }
 
-    /// Whether the node gave it up.
+    /// Whether the node gave the backup up.
     #[must_use]
     pub(super) fn is_given_up(&self) -> bool {
         self.state().given_up
     }
 
-    /// Waits until it has made no step for as long as this. Then gives it up: nothing is kept for
-    /// it any more.
+    /// Waits until the backup has made no step for `idle`. Then gives it up and releases everything.
     pub(super) async fn give_up_after(&self, idle: Duration) {
         loop {
             let since = self.clock.monotonic().saturating_sub(self.state().last_step);
@@ -103,12 +102,12 @@ impl Attempt {
         }
     }
 
-    /// Gives it up.
+    /// Gives the backup up.
     pub(super) fn give_up(&self) {
         let mut state = self.state();
         state.given_up = true;
         let kept = mem::take(&mut state.kept);
-        // The locks that this takes are not taken under that of the state.
+        // Dropping it takes other locks, which must not be taken while the state is locked.
         drop(state);
         drop(kept);
     }

@@ -25,10 +25,10 @@ use super::source::Contents;
 use super::source::Source;
 use super::target::Target;
 
-/// The journal of a backup: little is written to it.
+/// The journal of a backup. Few bytes are written to it.
 const JOURNAL_BYTES: u64 = 256 << 10;
 
-/// What the copy is for.
+/// The purpose of a copy, which decides its pace and its disk's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
     /// While the node serves.
@@ -44,7 +44,7 @@ impl Pace {
         if from.is_served() { Self::Serving } else { Self::Stopped }
     }
 
-    /// Of the disk of the copy.
+    /// The configuration of the copy's disk.
     fn config(self, from: &Source) -> CapacityConfig {
         let config = CapacityConfig {
             scrub_bytes_per_second: 0,
@@ -70,17 +70,26 @@ pub(super) struct How {
     pub(super) attempt: Arc<Attempt>,
 }
 
-/// Copies everything. The directory is locked and marked, and its tasks are its own.
+/// The directory of a copy. It is locked and marked.
+pub(super) struct CopyDisk<'a> {
+    pub(super) path: &'a Path,
+    pub(super) disk: Arc<dyn Disk>,
+    /// With tasks of its own.
+    pub(super) env: Env,
+}
+
+/// Copies everything.
 pub(super) async fn copy(
     from: &Source,
     contents: &Contents,
-    (to, disk, own): (&Path, Arc<dyn Disk>, Env),
+    to: CopyDisk<'_>,
     how: How,
 ) -> Result<Step, BackupError> {
+    let CopyDisk { path, disk, env } = to;
     let (config, metrics) = (how.pace.config(from), CapacityMetrics::default());
-    let opened = CapacityNode::open(vec![disk], own.clone(), config, metrics).await;
-    let capacity = opened.map_err(|error| open_failed(&[to.to_owned()], error))?;
-    let target = Target { path: to.to_owned(), capacity, env: own, attempt: how.attempt };
+    let opened = CapacityNode::open(vec![disk], env.clone(), config, metrics).await;
+    let capacity = opened.map_err(|error| open_failed(&[path.to_owned()], error))?;
+    let target = Target { path: path.to_owned(), capacity, env, attempt: how.attempt };
     let done = copy_store_to(&target, from, contents, how.progress).await;
     target.capacity.shutdown().await;
     target.env.tasks.shutdown().await;
@@ -105,7 +114,7 @@ async fn copy_store_to(
         return Err(BackupError::Damaged { extent, error });
     }
     let rows = rows::write(target, from, contents).await?;
-    // What the store has lost may be among the stale.
+    // Extents that the store has lost may be among the stale ones.
     rows.has_all(target, &|extent| contents.data.contains(&extent)).await?;
     // Before the data, since the disk may be nearly full.
     for extent in stale {
@@ -114,7 +123,7 @@ async fn copy_store_to(
     }
     copying.all(&contents.data, None, &mut damaged).await?;
     if !damaged.is_empty() {
-        copying.what_is_named(&rows, damaged).await?;
+        copying.named_frames(&rows, damaged).await?;
     }
     if !copying.gone.is_empty() {
         rows.has_all(target, &|extent| !copying.gone.contains(&extent)).await?;
@@ -128,13 +137,13 @@ struct Copying<'a> {
     from: &'a Source,
     progress: Progress,
     step: Step,
-    /// Extents that were there when the list was made, and no longer when they were to be copied.
+    /// Extents that existed when the list was made, and not when they were copied.
     gone: BTreeSet<ExtentId>,
 }
 
 impl Copying<'_> {
-    /// Seals and copies extents; of the frames of each those in `only` alone, if that is given.
-    /// Those that do not match their checksums are added to `damaged`.
+    /// Seals and copies extents, or only their frames in `only`. Extents with frames that do not match
+    /// their checksums are added to `damaged`.
     async fn all(
         &mut self,
         extents: &BTreeSet<ExtentId>,
@@ -165,9 +174,9 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Copies what rows name of extents that cannot be copied whole. After a crash the node may
-    /// have forgotten which frames it had freed, and what is left of these looks like damage.
-    async fn what_is_named(
+    /// Copies the frames that rows name of extents that cannot be copied as a whole. After a crash the
+    /// node may not know which frames were freed, and their remains look like damage.
+    async fn named_frames(
         &mut self,
         rows: &rows::Written,
         damaged: BTreeMap<ExtentId, capacity::Error>,

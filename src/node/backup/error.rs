@@ -1,4 +1,4 @@
-//! Why there is no backup.
+//! Why a backup or restore failed.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,22 +15,22 @@ use crate::types::ExtentId;
 use super::attempt::GIVE_UP_AFTER;
 use super::attempt::GivenUp;
 
-/// Why a backup or restore did not end. Each text says what to do.
+/// Why a backup or restore failed. Each text says what to do.
 #[derive(Debug, Error)]
 pub enum BackupError {
-    /// Something else is there.
+    /// The directory holds something else.
     #[error("{0} is neither empty nor a backup: name an empty directory, or the last backup")]
     NotEmpty(PathBuf),
-    /// Something else is where a store is to be restored.
+    /// The directory to restore to holds something else.
     #[error("{0} is not empty: name an empty or new directory")]
     NotNew(PathBuf),
-    /// A backup of something else.
+    /// The directory has a backup of another store.
     #[error(
         "{0} holds a backup of another store, or of this one before it was restored: name another \
          directory"
     )]
     OtherStore(PathBuf),
-    /// It was not completed.
+    /// The backup is incomplete.
     #[error(
         "{0} is not a complete backup: run `blockyard backup` with this directory again, or name \
          another backup"
@@ -67,7 +67,7 @@ pub enum BackupError {
         /// The directory of the copy.
         path: PathBuf,
     },
-    /// The node is to be told a name that is no text.
+    /// The path of the directory is not valid UTF-8, so it cannot be sent to the node.
     #[error("{0} is not UTF-8: name another directory, or stop the node and use --stopped")]
     NotText(PathBuf),
     /// The node, or the program that copies, stops.
@@ -80,7 +80,7 @@ pub enum BackupError {
         GIVE_UP_AFTER.as_secs() / 60
     )]
     GivenUp,
-    /// What copied an extent panicked.
+    /// The task that copied an extent panicked.
     #[error("the copy of extent {0} ended early: the log of the program says why")]
     Ended(ExtentId),
     /// An extent of the store is damaged.
@@ -111,7 +111,7 @@ pub enum BackupError {
         /// Why.
         error: String,
     },
-    /// The copy does not hold what its rows name.
+    /// The copy lacks extents that its rows name.
     #[error("the copy in {path} is incomplete: {reason}; remove the directory and try again")]
     NotWhole {
         /// The directory.

@@ -1,5 +1,5 @@
-//! What says that a directory is a backup, or is to become one. A directory with a mark is neither
-//! a backup nor a store, whatever else it holds.
+//! The names of the files that mark a directory as a backup or as incomplete. A directory with a mark
+//! of incompleteness is neither a backup nor a store.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The files that say that a directory is a backup, or is to become one: read, written, removed.
+//! Reads, writes and removes the files that mark a directory as a backup, or as an incomplete one.
 //! Layout: `api-spec/backup.md`.
 
 use std::io;
@@ -14,6 +14,7 @@ use crate::env::make_folder;
 use crate::node::files;
 
 use super::attempt::Attempt;
+use super::destination::Destination;
 use super::error::BackupError;
 use super::mark::Mark;
 use super::mark::SUMMARY;
@@ -22,27 +23,27 @@ use super::source::Source;
 /// The version of the file, and of the marks.
 const VERSION: u32 = 1;
 
-/// What is known of a backup.
+/// The summary of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The version of the layout.
     pub version: u32,
     /// The id of the store, as its `format` files have it.
     pub store: String,
-    /// The id of the last restore of the store: a store that was restored has another history than
-    /// the one it is a copy of. None of a store that never was.
+    /// The id of the last restore of the store; none if it was never restored. A restored store has
+    /// another history than the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<String>,
-    /// When it was begun. What was acknowledged before is in it.
+    /// When it began. Everything that was acknowledged before is in it.
     pub begun: String,
     /// Extents in it.
     pub extents: usize,
-    /// Bytes that the last backup copied; all others were there.
+    /// Bytes that this backup copied. Earlier backups had copied the others.
     pub copied_bytes: u64,
 }
 
 impl Summary {
-    /// Of a backup that begins now.
+    /// The summary of a backup that begins now.
     pub(super) async fn new(from: &Source, env: &Env) -> Result<Self, BackupError> {
         Ok(Self {
             version: VERSION,
@@ -59,7 +60,7 @@ impl Summary {
     }
 }
 
-/// Reads what a complete backup says of itself.
+/// Reads the summary of a complete backup.
 pub(super) fn complete(backup: &Path) -> Result<Summary, BackupError> {
     if read(&backup.join(Mark::Backup.name()))?.is_some() {
         return Err(BackupError::Incomplete(backup.to_owned()));
@@ -68,7 +69,8 @@ pub(super) fn complete(backup: &Path) -> Result<Summary, BackupError> {
 }
 
 /// Refuses a directory that holds something else. Nothing is changed.
-pub(super) fn may_become(to: &Path, mark: Mark, summary: &Summary) -> Result<(), BackupError> {
+pub(super) fn may_become(to: Destination<'_>, summary: &Summary) -> Result<(), BackupError> {
+    let Destination { path: to, mark } = to;
     let mut before = read(&to.join(mark.name()))?;
     if before.is_none() && mark == Mark::Backup {
         before = read(&to.join(SUMMARY))?;
@@ -85,33 +87,35 @@ pub(super) fn may_become(to: &Path, mark: Mark, summary: &Summary) -> Result<(),
     }
 }
 
-/// Marks a directory, durably. It is made if it is not there. The caller has locked it, and what
-/// there is to copy: a backup that is in the directory is none from now on.
+/// Marks a directory as incomplete, durably, and creates it if necessary. The caller has locked it,
+/// and knows what to copy: a backup in the directory is not valid from now on.
 pub(super) fn begin(
-    (to, mark): (&Path, Mark),
+    to: Destination<'_>,
     summary: &Summary,
     attempt: &Attempt,
 ) -> Result<(), BackupError> {
-    // Somebody else may have completed it before it was locked.
-    may_become(to, mark, summary)?;
+    // Another process may have completed it before it was locked.
+    may_become(to, summary)?;
+    let Destination { path: to, mark } = to;
     attempt.go_on()?;
     make_folder(to).map_err(|error| failed(to, error))?;
     attempt.go_on()?;
-    // The mark first: without both files the directory would be taken for something else.
+    // The mark first: without both files the directory would look like something else.
     write(&to.join(mark.name()), summary)?;
     attempt.go_on()?;
     remove(&to.join(SUMMARY))?;
     attempt.go_on()?;
-    // These rows do not go with the extents that are copied next.
+    // The old rows do not match the extents that are copied next.
     remove(&to.join(FILE_NAME))
 }
 
-/// Removes the mark of a directory that is complete now, durably.
+/// Removes the mark of a complete directory, durably.
 pub(super) fn end(
-    (to, mark): (&Path, Mark),
+    to: Destination<'_>,
     summary: &Summary,
     attempt: &Attempt,
 ) -> Result<(), BackupError> {
+    let Destination { path: to, mark } = to;
     if mark == Mark::Backup {
         write(&to.join(SUMMARY), summary)?;
         attempt.go_on()?;
@@ -119,8 +123,7 @@ pub(super) fn end(
     remove(&to.join(mark.name()))
 }
 
-/// Whether nothing is in a directory, or it is not there. The lock and a mark that was cut short do
-/// not count.
+/// Whether a directory is empty or missing. The lock file and an incomplete mark do not count.
 fn is_empty(folder: &Path) -> Result<bool, BackupError> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -155,7 +158,7 @@ fn write(path: &Path, summary: &Summary) -> Result<(), BackupError> {
     files::write(path, &format!("{text}\n")).map_err(|error| failed(path, error))
 }
 
-/// Removes a file, durably; one that is not there counts as removed.
+/// Removes a file, durably. A missing file counts as removed.
 #[expect(clippy::disallowed_methods, reason = "marks, no data")]
 pub(super) fn remove(path: &Path) -> Result<(), BackupError> {
     match std::fs::remove_file(path) {
@@ -164,7 +167,7 @@ pub(super) fn remove(path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Gives a file its name, durably.
+/// Renames a file, durably.
 #[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
     std::fs::rename(from, to).map_err(|error| failed(to, error))?;

@@ -1,4 +1,4 @@
-//! How far a backup is.
+//! The progress of a backup.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ pub struct Step {
     pub extents: usize,
     /// Extents of the store.
     pub extents_total: usize,
-    /// Bytes copied. What was there already is not counted.
+    /// Bytes copied. Bytes that an earlier backup had copied are not counted.
     pub copied_bytes: u64,
 }
 
-/// Told of progress.
+/// Gets the progress.
 pub type Progress = Arc<dyn Fn(Step) + Send + Sync>;

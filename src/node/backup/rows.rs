@@ -1,5 +1,5 @@
-//! The coordinator's rows of a backup. They are written beside the place of the coordinator's file,
-//! which takes its name once the copy holds what they name.
+//! The coordinator's rows of a backup. They are written to a file with a temporary name, which gets
+//! the name of the coordinator's file when the copy has everything that they name.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -27,10 +27,12 @@ use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::ReadRequest;
 use crate::index::open_offline;
 use crate::index::rows::Machine;
 use crate::reclaim::cursor::KEY as AUDIT_CURSOR;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Timestamp;
 
@@ -47,23 +49,23 @@ const PAGE: usize = 1_000;
 /// Locations read at a time, 32 bytes each.
 const LOCATIONS: usize = 100_000;
 
-/// Rows that are written and have no name yet.
+/// Rows in a file with a temporary name.
 #[derive(Debug)]
 pub(super) struct Written {
     path: PathBuf,
     map: PartitionMap,
 }
 
-/// Writes the rows. Ends the logs of a cut in the copy before.
+/// Writes the rows. Before that, ends the logs of a consistent cut in the copy.
 pub(super) async fn write(
     target: &Target,
     from: &Source,
     contents: &Contents,
 ) -> Result<Written, BackupError> {
     let mut rows = contents.rows.clone();
-    // Recorded anew at the first start of the copy: the logs end with extents of their own.
+    // The first start of the copy records them again: its logs end with extents of their own.
     rows.retain(|key, _| !ExtentRecord::is_key(key));
-    // A copy that is served audits all it has.
+    // A restored store audits all of its extents.
     rows.remove(AUDIT_CURSOR);
     if let Some(cut) = &contents.cut {
         let ids = from.fresh_extents(cut.len()).await?;
@@ -79,7 +81,7 @@ pub(super) async fn write(
             let key = PartitionDescriptor::coordinator_key(descriptor.id);
             rows.insert(key, descriptor.encode());
         }
-        // These ids are not to be issued again.
+        // The ids that were allocated here must not be issued again.
         rows.extend(from.counters().await?);
     }
     let path = target.path.join(format!("{FILE_NAME}.incomplete"));
@@ -133,7 +135,7 @@ async fn put(
     let puts: Vec<Op> = rows.into_iter().map(|(key, value)| Op::Put(key, value)).collect();
     for some in puts.chunks(ROWS_MAX) {
         if let Err(error) = coordinator.txn(&[], some).await {
-            // What a call that was not answered does not tell, the next one does.
+            // The outcome of a failed call may be unknown; the next call reports a full disk.
             let next = coordinator.get(b"").await.err().filter(coordinator::Error::is_full);
             return Err(next.unwrap_or(error).into());
         }
@@ -142,7 +144,7 @@ async fn put(
 }
 
 impl Written {
-    /// Frames that rows name, garbage apart, in some extents.
+    /// Frames in some extents that rows name, except garbage.
     pub(super) async fn named(
         &self,
         target: &Target,
@@ -150,32 +152,30 @@ impl Written {
     ) -> Result<BTreeMap<ExtentId, Vec<Range<u64>>>, BackupError> {
         let mut named: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
         for descriptor in self.map.partitions() {
-            let rows = self.open(target, descriptor).await?;
-            let now = target.env.clock.now();
+            let rows = self.rows_of(target, descriptor).await?;
             let wanted = |extent| extents.contains(&extent);
             let mut add = |location: Location| {
                 let frames = target.capacity.frames_of(&location);
                 named.entry(location.extent).or_default().push(frames);
             };
-            let visited = for_each_live((&rows, descriptor, now), &wanted, &mut add).await;
+            let visited = rows.for_each_live(&wanted, &mut add).await;
             visited.map_err(BackupError::Index)?;
         }
         Ok(named)
     }
 
-    /// Refuses rows that name data of an extent that is not to be copied, garbage apart.
+    /// Refuses rows that name data of an extent that is not copied, except garbage.
     pub(super) async fn has_all(
         &self,
         target: &Target,
         has: &(dyn Fn(ExtentId) -> bool + Sync),
     ) -> Result<(), BackupError> {
         for descriptor in self.map.partitions() {
-            let rows = self.open(target, descriptor).await?;
-            let now = target.env.clock.now();
+            let rows = self.rows_of(target, descriptor).await?;
             let mut lost = None;
             let mut note = |location: Location| lost = Some(location.extent);
             let lacks = |extent| !has(extent);
-            let visited = for_each_live((&rows, descriptor, now), &lacks, &mut note).await;
+            let visited = rows.for_each_live(&lacks, &mut note).await;
             visited.map_err(BackupError::Index)?;
             if let Some(extent) = lost {
                 return Err(BackupError::Lost { extent, path: target.path.clone() });
@@ -184,7 +184,7 @@ impl Written {
         Ok(())
     }
 
-    /// Gives the file its name, if the copy has every log and run that the rows name.
+    /// Renames the file, if the copy has every log and run that the rows name.
     pub(super) async fn finish(
         self,
         target: &Target,
@@ -204,6 +204,16 @@ impl Written {
         marks::rename(&self.path, &target.path.join(FILE_NAME))
     }
 
+    async fn rows_of<'a>(
+        &self,
+        target: &Target,
+        descriptor: &'a PartitionDescriptor,
+    ) -> Result<PartitionRows<'a>, BackupError> {
+        let now = target.env.clock.now();
+        let rows = self.open(target, descriptor).await?;
+        Ok(PartitionRows { rows, descriptor, now })
+    }
+
     async fn open(
         &self,
         target: &Target,
@@ -217,38 +227,57 @@ impl Written {
     }
 }
 
-/// Calls `each` with the locations in wanted extents that rows of a partition name, but for those
-/// that are garbage. Garbage in wanted extents is held in memory.
-async fn for_each_live(
-    (rows, descriptor, now): (&Offline, &PartitionDescriptor, Timestamp),
-    wanted: &(dyn Fn(ExtentId) -> bool + Sync),
-    each: &mut (dyn FnMut(Location) + Send),
-) -> Result<(), index::Error> {
-    let range = descriptor.keys.range();
-    let mut garbage = BTreeSet::new();
-    let mut from = Bytes::new();
-    loop {
-        let read = Read::Garbage { from, limit: PAGE };
-        let ReadReply::Garbage(page, next) = Objects.answer(rows, range, &read, now).await? else {
-            return Err(index::Error::Unavailable("not a page of garbage".into()));
-        };
-        let dead = page.iter().flat_map(|row| &row.locations);
-        let dead = dead.filter(|location| wanted(location.extent));
-        garbage.extend(dead.map(|location| (location.extent, location.offset)));
-        let Some(next) = next else { break };
-        from = next;
+/// The rows of a partition in the copy.
+struct PartitionRows<'a> {
+    rows: Offline,
+    descriptor: &'a PartitionDescriptor,
+    now: Timestamp,
+}
+
+impl PartitionRows<'_> {
+    /// Calls `each` with the locations in wanted extents that rows name, except garbage. Garbage in
+    /// wanted extents is held in memory.
+    async fn for_each_live(
+        &self,
+        wanted: &(dyn Fn(ExtentId) -> bool + Sync),
+        each: &mut (dyn FnMut(Location) + Send),
+    ) -> Result<(), index::Error> {
+        let garbage = self.garbage(wanted).await?;
+        let range = self.descriptor.keys.range();
+        let mut list =
+            ListReferences { blobs: PAGE, locations: LOCATIONS, ..ListReferences::all() };
+        loop {
+            let read = Read::References(list.clone());
+            let reply = Objects.answer(&self.rows, range, &read, self.now).await?;
+            let page = ListReferences::checked(reply)?;
+            let is_live = |at: &Location| !garbage.contains(&(at.extent, at.offset));
+            let named = page.locations.into_iter().filter(|at| wanted(at.extent));
+            named.filter(is_live).for_each(&mut *each);
+            let Some(next) = page.next else { return Ok(()) };
+            list.from = next;
+        }
     }
-    let mut list = ListReferences { blobs: PAGE, locations: LOCATIONS, ..ListReferences::all() };
-    loop {
-        let read = Read::References(list.clone());
-        let ReadReply::References(page) = Objects.answer(rows, range, &read, now).await? else {
-            return Err(index::Error::Unavailable("not a page of references".into()));
-        };
-        let is_live = |at: &Location| !garbage.contains(&(at.extent, at.offset));
-        let named = page.locations.into_iter().filter(|at| wanted(at.extent));
-        named.filter(is_live).for_each(&mut *each);
-        let Some(next) = page.next else { return Ok(()) };
-        list.from = next;
+
+    /// Where the garbage in wanted extents begins.
+    async fn garbage(
+        &self,
+        wanted: &(dyn Fn(ExtentId) -> bool + Sync),
+    ) -> Result<BTreeSet<(ExtentId, ExtentOffset)>, index::Error> {
+        let range = self.descriptor.keys.range();
+        let mut garbage = BTreeSet::new();
+        let mut from = Bytes::new();
+        loop {
+            let read = Read::Garbage { from, limit: PAGE };
+            let reply = Objects.answer(&self.rows, range, &read, self.now).await?;
+            let ReadReply::Garbage(page, next) = reply else {
+                return Err(index::Error::Unavailable("not a page of garbage".into()));
+            };
+            let dead = page.iter().flat_map(|row| &row.locations);
+            let dead = dead.filter(|location| wanted(location.extent));
+            garbage.extend(dead.map(|location| (location.extent, location.offset)));
+            let Some(next) = next else { return Ok(garbage) };
+            from = next;
+        }
     }
 }
 

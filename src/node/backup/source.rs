@@ -1,4 +1,4 @@
-//! What is copied, and how it is kept meanwhile.
+//! What a backup copies, and how that is protected from reclaim meanwhile.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -39,27 +39,27 @@ pub struct Source {
     state: State,
 }
 
-/// How a store is used meanwhile.
+/// How the store is used during the copy.
 #[derive(Clone, Debug)]
 enum State {
     /// A node serves it.
     Serving(Arc<Fleet>, InFlight),
-    /// Nobody else has it open.
+    /// No other process has it open.
     Stopped,
     /// It is a backup.
     Backup,
 }
 
-/// What there is to copy.
+/// What to copy.
 #[derive(Debug)]
 pub(super) struct Contents {
-    /// The coordinator's rows, but for those of the disks.
+    /// The coordinator's rows, except those about disks.
     pub(super) rows: BTreeMap<Bytes, Bytes>,
     /// Logs and runs.
     pub(super) index: BTreeSet<ExtentId>,
     /// Extents with content.
     pub(super) data: BTreeSet<ExtentId>,
-    /// Of a node that serves: where the partitions' logs end.
+    /// The ends of the partitions' logs, of a node that serves.
     pub(super) cut: Option<Vec<CutPartition>>,
 }
 
@@ -70,7 +70,7 @@ impl Source {
         Self::of(storage, State::Serving(fleet, inflight))
     }
 
-    /// A store that nobody else has open.
+    /// A store that no other process has open.
     #[must_use]
     pub fn stopped(storage: &Storage) -> Self {
         Self::of(storage, State::Stopped)
@@ -102,7 +102,7 @@ impl Source {
         Ok(found.map(|found| String::from_utf8_lossy(&found.value).into_owned()))
     }
 
-    /// What there is to copy, as of one instant. All of it is kept until the attempt lets it go.
+    /// What to copy, as of one instant. All of it is protected until the attempt releases it.
     pub(super) async fn contents(
         &self,
         env: &Env,
@@ -116,7 +116,7 @@ impl Source {
         }
         let mut contents = match &self.state {
             State::Serving(fleet, inflight) => {
-                // Before the cut: reclaim frees no content from now on that it meets.
+                // Before the cut: from now on reclaim frees no content.
                 let read = inflight.read(env.clock.monotonic());
                 read.describe("a backup".to_owned());
                 attempt.keep(|kept| kept.read = Some(read))?;
@@ -186,8 +186,8 @@ impl Source {
         Ok(ids.map(ExtentId::new).collect())
     }
 
-    /// The counters as they are now.
-    pub(super) async fn counters(&self) -> Result<Vec<(Bytes, Bytes)>, coordinator::Error> {
+    /// The rows of the counters as they are now.
+    pub(super) async fn counters(&self) -> Result<BTreeMap<Bytes, Bytes>, coordinator::Error> {
         let found = self.coordinator.range(b"counter/").await?.entries;
         Ok(found.into_iter().map(|(key, entry)| (key, entry.value)).collect())
     }

@@ -1,5 +1,5 @@
-//! Backups of a running node, for the admin listener: one at a time. A backup goes on when whoever
-//! asked for it has gone, and ends with the node.
+//! Backups of a running node, for the admin listener, one at a time. A backup continues when its
+//! client disconnects, and ends with the node.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,6 +21,8 @@ use crate::telemetry::Registry;
 
 use super::attempt::Attempt;
 use super::attempt::GIVE_UP_AFTER;
+use super::copy::How;
+use super::copy::Pace;
 use super::error::BackupError;
 use super::make::backup_unless_given_up;
 use super::marks::Summary;
@@ -30,12 +32,13 @@ use super::source::Source;
 
 const RUNNING: &str = "running";
 const FAILED: &str = "failed";
-/// How long a node that stops waits for its backup to let go of the directory.
-const LET_GO: Duration = Duration::from_secs(2);
-/// Tasks of backups that were given up and still wait for their directories. Each takes a thread.
+/// How long a node that stops waits until its backup releases the directory.
+const RELEASE_WAIT: Duration = Duration::from_secs(2);
+/// The largest number of tasks of given-up backups that still wait for their directories. Each
+/// occupies a thread.
 const UNANSWERED_MAX: usize = 8;
 
-/// What is counted of backups.
+/// Metrics of backups.
 #[derive(Clone, Debug, Default)]
 struct Metrics {
     given_up: Counter,
@@ -48,7 +51,7 @@ pub struct NodeBackups {
     source: Source,
     env: Env,
     last: Arc<Mutex<Option<BackupView>>>,
-    /// Directories for which tasks of backups that were given up still wait.
+    /// Directories for which tasks of given-up backups still wait.
     unanswered: Arc<Mutex<BTreeSet<PathBuf>>>,
     metrics: Metrics,
 }
@@ -61,7 +64,7 @@ impl NodeBackups {
         Self { source, env, last, unanswered, metrics: Metrics::default() }
     }
 
-    /// The same, counted in `registry`.
+    /// The same with metrics in `registry`.
     #[must_use]
     pub fn registered(self, registry: &mut Registry) -> Self {
         let Metrics { given_up, unanswered } = &self.metrics;
@@ -72,7 +75,7 @@ impl NodeBackups {
         self
     }
 
-    /// Changes what is told of a backup, unless it is of another one by now.
+    /// Changes the view of a backup, if it is still the last one.
     fn change(&self, number: u64, change: impl FnOnce(&mut BackupView)) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(view) = last.as_mut().filter(|view| view.number == number) {
@@ -93,7 +96,7 @@ impl NodeBackups {
             });
         });
         let stop = self.env.tasks.stopping();
-        let how = (progress as Progress, attempt);
+        let how = How { pace: Pace::of(&self.source), progress: progress as Progress, attempt };
         tokio::select! {
             biased;
             made = backup_unless_given_up(&self.source, &directory, &self.env, how) => made,
@@ -127,8 +130,8 @@ impl NodeBackups {
         });
     }
 
-    /// Why a directory is not tried, if tasks of backups that were given up wait for too many, or
-    /// for this one.
+    /// Why a backup to a directory is refused: a given-up backup still waits for this directory, or
+    /// too many wait for theirs.
     fn unanswered(&self, directory: &Path) -> Option<String> {
         let unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = unanswered.get(directory);
@@ -140,7 +143,7 @@ impl NodeBackups {
         ))
     }
 
-    /// Notes whether the task of a backup that was given up waits for its directory.
+    /// Records whether the task of a given-up backup waits for its directory.
     fn waits(&self, directory: &Path, waits: bool) {
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         if waits {
@@ -193,9 +196,9 @@ struct Begun {
 }
 
 impl NodeBackups {
-    /// Makes a backup; one whose task panics has failed too. When the node stops it is not waited
-    /// for beyond [`LET_GO`]: its directory may be on a mount that does not answer any more. While
-    /// the node goes on, such a backup is given up, and nothing is kept for it any more.
+    /// Makes a backup. One whose task panics has failed too. A node that stops waits for it for at
+    /// most [`RELEASE_WAIT`]: its directory may be on a mount that does not answer. While the node
+    /// serves, such a backup is given up, and what it protected is released.
     async fn watched(self, begun: Begun) {
         let (stop, clock) = (self.env.tasks.stopping(), Arc::clone(&self.env.clock));
         let attempt = Attempt::new(Arc::clone(&clock));
@@ -207,7 +210,7 @@ impl NodeBackups {
         let mut task = self.env.tasks.spawn_blocking("backup", work);
         let hangs = async {
             stop.cancelled().await;
-            clock.sleep(LET_GO).await;
+            clock.sleep(RELEASE_WAIT).await;
         };
         tokio::pin!(hangs);
         tokio::select! {
@@ -240,7 +243,7 @@ impl NodeBackups {
         let directory = begun.directory.display();
         tracing::info!(%directory, "the directory of a backup that was given up answers again");
         self.waits(&begun.directory, false);
-        // It hung when all was copied, and nothing but its mark was left.
+        // Everything was copied; only the mark was left.
         if let Some(made @ Ok(_)) = made {
             self.end(begun, made);
         }

@@ -12,7 +12,7 @@ use super::attempt::Attempt;
 use super::error::BackupError;
 use super::source::Source;
 
-/// The copy in the making.
+/// The copy that is being made.
 pub(super) struct Target {
     pub(super) path: PathBuf,
     pub(super) capacity: Arc<CapacityNode>,
@@ -22,12 +22,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Why something could not be written to it.
+    /// The error of a failed write to it.
     pub(super) fn failed(&self, error: &dyn std::fmt::Display) -> BackupError {
         BackupError::Target { path: self.path.clone(), error: error.to_string() }
     }
 
-    /// Why an extent of `from` could not be copied to it.
+    /// The error of a failed copy of an extent.
     pub(super) fn not_copied(
         &self,
         from: &Source,

@@ -46,10 +46,14 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::RoutingKey;
 
 use super::attempt::Attempt;
 use super::attempt::GIVE_UP_AFTER;
+use super::copy::How;
+use super::copy::Pace;
+use super::destination::Destination;
 use super::make::backup_unless_given_up;
 use super::mark::Mark;
 use super::*;
@@ -102,7 +106,8 @@ impl Running {
         self.storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![vec![0x5a; CONTENT].into()]];
         let durability = Durability::Durable;
-        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let request =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         self.storage.capacity.append(request).await.unwrap();
         extent
     }
@@ -144,7 +149,8 @@ async fn of_stopped(data: &Path, to: &Path) -> Result<Summary, BackupError> {
 
 async fn restored(from: &Path, to: &Path, key: &Path) -> Result<Summary, BackupError> {
     let env = env();
-    let made = restore((from, key), to, &env, silent()).await;
+    let made =
+        restore(RestoreFrom { backup: from, master_key_file: key }, to, &env, silent()).await;
     env.tasks.shutdown().await;
     made
 }
@@ -153,7 +159,7 @@ async fn restored(from: &Path, to: &Path, key: &Path) -> Result<Summary, BackupE
 async fn sound(data: &Path, key: &Path) -> u64 {
     let env = env();
     let given = Given { data: &[data.to_owned()], add: &[], without: &[] };
-    let report = check::check((given, Some(key)), &env, &mut check::Silent).await;
+    let report = check::check(given, Some(key), &env, &mut check::Silent).await;
     env.tasks.shutdown().await;
     let report = report.unwrap();
     assert!(report.is_sound(), "{report}");
@@ -269,7 +275,7 @@ async fn backup_of_a_served_store_holds_what_was_acknowledged_before() {
     let more = AppendRequest {
         extent: open,
         epoch: Epoch::new(1),
-        offset: CONTENT as u64,
+        offset: ExtentOffset::new(CONTENT as u64),
         payloads: vec![vec![vec![1].into()]],
         durability: Durability::Durable,
     };
@@ -375,7 +381,8 @@ async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
     made(&at.data).await;
     let summary = of_stopped(&at.data, &at.backup).await.unwrap();
     let to = at.other("restored");
-    marks::begin((&to, Mark::Restore), &summary, &attempt()).unwrap();
+    let half = Destination { path: &to, mark: Mark::Restore };
+    marks::begin(half, &summary, &attempt()).unwrap();
     let refused = Running::start(&to).await.err().unwrap().to_string();
     assert!(refused.contains("half restored"), "{refused}");
     let refused = of_stopped(&to, &at.other("b")).await.unwrap_err().to_string();
@@ -387,7 +394,8 @@ async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
     restored(&at.backup, &to, &at.key).await.unwrap();
     assert_eq!(sound(&to, &at.key).await, 2);
 
-    marks::begin((&at.backup, Mark::Backup), &summary, &attempt()).unwrap();
+    let half = Destination { path: &at.backup, mark: Mark::Backup };
+    marks::begin(half, &summary, &attempt()).unwrap();
     let refused = restored(&at.backup, &at.other("c"), &at.key).await.unwrap_err().to_string();
     assert!(refused.contains("not a complete backup"), "{refused}");
     of_stopped(&at.data, &at.backup).await.unwrap();

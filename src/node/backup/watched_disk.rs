@@ -1,6 +1,6 @@
-//! The disk of a backup that a node makes while it serves. Each call notes a step of the backup.
-//! None is made once the backup is given up. All run on threads of their own: the directory may be
-//! on a mount that does not answer, and threads that serve requests do not wait for it.
+//! The disk of a backup of a serving node. Each call records a step of the backup; after the backup is
+//! given up, calls fail. All calls run on threads of their own: the directory may be on a mount that
+//! does not answer, and threads that serve requests must not wait for it.
 
 use std::future::Future;
 use std::io;
@@ -20,7 +20,7 @@ use crate::env::Tasks;
 
 use super::attempt::Attempt;
 
-/// What the disk and its files share.
+/// State that the disk and its files use.
 #[derive(Clone, Debug)]
 struct Watch {
     attempt: Arc<Attempt>,
@@ -39,7 +39,7 @@ impl Watch {
         }
         let runtime = Handle::current();
         let done = self.tasks.spawn_blocking(action, move || runtime.block_on(call)).await;
-        // Given up meanwhile: the next call is not made.
+        // If the backup was given up meanwhile, the next call fails.
         drop(self.attempt.go_on());
         done.unwrap_or_else(|_| Err(failed(io::ErrorKind::Interrupted)))
     }

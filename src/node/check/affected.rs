@@ -1,10 +1,11 @@
-//! Whom damage concerns, for people and for programs.
+//! Which blobs are affected by damage, as text and as JSON.
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::admin::Known;
+use crate::admin::KnownContainer;
 use crate::admin::key_text;
 use crate::index;
 use crate::index::PartitionDescriptor;
@@ -12,61 +13,61 @@ use crate::index::check::Names;
 use crate::index::check::Owner;
 use crate::types::AccountId;
 use crate::types::Collation;
-use crate::types::ContainerId;
+use crate::types::ContainerKey;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-/// Containers named for one extent or partition; more are only counted.
+/// Containers named for one extent or partition. More are only counted.
 const CONTAINERS_NAMED: usize = 20;
 
 /// Blobs of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OfContainer {
-    /// `ACCOUNT/CONTAINER`; `#` and a number for what has no name in the rows that could be read.
+    /// `ACCOUNT/CONTAINER`, with `#` and a number for a name that no readable row has.
     pub container: String,
     /// Blobs whose bytes cannot be read or are wrong.
     pub blobs: u64,
 }
 
-/// A damaged or missing extent, and whom that concerns.
+/// A damaged or missing extent, and the affected blobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Extent {
     /// The extent.
     pub extent: u64,
-    /// Blobs, and names with staged blocks alone, with bytes in it that cannot be read or are
+    /// Blobs, and names that only have staged blocks, with bytes in it that cannot be read or are
     /// wrong.
     pub blobs: u64,
     /// The first containers with such blobs.
     pub containers: Vec<OfContainer>,
-    /// Containers with such blobs beyond those.
+    /// Further containers with such blobs.
     pub more_containers: u64,
 }
 
-/// Rows of a partition that cannot be read, since a log or run is damaged or missing.
+/// Rows of a partition that cannot be read, because a log or run is damaged or missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unread {
     /// The partition.
     pub partition: u64,
-    /// The first name it may have, and the first that it has not; empty: there is no bound.
+    /// The range of names: the first one, and the first one behind it. Empty: no bound.
     pub names: [String; 2],
     /// The first known containers that may have blobs there.
     pub containers: Vec<String>,
-    /// Known containers beyond those.
+    /// Further known containers.
     pub more_containers: u64,
 }
 
-/// All that damage concerns.
+/// Everything that damage affects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Affected {
-    /// Blobs, and names with staged blocks alone, whose bytes cannot be read or are wrong.
+    /// Blobs, and names that only have staged blocks, whose bytes cannot be read or are wrong.
     pub blobs: u64,
     /// By extent: the first 1,000.
     pub extents: Vec<Extent>,
-    /// Rows that cannot be read: their blobs are not counted.
+    /// Ranges of rows that cannot be read. Their blobs are not counted.
     pub unread: Vec<Unread>,
 }
 
-/// Names as rows have them.
+/// Names of accounts and containers, from the rows.
 struct Found<'a>(&'a Names);
 
 impl Known for Found<'_> {
@@ -74,13 +75,18 @@ impl Known for Found<'_> {
         self.0.accounts.get(&id).cloned()
     }
 
-    fn container(&self, account: AccountId, id: ContainerId) -> Option<(String, Collation)> {
-        self.0.containers.get(&(account, id)).map(|name| (name.clone(), Collation::Utf16))
+    fn container(&self, container: ContainerKey) -> Option<KnownContainer> {
+        let name = self.0.containers.get(&(container.account, container.id))?.clone();
+        Some(KnownContainer { name, collation: Collation::Utf16 })
     }
 }
 
 /// A range of a partition whose rows cannot be read.
-pub(super) type UnreadRange<'a> = (&'a PartitionDescriptor, RoutingKey);
+pub(super) struct UnreadRange<'a> {
+    pub(super) descriptor: &'a PartitionDescriptor,
+    /// The first key that cannot be read.
+    pub(super) from: RoutingKey,
+}
 
 impl Affected {
     pub(super) fn new(found: &index::check::CheckReport, unread: &[UnreadRange<'_>]) -> Self {
@@ -95,7 +101,7 @@ impl Affected {
             let more_containers = of.containers.saturating_sub(wide(containers.len()));
             Extent { extent: extent.get(), blobs: of.blobs, containers, more_containers }
         });
-        let unread = unread.iter().map(|(descriptor, from)| {
+        let unread = unread.iter().map(|UnreadRange { descriptor, from }| {
             let range = KeyRange::new(from.clone(), descriptor.keys.range().high().cloned());
             let high = range.high().map(|high| key_text(high.as_bytes(), &names));
             let inside = names.0.containers.keys().filter(|(account, id)| {
@@ -115,7 +121,7 @@ impl Affected {
         Self { blobs: found.affected.blobs, extents, unread }
     }
 
-    /// Says whom damage concerns, of so many blobs; nothing when there is none.
+    /// Writes what damage affects, out of `blobs`. Writes nothing if there is no damage.
     pub(super) fn write(&self, blobs: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.blobs == 0 && self.unread.is_empty() {
             return Ok(());
@@ -148,9 +154,10 @@ fn named(texts: &[String], more: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
-fn container((account, id): Owner, names: &Found<'_>) -> String {
+fn container(owner: Owner, names: &Found<'_>) -> String {
+    let (account, id) = owner;
     let name = names.account(account).unwrap_or_else(|| format!("#{}", account.get()));
-    let container = names.container(account, id).map(|(name, _)| name);
+    let container = names.container(ContainerKey { account, id }).map(|known| known.name);
     format!("{name}/{}", container.unwrap_or_else(|| format!("#{}", id.get())))
 }
 
@@ -163,6 +170,7 @@ mod tests {
     use super::*;
     use crate::index::check::CheckReport;
     use crate::index::check::OfExtent;
+    use crate::types::ContainerId;
     use crate::types::Epoch;
     use crate::types::ExtentId;
     use crate::types::HostId;
@@ -217,7 +225,8 @@ mod tests {
         };
         let raw = (AccountId::new(7), ContainerId::new(1));
         let from = RoutingKey::container_range(raw.0, raw.1).low().clone();
-        let text = Shown(Affected::new(&found, &[(&descriptor, from)])).to_string();
+        let text = Shown(Affected::new(&found, &[UnreadRange { descriptor: &descriptor, from }]))
+            .to_string();
         let line = "partition 3: rows from photos/raw/ to the last cannot be read: photos/raw\n";
         assert!(text.starts_with(line), "{text}");
         assert!(text.ends_with("intact: 100 blobs that could be read\n"), "{text}");

@@ -1,17 +1,17 @@
-//! How far a check is.
+//! The progress of a check.
 
 use std::path::Path;
 
-/// Told while a check runs.
+/// Gets the progress of a running check.
 pub trait Progress: Send {
-    /// So many extents of a disk are verified.
+    /// The verified extents of a disk.
     fn extents(&mut self, disk: &Path, done: u64, total: u64, bytes: u64);
 
-    /// So many blobs of a partition are verified.
+    /// The verified blobs of a partition.
     fn blobs(&mut self, done: u64, bytes: u64);
 }
 
-/// Shows nothing.
+/// Ignores the progress.
 #[cfg(test)]
 #[derive(Debug)]
 pub(in crate::node) struct Silent;

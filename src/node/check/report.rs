@@ -1,4 +1,4 @@
-//! What a check found, for people and for programs.
+//! The report of a check, as text and as JSON.
 
 use std::fmt;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::index;
 use super::affected::Affected;
 use super::affected::UnreadRange;
 
-/// Problems listed; more are only counted.
+/// Problems listed. More are only counted.
 const PROBLEMS_LISTED: usize = 1_000;
 
-/// What one data directory holds.
+/// The content of one data directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Disk {
     /// The directory.
@@ -29,7 +29,7 @@ pub struct Disk {
     pub journal_records: u64,
 }
 
-/// What the index holds, and what of it was verified.
+/// The content of the index, and how much of it was verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Index {
     /// Partitions.
@@ -46,7 +46,7 @@ pub struct Index {
     pub locations: u64,
     /// Bytes of blobs and blocks read and compared with the checksums taken at ingest.
     pub content_bytes: u64,
-    /// Those under customer-provided keys, of which only the checksums as stored could be compared.
+    /// Bytes under customer-provided keys. Only the checksums of their ciphertext could be compared.
     pub encrypted_bytes: u64,
     /// Locations waiting to be freed.
     pub garbage_locations: u64,
@@ -59,16 +59,16 @@ pub struct Report {
     pub disks: Vec<Disk>,
     /// The index.
     pub index: Index,
-    /// Whom damage concerns.
+    /// What damage affects.
     pub affected: Affected,
-    /// The first 1,000 problems, in words.
+    /// The texts of the first 1,000 problems.
     pub problems: Vec<String>,
-    /// All of them.
+    /// The number of all problems.
     pub problems_count: u64,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there is no problem.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.problems_count == 0

@@ -24,17 +24,19 @@ use crate::node::storage::Storage;
 use crate::node::storage::open_disk;
 use crate::node::storage::open_failed;
 
+use super::affected::UnreadRange;
 use super::progress::Progress;
 use super::report::Report;
 
-/// Verifies the data directories of one node, in the order `serve` was given them, and that its
+/// Verifies the data directories of one node, in the order in which `serve` gets them, and that its
 /// master key file opens their secrets. Without `key` that is the file beside the first directory.
-/// What lies on disks done without counts as missing.
+/// Bytes on disks that `given` leaves out count as missing.
 ///
 /// # Errors
-/// [`NodeError`] when it cannot run: no such store, or in use. Damage is in the report.
+/// [`NodeError`] when the store does not exist or is in use. Damage is in the report.
 pub async fn check(
-    (given, key): (Given<'_>, Option<&Path>),
+    given: Given<'_>,
+    key: Option<&Path>,
     env: &Env,
     progress: &mut dyn Progress,
 ) -> Result<Report, NodeError> {
@@ -44,7 +46,7 @@ pub async fn check(
     let mut read = Read::default();
     let has_coordinator = data.first().is_some_and(|first| first.join(FILE_NAME).is_file());
     {
-        // All are locked before the first, which may take long, is looked at.
+        // All are locked before the first is read, which may take long.
         let locked = data.iter().map(|path| open_disk(path, env));
         let locked = locked.collect::<Result<Vec<_>, _>>()?;
         if has_coordinator {
@@ -76,11 +78,12 @@ pub async fn check(
     match open_store(given, &read, env, &mut report).await {
         Ok(storage) => {
             let keys = check_index(&storage, progress, &mut report).await;
-            check_keys(&storage, (data, key), &keys, &mut report).await;
+            let beside = || data.first().and_then(|first| master_key_beside(first).ok());
+            let file = key.map(Path::to_owned).or_else(beside);
+            check_keys(&storage, file, &keys, &mut report).await;
             storage.capacity.shutdown().await;
         }
-        // Damage the first step has found may be what keeps the store from opening: then that is
-        // the news.
+        // The damage that the first step found may be the reason.
         Err(error) => report.problem(error.to_string()),
     }
     Ok(report)
@@ -94,9 +97,9 @@ struct Read {
     intact: BTreeSet<usize>,
 }
 
-/// Opens the store as a start does. That writes, so a disk that takes no writes would be out of
-/// service. One whose bytes could be read is opened all the same: what recovery writes to it stays
-/// in memory.
+/// Opens the store as a start does. A start writes, so a disk that takes no writes would be out of
+/// service. If its bytes could be read, it is opened nevertheless, and writes of the recovery stay in
+/// memory.
 async fn open_store(
     given: Given<'_>,
     read: &Read,
@@ -134,15 +137,14 @@ fn out_of_service(storage: &Storage, given: Given<'_>) -> BTreeSet<usize> {
     (0..given.data.len()).filter(|at| !serving.contains(at)).collect()
 }
 
-/// Holds the master key file against the store, and against the keys that its secrets name.
+/// Checks that the master key file belongs to the store and has the keys that its secrets name.
 async fn check_keys(
     storage: &Storage,
-    (data, key): (&[PathBuf], Option<&Path>),
+    file: Option<PathBuf>,
     named: &BTreeSet<MasterKeyId>,
     report: &mut Report,
 ) {
-    let beside = || data.first().and_then(|first| master_key_beside(first).ok());
-    let Some(path) = key.map(Path::to_owned).or_else(beside) else {
+    let Some(path) = file else {
         return report.problem("no place for a master key file: give --master-key-file".to_owned());
     };
     let opened = master_key::open_for_check(&path, storage.coordinator.as_ref()).await;
@@ -159,7 +161,7 @@ async fn check_keys(
     }
 }
 
-/// Returns the master keys that sealed secrets name.
+/// Verifies the rows of all partitions. Returns the master keys that sealed secrets name.
 async fn check_index(
     storage: &Storage,
     progress: &mut dyn Progress,
@@ -177,11 +179,13 @@ async fn check_index(
     for descriptor in map.partitions() {
         match check_partition(storage, descriptor, progress, report).await {
             Ok(mut found) => {
-                unread.extend(found.unread_from.take().map(|from| (descriptor, from)));
+                let from = found.unread_from.take();
+                unread.extend(from.map(|from| UnreadRange { descriptor, from }));
                 sum.add(found);
             }
             Err(error) => {
-                unread.push((descriptor, descriptor.keys.range().low().clone()));
+                let from = descriptor.keys.range().low().clone();
+                unread.push(UnreadRange { descriptor, from });
                 report.problem(format!("partition {}: {error}", descriptor.id));
             }
         }

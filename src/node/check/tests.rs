@@ -17,13 +17,14 @@ use crate::node::testing::config;
 use crate::node::testing::env;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 use super::*;
 
 async fn checked(data: &Path) -> Result<Report, NodeError> {
     let env = env();
     let given = Given { data: &[data.to_owned()], add: &[], without: &[] };
-    let report = check((given, None), &env, &mut Silent).await;
+    let report = check(given, None, &env, &mut Silent).await;
     env.tasks.shutdown().await;
     report
 }
@@ -37,7 +38,8 @@ async fn make_store(data: &Path) {
     storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
     let payloads = vec![vec![vec![0x5a; 300_000].into()]];
     let durability = Durability::Durable;
-    let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+    let request =
+        AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
     storage.capacity.append(request).await.unwrap();
     storage.capacity.seal(extent, epoch).await.unwrap();
     storage.capacity.shutdown().await;

@@ -1,4 +1,4 @@
-//! Accounts in a file, so that no key stands on a command line.
+//! Accounts in a file, so that keys do not appear on a command line.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::node::files;
 use super::accounts::AccountConfig;
 use super::error::ConfigError;
 
-/// What other users may not do with the file, nor its group: a group may read, which is how
-/// containers hand secrets to a user that does not own them.
+/// Forbidden modes of the file. Its group may read it: containers pass secrets to users that do not own
+/// them in this way.
 const FORBIDDEN: u32 = 0o037;
 
-/// Reads accounts, one a line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and
-/// those that begin with # are left out.
+/// Reads accounts, one per line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and lines
+/// that begin with # are ignored.
 ///
 /// # Errors
 /// [`ConfigError::AccountFile`], [`ConfigError::AccountFileOpen`], [`ConfigError::AccountLine`].

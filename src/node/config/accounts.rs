@@ -1,4 +1,4 @@
-//! Accounts as users configure them.
+//! Accounts of the configuration.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::types::AccountName;
 
 pub use crate::auth::DEVELOPMENT_KEY;
 
-/// The account that every Azure tool knows for development.
+/// The well-known development account of Azure's tools.
 pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
 
 /// Why an account is refused. Never shows a key.
@@ -35,14 +35,14 @@ pub enum AccountError {
     },
 }
 
-/// An account as written, not looked at: parsers of flags and files show what they refuse, and this
-/// holds keys.
+/// An unparsed account. Parsers of flags and files show values that they refuse, and this has keys, so
+/// it is parsed later.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct AccountText(String);
 
 impl AccountText {
-    /// Reads it.
+    /// Parses it.
     ///
     /// # Errors
     /// [`AccountError`].
@@ -50,7 +50,7 @@ impl AccountText {
         self.0.parse()
     }
 
-    /// Reads it; the development account may be given by its name alone, since its key is public.
+    /// Parses it. The name alone suffices for the development account, whose key is public.
     ///
     /// # Errors
     /// [`AccountError`].
@@ -100,13 +100,13 @@ impl AccountConfig {
         &self.name
     }
 
-    /// Whether anyone knows one of its keys.
+    /// Whether one of its keys is the published one.
     #[must_use]
     pub fn is_public(&self) -> bool {
         self.keys.iter().any(|key| key == DEVELOPMENT_KEY)
     }
 
-    /// The keys made ready to verify signatures.
+    /// The keys, prepared to verify signatures.
     ///
     /// # Errors
     /// [`AccountError::Key`].

@@ -1,4 +1,4 @@
-//! Where an admin listener is, as people write it.
+//! Addresses of admin listeners, as users write them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::listen_address::ListenAddress;
 
-/// What a path of a socket is written behind.
+/// The prefix of a socket's path.
 const UNIX: &str = "unix:";
 
 /// An address of an admin listener.
@@ -32,7 +32,7 @@ pub enum AdminAddress {
 pub struct AdminAddressError(String);
 
 impl AdminAddress {
-    /// Whether only programs of this machine get there.
+    /// Whether only programs of this machine can reach it.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! What a node is told to be: settings merged from flags, variables and a file, checked once.
+//! The configuration of a node: settings merged from flags, variables and a file, checked once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -71,116 +71,117 @@ const AUDIT_LOG_BYTES: Limit<Size> = sizes(64 * MIB, 64 * KIB, 16 * GIB);
 const AUDIT_LOG_FILES: Limit<u32> = Limit { default: 8, range: 2..=10_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
 
-/// Everything `blockyard serve` needs to know, checked.
+/// The checked configuration of `blockyard serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Data directories, one for each disk; the first also holds the coordinator's file. Default
     /// `./blockyard-data`.
     pub data: Vec<PathBuf>,
-    /// Those of them that may be new to the store. Default none.
+    /// Directories among `data` that may be new to the store. Default none.
     pub add_disk: Vec<PathBuf>,
     /// Disks of the store that the node starts without. Default none.
     pub without_disk: Vec<PathBuf>,
-    /// Where Blob is served. Default 127.0.0.1:10000; port 0 takes a free one.
+    /// The address of the blob listener. Default 127.0.0.1:10000; port 0 picks a free port.
     pub blob_listen: SocketAddr,
-    /// Where health and metrics are served, to anyone who can reach it. Default 127.0.0.1:10080;
-    /// port 0 takes a free one.
+    /// The address of the admin listener; health and metrics need no authentication. Default
+    /// 127.0.0.1:10080; port 0 picks a free port.
     pub admin_listen: AdminAddress,
-    /// Whether that is over https only. Default no.
+    /// Whether the admin listener serves https only. Default no.
     pub admin_tls: bool,
-    /// Whether that may be plain where other machines reach it. Default no.
+    /// Whether the admin listener may serve plain http where other machines can reach it. Default no.
     pub admin_plain: bool,
-    /// The file with the token that admin commands must show. Default: `admin-token` in the first
-    /// data directory.
+    /// The file with the admin token. Default: `admin-token` in the first data directory.
     pub admin_token_file: PathBuf,
-    /// The file with the master keys, absolute. Default: beside the first data directory, with
-    /// `.key` behind its name.
+    /// The absolute path of the file with the master keys. Default: the path of the first data
+    /// directory with `.key` appended.
     pub master_key_file: PathBuf,
-    /// Accounts, beside those made while a node ran. Default: the well-known development account,
-    /// on loopback addresses only.
+    /// Accounts, in addition to those created while a node ran. Default: the well-known development
+    /// account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
-    /// Domains under which hosts name accounts (`NAME.blob.DOMAIN`), lower case. Default
-    /// `localhost`. A path names its account on any other host.
+    /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
+    /// `localhost`. On other hosts the path names the account.
     pub blob_domains: Vec<String>,
-    /// Host names, lower case, under which the well-known development key and the admin listener
-    /// are served too; `*` is every name. Default none: those of this machine, addresses and
-    /// `blob_domains` always are.
+    /// Further host names, lower case, for accounts with the well-known development key and for the
+    /// admin listener; `*` is every name. Default none. The names of this machine, IP addresses and
+    /// `blob_domains` are always served.
     pub allow_hosts: Vec<String>,
-    /// Whether what comes by plain http is refused. Default no.
+    /// Whether requests over plain http are refused. Default no.
     pub https_only: bool,
-    /// Whose bearer tokens are taken.
+    /// The issuers whose bearer tokens are accepted.
     pub oidc: Vec<OidcConfig>,
-    /// Whether containers may be opened to everybody; `None` leaves each account as it is.
+    /// Whether containers may allow public access; `None` leaves each account as it is.
     pub public_access: Option<bool>,
-    /// Whether https is served beside http, and with which certificate. Default off.
+    /// The certificate for https, which is served in addition to http. Default off.
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
-    /// Threads that serve partitions of the index; 1, the default, means that they share those of
-    /// everything else. 1 to 64.
+    /// Threads that serve partitions of the index. With 1, the default, they share the threads of all
+    /// other work. 1 to 64.
     pub index_hosts: u32,
-    /// Requests a second above which a partition splits by itself; 0 has the partition map change
-    /// by command only. Default 5,000.
+    /// Requests per second above which a partition splits automatically; with 0 the partition map
+    /// changes by command only. Default 5,000.
     pub split_requests: u32,
     /// Size of a new journal ring, for each disk. Default 64 MiB, 256 KiB to 16 GiB.
     pub journal_bytes: u64,
-    /// Cached blocks of index runs, in memory. Default 64 MiB, 1 MiB to 1 TiB.
+    /// Memory for cached blocks of index runs. Default 64 MiB, 1 MiB to 1 TiB.
     pub block_cache_bytes: u64,
-    /// Index rows not yet in runs, in memory, all partitions together. Default 64 MiB, 1 MiB to 64
+    /// Memory of all partitions for index rows that are not yet in runs. Default 64 MiB, 1 MiB to 64
     /// GiB.
     pub memtable_bytes: u64,
-    /// What new data leaves free on each disk, so that deletes still work on a full one. Default: 2
-    /// % of the disk, at least 64 MiB, at most 10 %.
+    /// Space on each disk that new data does not use, so that deletes work on a full disk. Default: 2 %
+    /// of the disk, at least 64 MiB, at most 10 %.
     pub reserve_bytes: Option<u64>,
-    /// Pace of the background verification of stored bytes. Default 4 MiB/s, 0 turns it off, up to
-    /// 16 GiB/s.
+    /// Bytes per second of the background verification. Default 4 MiB/s, 0 turns it off, up to 16
+    /// GiB/s.
     pub scrub_bytes_per_second: u64,
-    /// Open client connections; the one that has been idle for longest leaves for a new one, and
-    /// when none is idle new ones are answered 503. Default 4,096, 1 to 1,000,000.
+    /// Open client connections. Beyond that, a new connection replaces the one that has been idle for
+    /// longest; when none is idle it is answered 503. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
-    /// Of these, those of one address or IPv6 network. Default: a quarter, and no limit for this
-    /// machine. 1 to 1,000,000.
+    /// Open connections of one address or IPv6 network. Default: a quarter of `connections_max`, and no
+    /// limit for this machine. 1 to 1,000,000.
     pub peer_connections_max: Option<u32>,
-    /// How long a new connection may send nothing. Default 5 s, 1 s to 1 h.
+    /// The time until the first byte of a new connection. Default 5 s, 1 s to 1 h.
     pub first_byte: Duration,
-    /// Requests answered at a time; as many wait for 50 ms, and more get 503. While several
-    /// accounts send requests, each has an equal share, and takes what others leave but the last
-    /// quarter. Default 4,096, as many as connections, 1 to 1,000,000.
+    /// Concurrent requests. As many again wait for up to 50 ms; more get 503. While several accounts
+    /// send requests, each has an equal share, and may use the unused shares of others except for the
+    /// last quarter. Default 4,096, 1 to 1,000,000.
     pub requests_max: u32,
-    /// Requests a second of one account, beyond which it gets 503; a second of them may come at
-    /// once. Default 0, no limit, up to 10,000,000.
+    /// Requests per second of one account. More get 503; bursts of one second's requests are allowed.
+    /// Default 0, no limit, up to 10,000,000.
     pub account_requests_per_second: u32,
-    /// A client that sends nothing of its body for so long is cut off. Default 60 s, 1 s to 1 h.
+    /// A client that sends nothing of its body for this time is disconnected. Default 60 s, 1 s to 1 h.
     pub body_idle: Duration,
-    /// Bytes a second of its body that a client must send, over each such time that the server
-    /// waits for it; a slower one is cut off. Default 1 KiB, 0 asks for none, up to 1 GiB.
+    /// The lowest rate in bytes per second at which a client must send its body, over each `body_idle`
+    /// in which the server waits for it. A slower client is disconnected. Default 1 KiB, 0 is no limit,
+    /// up to 1 GiB.
     pub request_rate_min: u64,
-    /// A client that takes nothing of an answer for so long is cut off. Default 60 s, 1 s to 1 h.
+    /// A client that reads nothing of an answer for this time is disconnected. Default 60 s, 1 s to
+    /// 1 h.
     pub response_stall: Duration,
-    /// Bytes a second of an answer that a client must take, over each such time; a slower one is
-    /// cut off. Default 1 KiB, 0 asks for none, up to 1 GiB.
+    /// The lowest rate in bytes per second at which a client must read an answer, over each
+    /// `response_stall`. A slower client is disconnected. Default 1 KiB, 0 is no limit, up to 1 GiB.
     pub response_rate_min: u64,
-    /// Which other servers blobs may be copied from. Default: those at public addresses.
+    /// The other servers that blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
-    /// A source on another server that sends fewer bytes a second for a minute is given up. Default
-    /// 1 KiB/s, 0 turns it off, up to 1 GiB/s.
+    /// A copy from another server fails if it is slower than this for a minute. Default 1 KiB/s, 0 is no
+    /// limit, up to 1 GiB/s.
     pub copy_source_bytes_per_second_min: u64,
-    /// How long a blob takes out of the archive. Default 1 s.
+    /// How long rehydration from the archive tier takes. Default 1 s.
     pub rehydration: Duration,
-    /// Whether reads of block blobs are remembered. Default no.
+    /// Whether the last access time of block blobs is recorded. Default no.
     pub last_access: bool,
-    /// How long running requests may take to end at a stop. Default 30 s, 0 s to 1 h.
+    /// How long running requests may continue when the node is stopped. Default 30 s, 0 s to 1 h.
     pub drain: Duration,
-    /// Where changes, and requests when asked for, are recorded. Default nowhere.
+    /// The audit log of changes and, if configured, of requests. Default none.
     pub audit_log: audit_log::Settings,
     /// Which log lines are written. Default `info`.
     pub log: String,
-    /// How they look. Default text.
+    /// The format of log lines. Default text.
     pub log_format: LogFormat,
 }
 
 impl Config {
-    /// Merges flags and variables (`given`) over the file and the defaults, and checks the outcome.
+    /// Merges flags and variables (`given`) over the file and the defaults, and checks the result.
     ///
     /// # Errors
     /// [`ConfigError`].
@@ -203,7 +204,7 @@ impl Config {
         let mut data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
         let add_disk = s.add_disk.unwrap_or_default();
         for added in &add_disk {
-            // Named by both it is meant once.
+            // A directory that both flags name counts once.
             if !data.iter().any(|given| same(given, added)) {
                 data.push(added.clone());
             }
@@ -335,7 +336,7 @@ impl Config {
         Ok(log::check_filter(&self.log)?)
     }
 
-    /// The host names under which what any web page could use is served.
+    /// The host names that are served although a web page could use them (DNS rebinding).
     #[must_use]
     pub fn known_hosts(&self) -> KnownHosts {
         KnownHosts {
@@ -351,7 +352,7 @@ fn domains(given: Option<Vec<String>>) -> Vec<String> {
     given.into_iter().map(|domain| lower(&domain)).collect()
 }
 
-/// A host name as it is compared.
+/// A host name in the form in which it is compared.
 fn lower(name: &str) -> String {
     name.trim_matches('.').to_ascii_lowercase()
 }
@@ -383,7 +384,7 @@ fn accounts(
     if let Some(path) = file {
         accounts.extend(account_file::read(path)?);
     } else if accounts.is_empty() && loopback {
-        // Elsewhere those made while a node ran may be enough: the start knows.
+        // On other addresses the accounts created while a node ran may suffice; the start checks that.
         accounts.push(AccountConfig::development());
     }
     let mut names = BTreeSet::new();

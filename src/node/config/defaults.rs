@@ -1,4 +1,4 @@
-//! Where a node listens and where its files lie when nothing is said.
+//! Default addresses and paths of a node.
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
@@ -11,17 +11,17 @@ use crate::node::paths::absolute;
 use super::admin_address::AdminAddress;
 use super::error::ConfigError;
 
-/// Where Blob is served by default: the port of the well-known development account.
+/// The default address of the blob listener, with the port of the well-known development account.
 pub(super) const BLOB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_000);
-/// Where health and metrics are served by default.
+/// The default address of the admin listener.
 pub const ADMIN_LISTEN: AdminAddress =
     AdminAddress::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10_080));
-/// The admin token's file, in the first data directory.
+/// The default file of the admin token, in the first data directory.
 pub const ADMIN_TOKEN: &str = "admin-token";
-/// Where data lies by default.
+/// The default data directory.
 pub const DATA: &str = "./blockyard-data";
 
-/// The master key file of a store whose first data directory is this one.
+/// The default master key file of a store with this first data directory.
 ///
 /// # Errors
 /// [`ConfigError::MasterKeyPlace`] when the directory has no name.

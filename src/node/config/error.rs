@@ -11,13 +11,13 @@ use super::accounts::AccountError;
 use super::admin_address::AdminAddress;
 use super::oidc::OidcError;
 
-/// Why a configuration is refused; the text says what to do.
+/// Why a configuration is refused. The text says what to do.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// A setting is out of its range.
     #[error("{setting} must be {min} to {max}, not {value}")]
     Range {
-        /// As in the file.
+        /// Its name in the file.
         setting: &'static str,
         /// As given.
         value: String,
@@ -37,7 +37,7 @@ pub enum ConfigError {
         /// The address.
         listen: SocketAddr,
     },
-    /// An account is not written as it should be.
+    /// An account is malformed.
     #[error("{0}")]
     Account(#[from] AccountError),
     /// The account file cannot be read.
@@ -48,7 +48,7 @@ pub enum ConfigError {
         /// Why.
         error: std::io::Error,
     },
-    /// Others know the keys.
+    /// Other users may know the keys.
     #[error(
         "the account file {path} is open to other users (mode {mode:o}): `chmod 600 {path}`, and \
          replace its keys if somebody may have read them"
@@ -59,7 +59,7 @@ pub enum ConfigError {
         /// Its mode.
         mode: u32,
     },
-    /// A line of the account file is not written as it should be.
+    /// A line of the account file is malformed.
     #[error("account file {path}, line {line}: {error}")]
     AccountLine {
         /// The file.
@@ -69,14 +69,14 @@ pub enum ConfigError {
         /// Why.
         error: AccountError,
     },
-    /// Nobody could sign in.
+    /// No client could authenticate.
     #[error(
         "there is no account, and the development account is served on loopback addresses only: give one with \
          --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
          account create`"
     )]
     NoAccount,
-    /// Two accounts of one name.
+    /// Two accounts have the same name.
     #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
     AccountTwice(String),
     /// An issuer of bearer tokens is not written as it should be.

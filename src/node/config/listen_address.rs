@@ -1,4 +1,4 @@
-//! Addresses of listeners as people write them, such as `:10000` and `localhost:10000`.
+//! Addresses of listeners, as users write them, such as `:10000` and `localhost:10000`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,8 +10,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A TCP address: an IP address and a port, or a port behind nothing (`0.0.0.0`, all IPv4 addresses
-/// of the machine) or behind `localhost` (`127.0.0.1`). Other names are not looked up.
+/// A TCP address: an IP address and a port, `:PORT` (all IPv4 addresses of the machine) or
+/// `localhost:PORT` (`127.0.0.1`). Other names are not resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ListenAddress(pub SocketAddr);
@@ -59,8 +59,8 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// An address a client on this machine can use: one that means "all interfaces" is no address to
-/// connect to.
+/// An address that a client on this machine can connect to: loopback in the place of an address that
+/// means all interfaces.
 #[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {

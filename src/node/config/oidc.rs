@@ -1,4 +1,4 @@
-//! Issuers of bearer tokens as users configure them.
+//! Issuers of bearer tokens in the configuration.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::frontend::TokenSource;
 use crate::types::AccountName;
 use crate::types::Role;
 
-/// What tokens for Azure's storage are made for.
+/// The audience of tokens for Azure Storage.
 const AUDIENCE: &str = "https://storage.azure.com";
 /// The claim that issuers write groups into.
 const GROUPS: &str = "groups";
@@ -26,27 +26,27 @@ const GROUPS: &str = "groups";
 /// Why an issuer is refused.
 #[derive(Debug, Error)]
 pub enum OidcError {
-    /// Not pairs of names and values.
+    /// It does not consist of names and values.
     #[error(
         "--oidc is written issuer=URL[;jwks=FILE or https URL][;audience=A][;account=NAME][;claim=C][;reader=V][;contributor=V][;owner=V][;groups=C]; `{0}` is not"
     )]
     Shape(String),
-    /// An account that none can be.
+    /// An invalid account name.
     #[error("account=`{0}` of --oidc is no account name: 3 to 24 lower-case letters and digits")]
     Account(String),
-    /// Something that has to be there.
+    /// The issuer is missing.
     #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]
     Missing,
-    /// Two that are one.
+    /// An issuer is configured twice.
     #[error("--oidc names the issuer {0} twice: write everything about it in one --oidc")]
     Twice(String),
-    /// Something of which there is one.
+    /// A field is given twice.
     #[error("--oidc has {0}= twice, in `{1}`; there is one for each issuer")]
     Again(&'static str, String),
-    /// A URL that keys are not taken from.
+    /// The URL of the key set is not accepted.
     #[error("the URL of the key set of --oidc: {0}")]
     Url(KeysUrlError),
-    /// An issuer that cannot be asked where its keys are.
+    /// The issuer's URL is not accepted as the source of its configuration.
     #[error("--oidc names no jwks=, and the issuer cannot be asked for it: {0}")]
     Issuer(KeysUrlError),
     /// The key set cannot be read.
@@ -67,7 +67,7 @@ pub enum OidcError {
     },
 }
 
-/// A configured issuer; its keys are not had yet.
+/// A configured issuer. Its keys are not loaded yet.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct OidcConfig {
@@ -145,8 +145,7 @@ impl FromStr for OidcConfig {
     }
 }
 
-/// Whether no issuer is configured twice: the second would give tokens of the first another
-/// meaning.
+/// Checks that no issuer is configured twice: the settings of both would apply to the same tokens.
 ///
 /// # Errors
 /// [`OidcError::Twice`].
@@ -159,13 +158,13 @@ pub(super) fn check_distinct(all: &[OidcConfig]) -> Result<(), OidcError> {
 }
 
 impl OidcConfig {
-    /// Its name, and the accounts in which the roles hold that its tokens claim.
+    /// Its name, and the accounts in which roles that its tokens claim count.
     #[must_use]
     pub fn trusted(&self) -> TrustedIssuer {
         TrustedIssuer { name: self.issuer.clone(), accounts: self.accounts.clone() }
     }
 
-    /// Reads the key set if it stands in a file.
+    /// Reads the key set if it is in a file.
     ///
     /// # Errors
     /// [`OidcError::Unreadable`], [`OidcError::Keys`].

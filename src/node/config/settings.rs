@@ -1,4 +1,4 @@
-//! The settings as given: one list for flags, variables and the file, so that none can lack one.
+//! The settings as given: one list for flags, variables and the file.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use super::oidc::OidcConfig;
 use super::size::Size;
 use super::switch::Switch;
 
-/// What `--tls` may say.
+/// The values of `--tls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum TlsMode {
@@ -26,7 +26,7 @@ pub enum TlsMode {
 }
 
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the
-/// configuration file under the flag's name with underscores. What is not given is `None`;
+/// configuration file under the flag's name with underscores. A setting that is not given is `None`;
 /// [`super::checked::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[command(mut_args = Switch::spelled)]
@@ -234,7 +234,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// These settings, and those of `below` where there are none.
+    /// These settings, with those of `below` where these are `None`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self {

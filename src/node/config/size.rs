@@ -1,4 +1,4 @@
-//! Sizes as people write them, such as `64MiB`.
+//! Sizes, as users write them, such as `64MiB`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ enum Written {
 }
 
 impl Size {
-    /// A size of so many bytes.
+    /// A size of `bytes`.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
@@ -43,7 +43,7 @@ impl Size {
         self.0
     }
 
-    /// The size in few digits, for people; rounded down.
+    /// The size in few digits, rounded down.
     #[must_use]
     pub fn rounded(self) -> String {
         let large = UNITS.into_iter().find(|(unit, _)| self.0 / unit >= 10);
@@ -58,7 +58,7 @@ impl FromStr for Size {
     type Err = SizeError;
 
     fn from_str(text: &str) -> Result<Self, SizeError> {
-        // As GNU programs have it: only a B that follows the letter immediately means 1,000.
+        // As in GNU programs: only a B directly behind the letter means units of 1,000.
         let lower = text.to_ascii_lowercase();
         let thousands = lower.ends_with('b') && !lower.ends_with("ib");
         let config = if thousands { Config::new() } else { Config::new().with_binary() };

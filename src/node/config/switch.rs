@@ -1,4 +1,4 @@
-//! Settings that are on or off: all are spelled one way.
+//! Settings that are on or off, all with the same spelling.
 
 use std::any::TypeId;
 

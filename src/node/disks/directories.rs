@@ -1,6 +1,5 @@
-//! Whether a list of data directories is that of one store, told from small files alone and before
-//! anything is made or changed. `blockyard check` asks: a wrong list is the caller's mistake and no
-//! damage.
+//! Checks that a list of data directories is that of one store. It reads small files only, and
+//! changes nothing. For `blockyard check`: a wrong list is a mistake of the caller and no damage.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -26,7 +25,7 @@ struct Place {
     number: usize,
 }
 
-/// Checks the list, as far as the directories by themselves tell.
+/// Checks the list as far as the directories alone allow.
 ///
 /// # Errors
 /// [`NodeError::NoData`], [`NodeError::DiskList`]; [`NodeError::Config`] for a directory given
@@ -66,7 +65,7 @@ pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Compares the list with the one that the store remembers. A coordinator's file or a `format` file
+/// Compares the list with the one that the coordinator keeps. A coordinator's file or a `format` file
 /// that cannot be read says nothing about the list: that is damage.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Why a list of data directories is refused. Each message says what to give.
 #[derive(Debug, Error)]
 pub enum DiskListError {
-    /// A directory that is no part of any store.
+    /// A directory that belongs to no store.
     #[error(
         "{0} holds no part of a store: give all data directories of the node, in the order `serve` \
          was given them"

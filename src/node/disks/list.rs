@@ -1,6 +1,6 @@
-//! Which disks a node has, kept by its coordinator: a data directory that was forgotten at a
-//! restart, or whose disk is not mounted, is missed by name, before anything is opened that lies on
-//! it; and none is added by accident.
+//! The list of a node's disks, which the coordinator keeps. A start without one of the data
+//! directories, for example because a disk is not mounted, fails and names the directory before it
+//! opens anything. No disk is added by accident.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ const VERSION: u32 = 2;
 
 /// A disk of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct DiskRecord {
     /// Its directory, as last given.
     pub path: String,
     /// Its number, as its `format` file has it. Unknown in values of version 1.
@@ -44,45 +44,44 @@ pub struct Known {
 pub enum State {
     /// Everything.
     InUse,
-    /// It is being emptied, or empty.
+    /// Nothing new. It is being emptied, or is empty.
     Draining,
-    /// It is no disk of the store any more; its number is not given again.
+    /// Nothing: it is no longer a disk of the store. Its number is not used again.
     Removed,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     version: u32,
-    disks: Vec<Known>,
+    disks: Vec<DiskRecord>,
 }
 
 /// The directories of a start.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// All that are to be used.
+    /// All directories of the store.
     pub data: &'a [PathBuf],
-    /// Those of them that may be new to the store.
+    /// Directories among `data` that may be new to the store.
     pub add: &'a [PathBuf],
-    /// Disks of the store that the operator does without.
+    /// Directories of disks that the start does without.
     pub without: &'a [PathBuf],
 }
 
-/// What a start with these directories does without.
+/// The disks that a start does without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Absent {
-    /// Numbers of disks that are not given, and not missed.
+    /// Numbers of disks that are not given, and need not be.
     pub numbers: BTreeSet<usize>,
     /// Whether one of them holds a part of the store.
     pub without: bool,
 }
 
 /// The numbers that the disks of a start have in the store, in the order of its directories.
-/// `None`: the disk is no part of a store yet.
+/// `None`: the disk is not yet part of the store.
 pub(crate) type Numbers = [Option<usize>];
 
-/// Refuses directories that are not those of the store's disks: a missing one unless it is done
-/// without, an empty one in the place of a disk, a removed one, and a new one that is not to be
-/// added.
+/// Refuses directories that are not those of the store's disks: a missing one unless it is in
+/// `without`, an empty one in the place of a disk, a removed one, and a new one that is not in `add`.
 ///
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
@@ -107,7 +106,7 @@ pub(crate) async fn check(
         }
         absent.numbers.extend(disk.number);
     }
-    let used: Vec<&Known> = known.iter().filter(|disk| is_used(disk)).collect();
+    let used: Vec<&DiskRecord> = known.iter().filter(|disk| is_used(disk)).collect();
     let mut missing = Vec::new();
     for (place, disk) in used.iter().enumerate() {
         let is_given = match disk.number {
@@ -115,7 +114,7 @@ pub(crate) async fn check(
             // A list of version 1: directories count by their place.
             None => place < given.data.len(),
         };
-        // By its path only where the number is unknown, in a list of version 1.
+        // Compared by path only if the number is unknown, as in a list of version 1.
         let is_here = match disk.number {
             Some(_) => is_given,
             None => given.data.iter().any(|path| is_at(disk, path)),
@@ -150,8 +149,8 @@ pub(crate) async fn check(
     }
 }
 
-/// The number of the disk that the store has in this directory, for one that does not tell itself.
-/// `None`: the store has none there, or its number is not known.
+/// The number that the list has for this directory, for a disk that cannot be read. `None`: the list
+/// has no disk there, or not its number.
 ///
 /// # Errors
 /// As the coordinator's.
@@ -164,7 +163,7 @@ pub(crate) async fn number_at(
     Ok(here.and_then(|disk| disk.number))
 }
 
-/// Remembers the directories of this start, which was found to be good.
+/// Stores the list with the directories of this start, which were checked.
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
@@ -174,19 +173,19 @@ pub(crate) async fn remember(
     numbers: &Numbers,
 ) -> Result<(), NodeError> {
     let known = read(coordinator).await?;
-    let mut now: Vec<Known> = Vec::new();
+    let mut now: Vec<DiskRecord> = Vec::new();
     for (path, &number) in given.data.iter().zip(numbers) {
         let before = known.iter().find(|disk| disk.number.is_some() && disk.number == number);
         let state = before.map_or(State::InUse, |disk| disk.state);
-        now.push(Known { path: absolute(path).display().to_string(), number, state });
+        now.push(DiskRecord { path: absolute(path).display().to_string(), number, state });
     }
-    // Those that are not here, in the order they were.
+    // Disks that are not given, in their former order.
     for (place, disk) in known.iter().enumerate() {
         let left_out = given.without.iter().any(|path| is_at(disk, path));
         let number = disk.number.or(left_out.then_some(place));
         if number.is_some() && (left_out || !is_used(disk)) {
             let is_here = now.iter().any(|here| here.number == number);
-            now.extend((!is_here).then(|| Known { number, ..disk.clone() }));
+            now.extend((!is_here).then(|| DiskRecord { number, ..disk.clone() }));
         }
     }
     if known == now {
@@ -195,7 +194,7 @@ pub(crate) async fn remember(
     write(coordinator, now).await
 }
 
-/// Notes what a disk is used for from now on. Durable when it returns.
+/// Changes what a disk is used for. Durable when it returns.
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].
@@ -211,31 +210,31 @@ pub(crate) async fn set_state(
     write(coordinator, known).await
 }
 
-async fn write(coordinator: &dyn Coordinator, disks: Vec<Known>) -> Result<(), NodeError> {
+async fn write(coordinator: &dyn Coordinator, disks: Vec<DiskRecord>) -> Result<(), NodeError> {
     let stored = Stored { version: VERSION, disks };
     let value = serde_json::to_vec(&stored).expect("strings and numbers are JSON");
     coordinator.txn(&[], &[Op::Put(Bytes::from_static(KEY), value.into())]).await?;
     Ok(())
 }
 
-/// The disks of the store; none in stores of versions that did not keep them.
+/// The disks of the store; empty for stores of versions that kept no list.
 ///
 /// # Errors
 /// As the coordinator's.
-pub async fn read(coordinator: &dyn Coordinator) -> Result<Vec<Known>, coordinator::Error> {
+pub async fn read(coordinator: &dyn Coordinator) -> Result<Vec<DiskRecord>, coordinator::Error> {
     let Some(found) = coordinator.get(KEY).await? else { return Ok(Vec::new()) };
     parse(&found.value)
         .map_err(|error| coordinator::Error::Corrupt { reason: format!("node/disks: {error}") })
 }
 
-fn parse(value: &[u8]) -> Result<Vec<Known>, String> {
+fn parse(value: &[u8]) -> Result<Vec<DiskRecord>, String> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
     let text = |error: serde_json::Error| error.to_string();
     if let Ok(paths) = serde_json::from_slice::<Vec<String>>(value) {
-        let known = |path| Known { path, number: None, state: State::InUse };
+        let known = |path| DiskRecord { path, number: None, state: State::InUse };
         return Ok(paths.into_iter().map(known).collect());
     }
     let Version { version } = serde_json::from_slice(value).map_err(text)?;
@@ -245,10 +244,10 @@ fn parse(value: &[u8]) -> Result<Vec<Known>, String> {
     serde_json::from_slice::<Stored>(value).map(|stored| stored.disks).map_err(text)
 }
 
-fn is_used(disk: &Known) -> bool {
+fn is_used(disk: &DiskRecord) -> bool {
     disk.state != State::Removed
 }
 
-fn is_at(disk: &Known, path: &Path) -> bool {
+fn is_at(disk: &DiskRecord, path: &Path) -> bool {
     same(Path::new(&disk.path), path)
 }

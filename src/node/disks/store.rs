@@ -18,14 +18,14 @@ use crate::index::Fleet;
 use crate::node::paths::same;
 
 use super::list;
-use super::list::Known;
+use super::list::DiskRecord;
 use super::list::State;
 
 /// The pause between two rounds of a drain. Extents that are open in one round are sealed in the
 /// next.
 const ROUND: Duration = Duration::from_secs(2);
-/// Between two looks at the space of the disks.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often the free space of the disks is checked.
+const SPACE_EVERY: Duration = Duration::from_secs(5);
 /// The percentage of used space from which a disk is reported.
 const FULL_PERCENT: u64 = 80;
 
@@ -48,7 +48,8 @@ impl NodeDisks {
     /// # Errors
     /// [`DiskRefusal::Failed`] when the coordinator does not answer.
     pub async fn start(
-        (capacity, coordinator): (Arc<CapacityNode>, Arc<dyn Coordinator>),
+        capacity: Arc<CapacityNode>,
+        coordinator: Arc<dyn Coordinator>,
         fleet: Arc<Fleet>,
         env: Env,
     ) -> Result<Self, DiskRefusal> {
@@ -69,8 +70,8 @@ impl NodeDisks {
         Ok(node)
     }
 
-    /// Looks at the disks' space now and then: what fills a disk may be something else, and is to
-    /// be told though nothing is written here.
+    /// Checks the free space of the disks periodically: another program may fill a disk while the
+    /// node writes nothing.
     fn watch_space(&self) {
         let (capacity, env) = (Arc::clone(&self.capacity), self.env.clone());
         let stop = self.env.tasks.stopping();
@@ -83,7 +84,7 @@ impl NodeDisks {
                         tokio::select! {
                             biased;
                             () = stop.cancelled() => return,
-                            () = env.clock.sleep(LOOK_EVERY) => {}
+                            () = env.clock.sleep(SPACE_EVERY) => {}
                         }
                         capacity.look_at_space().await;
                     }
@@ -93,34 +94,38 @@ impl NodeDisks {
         drop(self.env.supervise("disk space", stop, watching));
     }
 
-    async fn known(&self) -> Result<Vec<Known>, DiskRefusal> {
+    async fn known(&self) -> Result<Vec<DiskRecord>, DiskRefusal> {
         let known = list::read(self.coordinator.as_ref()).await;
         known.map_err(|error| DiskRefusal::Failed(format!("the coordinator refuses: {error}")))
     }
 
     /// The disk in service that belongs to a record.
-    fn info(&self, known: &Known) -> Option<DiskInfo> {
+    fn info(&self, known: &DiskRecord) -> Option<DiskInfo> {
         let all = self.capacity.disks();
         all.into_iter().find(|info| Some(info.number) == known.number)
     }
 
-    async fn find(&self, name: &str) -> Result<(Known, DiskInfo), DiskRefusal> {
-        let is_it = |known: &&Known| {
+    /// The disk in service with this number or directory.
+    async fn find(&self, name: &str) -> Result<DiskInService, DiskRefusal> {
+        let is_it = |known: &&DiskRecord| {
             let number = known.number.map(|number| number.to_string());
             number.as_deref() == Some(name) || same(Path::new(&known.path), Path::new(name))
         };
-        let known = self.known().await?.iter().find(is_it).cloned();
-        let info = known.as_ref().and_then(|known| self.info(known));
-        known.zip(info).ok_or_else(|| DiskRefusal::NoSuchDisk(name.to_owned()))
+        let record = self.known().await?.iter().find(is_it).cloned();
+        let found = record.and_then(|record| {
+            let info = self.info(&record)?;
+            Some(DiskInService { record, info })
+        });
+        found.ok_or_else(|| DiskRefusal::NoSuchDisk(name.to_owned()))
     }
 
     /// Refuses to change the first disk and poisoned disks.
-    fn refuse(&self, known: &Known, info: &DiskInfo) -> Result<(), DiskRefusal> {
-        if info.disk == 0 {
-            return Err(DiskRefusal::First(known.path.clone()));
+    fn refuse(&self, disk: &DiskInService) -> Result<(), DiskRefusal> {
+        if disk.info.disk == 0 {
+            return Err(DiskRefusal::First(disk.record.path.clone()));
         }
-        if info.poisoned {
-            return Err(DiskRefusal::Poisoned(known.path.clone()));
+        if disk.info.poisoned {
+            return Err(DiskRefusal::Poisoned(disk.record.path.clone()));
         }
         Ok(())
     }
@@ -166,6 +171,12 @@ impl NodeDisks {
     }
 }
 
+/// A disk that is in service.
+struct DiskInService {
+    record: DiskRecord,
+    info: DiskInfo,
+}
+
 #[async_trait]
 impl DiskControl for NodeDisks {
     async fn list(&self) -> Result<Vec<DiskView>, DiskRefusal> {
@@ -176,44 +187,46 @@ impl DiskControl for NodeDisks {
 
     async fn drain(&self, disk: &str) -> Result<DiskView, DiskRefusal> {
         let _one = self.changing.lock().await;
-        let (known, info) = self.find(disk).await?;
-        self.refuse(&known, &info)?;
+        let found = self.find(disk).await?;
+        self.refuse(&found)?;
+        let DiskInService { record, info } = found;
         let takes =
             |other: &DiskInfo| other.number != info.number && !other.draining && !other.poisoned;
         if !self.capacity.disks().iter().any(takes) {
-            return Err(DiskRefusal::Only(known.path));
+            return Err(DiskRefusal::Only(record.path));
         }
         if !info.draining {
             self.set(info.number, State::Draining).await?;
-            self.begin(info.disk, &known.path);
-            tracing::info!(path = known.path, "disk takes no new data and is being drained");
+            self.begin(info.disk, &record.path);
+            tracing::info!(path = record.path, "disk takes no new data and is being drained");
         }
-        let (known, info) = self.find(disk).await?;
-        Ok(view(&known, Some(&info)))
+        let DiskInService { record, info } = self.find(disk).await?;
+        Ok(view(&record, Some(&info)))
     }
 
     async fn remove(&self, disk: &str) -> Result<(), DiskRefusal> {
         let _one = self.changing.lock().await;
-        let (known, info) = self.find(disk).await?;
-        self.refuse(&known, &info)?;
+        let found = self.find(disk).await?;
+        self.refuse(&found)?;
+        let DiskInService { record, info } = found;
         if !info.draining || info.extents > 0 {
-            return Err(DiskRefusal::NotDrained { path: known.path, extents: info.extents });
+            return Err(DiskRefusal::NotDrained { path: record.path, extents: info.extents });
         }
         // Recorded first: a start between the two steps refuses the directory by name and does not
         // report it as missing.
         self.set(info.number, State::Removed).await?;
         match self.capacity.detach(info.disk).await {
             Ok(true) => {
-                tracing::info!(path = known.path, "disk removed from the store");
+                tracing::info!(path = record.path, "disk removed from the store");
                 Ok(())
             }
             Ok(false) => {
                 self.set(info.number, State::Draining).await?;
-                Err(DiskRefusal::NotDrained { path: known.path, extents: info.extents })
+                Err(DiskRefusal::NotDrained { path: record.path, extents: info.extents })
             }
             Err(error) => Err(DiskRefusal::Failed(format!(
                 "{} is removed from the store, but its files `format` and `journal` may still be there: {error}",
-                known.path
+                record.path
             ))),
         }
     }
@@ -249,7 +262,7 @@ impl NodeDisks {
     }
 }
 
-fn view(known: &Known, info: Option<&DiskInfo>) -> DiskView {
+fn view(known: &DiskRecord, info: Option<&DiskInfo>) -> DiskView {
     let state = match info {
         None => "out of service",
         Some(info) if info.poisoned => "poisoned",

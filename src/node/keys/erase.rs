@@ -1,5 +1,5 @@
-//! What a start does about files of releases that kept secrets plain: rows are sealed by then, and
-//! here the older values leave logs, runs and journals.
+//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs, runs
+//! and journals with the older values are rewritten.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use crate::index::Fleet;
 use super::master_key;
 use super::reseal::reseal;
 
-/// How long after a failure it is tried again; it doubles up to the longest, since each try may
-/// rewrite much.
+/// The pause after a failure. It doubles up to the longest, because each try may rewrite many bytes.
 const AGAIN: Duration = Duration::from_secs(10);
 const AGAIN_MAX: Duration = Duration::from_secs(600);
 
@@ -29,24 +28,24 @@ pub struct Erase {
     pub fleet: Arc<Fleet>,
     /// Journals.
     pub capacity: Arc<CapacityNode>,
-    /// Where it is remembered.
+    /// Where completion is recorded.
     pub coordinator: Arc<dyn Coordinator>,
     /// The ring of the store.
     pub ring: Uuid,
-    /// Whether all rows are sealed: before that nothing is rewritten, since a row that is still
-    /// plain would be kept.
+    /// Whether all rows are sealed. Before that nothing is rewritten: plain rows would be written
+    /// again.
     pub sealed: bool,
-    /// Seals the rest.
+    /// Seals the remaining rows.
     pub router: Arc<Router>,
-    /// Under this ring.
+    /// The ring that seals them.
     pub secrets: Secrets,
 }
 
-/// Why it is not done.
+/// Why plain secrets may be left.
 enum Left {
     /// It is tried again.
     Now(String),
-    /// Only a later start can do it.
+    /// Only a later start can complete it.
     UntilStart(&'static str),
 }
 
@@ -58,9 +57,9 @@ impl Erase {
         drop(env.supervise("erase plain secrets", env.tasks.stopping(), erasing));
     }
 
-    /// Runs until no file holds a plain secret and the store remembers that, or the node stops.
-    /// What fails is tried again, unless a partition or disk is out of service until the next
-    /// start. A start that finds it undone begins anew.
+    /// Runs until no file has a plain secret and that is recorded, or until the node stops. Failures
+    /// are tried again, unless a partition or disk is out of service until the next start. A start
+    /// after an incomplete run begins again.
     async fn run(mut self, env: Env) {
         let stopping = env.tasks.stopping();
         let mut pause = AGAIN;
@@ -87,7 +86,7 @@ impl Erase {
         }
     }
 
-    /// Rows first, then logs and runs: what they write anew goes through the journals.
+    /// Rows first, then logs and runs, which write through the journals; journals last.
     async fn once(&mut self) -> Result<(), Left> {
         if !self.sealed {
             let done = reseal(&self.router, &self.secrets).await;
@@ -106,7 +105,7 @@ impl Erase {
         master_key::remember_sealed(self.coordinator.as_ref(), self.ring).await.map_err(again)
     }
 
-    /// Why the index is not done.
+    /// Why the index may still have plain secrets.
     fn left(&self, what: &str) -> Left {
         if self.fleet.status().iter().any(|one| one.quarantined) {
             return Left::UntilStart("a partition");

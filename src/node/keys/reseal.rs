@@ -1,5 +1,5 @@
-//! Sealing the secrets of rows under the active master key: those of releases that kept them plain,
-//! and after a rotation those under the key of before. Content is never rewritten.
+//! Seals secrets in rows under the active master key: plain secrets of older releases, and after a
+//! rotation secrets under the retired key. Content is never rewritten.
 
 use bytes::Bytes;
 
@@ -22,20 +22,20 @@ use crate::types::Secret;
 /// Pending copies read at a time.
 const PAGE: usize = 1000;
 
-/// What was done.
+/// The result of resealing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resealed {
-    /// Secrets sealed anew.
+    /// Secrets that were sealed.
     pub secrets: usize,
-    /// Secrets that do not open: they are left as they are.
+    /// Damaged secrets, which stay as they are.
     pub damaged: usize,
-    /// Whether a partition could not be read or changed, and may hold more of them.
+    /// Whether a partition that could not be read or changed may have more such secrets.
     pub incomplete: bool,
 }
 
 /// Seals all secrets that are not under the active key. Safe while the node serves: a secret that
-/// is replaced meanwhile stays as it is. Partitions that cannot be read or changed now are passed
-/// over: [`Resealed::incomplete`].
+/// is replaced meanwhile is not changed. Partitions that cannot be read or changed now are skipped:
+/// [`Resealed::incomplete`].
 ///
 /// # Errors
 /// [`NodeError::Secret`] for a secret under a key that the ring lacks, [`NodeError::Index`].
@@ -65,7 +65,7 @@ pub(crate) async fn reseal(router: &Router, secrets: &Secrets) -> Result<Reseale
     Ok(done)
 }
 
-/// The secrets of an account that are to be replaced, with what replaces them.
+/// The secrets of an account to replace, each with its replacement.
 fn account(
     name: &AccountName,
     record: &AccountRecord,
@@ -120,13 +120,13 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
                 }
             }
         }
-        // Stripes of one range go on together; without an answer of any, the next range follows.
+        // The stripes of a range continue together. If none has answered, the next range follows.
         from = if nexts.is_empty() { high } else { nexts.into_iter().flatten().min() };
     }
     Ok(())
 }
 
-/// Where the range of a position ends.
+/// The end of the range that a position lies in.
 fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
     let map = router.map();
     let owners = map.at(position);
@@ -134,8 +134,8 @@ fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
     Some(high.as_bytes().clone())
 }
 
-/// Whether a change was made, or is not needed any more. One that a partition cannot take now is
-/// left to a later try.
+/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition cannot
+/// do so now.
 async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<bool, NodeError> {
     match router.write(write).await {
         Ok(_) => Ok(true),
@@ -149,7 +149,7 @@ async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<b
     }
 }
 
-/// What replaces a secret; `None` when it is to stay. One that is damaged costs what it opens.
+/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is lost.
 fn anew(
     context: &SecretContext,
     secret: &Secret,

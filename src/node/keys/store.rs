@@ -30,7 +30,7 @@ pub struct NodeKeys {
 }
 
 impl NodeKeys {
-    /// Over the ring that `secrets` uses, which is in `file`.
+    /// The keys of the ring that `secrets` uses and that is in `file`.
     #[must_use]
     pub fn new(file: &Path, secrets: Secrets, router: Arc<Router>, env: Env) -> Self {
         Self { file: file.to_owned(), secrets, router, env, rotating: Mutex::default() }
@@ -87,7 +87,7 @@ fn damaged(count: usize) -> String {
     format!("{count} of them {are} damaged, and no key opens what is damaged")
 }
 
-/// A ring as shown.
+/// The view of a ring.
 #[must_use]
 pub fn view(file: &Path, ring: &KeyRing) -> KeyRingView {
     let keys = ring.keys().iter().map(|key| MasterKeyView {

@@ -110,8 +110,11 @@ impl Node {
         let (listener, blob) = PipeListen::new();
         let address = "127.0.0.1:10000".parse().unwrap();
         let bound = Bound { listener: Box::new(listener), address };
-        let with = (&secrets, &mut Registry::default(), &AuditLog::default());
-        let roles = Roles::start(&config, &env, &storage, (bound, None), with).await.unwrap();
+        let audit_log = AuditLog::default();
+        let front =
+            FrontEndParts { blob: bound, tls: None, secrets: &secrets, audit_log: &audit_log };
+        let registry = &mut Registry::default();
+        let roles = Roles::start(&config, &env, &storage, front, registry).await.unwrap();
         let (listener, admin) = PipeListen::new();
         let state = AdminState::new(Token::new(TOKEN));
         state.control.set(roles.control.clone()).unwrap();

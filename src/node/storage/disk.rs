@@ -1,4 +1,4 @@
-//! Data directories: locked, and taken from other users.
+//! Data directories: locking them, and making their files private.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::env::OsDisk;
 use crate::env::UnusableDisk;
 use crate::node::error::NodeError;
 
-/// Locks all data directories. One that fails and is not the first is out of service.
+/// Locks all data directories. A failing one other than the first is out of service.
 pub(super) fn open_disks(data: &[PathBuf], env: &Env) -> Result<Vec<Arc<dyn Disk>>, NodeError> {
     let one = |(at, path): (usize, &PathBuf)| match open_disk(path, env) {
         Err(NodeError::Data { error, .. }) if at > 0 && is_failing(path, &error) => {
@@ -32,15 +32,15 @@ pub fn open_disk(path: &Path, env: &Env) -> Result<Arc<dyn Disk>, NodeError> {
         .map_err(|error| NodeError::Data { path: path.to_owned(), error })
 }
 
-/// Whether a directory cannot be opened because its device fails. One that is not there, or that
-/// this user may not open, is a mistake of the start.
+/// Whether a directory cannot be opened because its device fails. A missing directory, or one that
+/// this user may not open, is a mistake of the operator.
 fn is_failing(path: &Path, error: &DiskError) -> bool {
     error.is_of_device() && !matches!(path.try_exists(), Ok(false))
 }
 
-/// Takes a data directory's files from other users, as far as its owner is the node's user.
+/// Makes the files of a data directory private, as far as they belong to the node's user.
 pub(super) fn narrow(path: &Path) {
-    // A new one is made below.
+    // A new directory is created later, with private modes.
     if !path.is_dir() {
         return;
     }

@@ -1,19 +1,18 @@
-//! The durable half of a node.
+//! The durable state of a node: the disks with their extents, and the coordinator.
 //!
-//! `parts.rs`: what there is, disks with their extents and the coordinator; `disk.rs`: a data
-//! directory is locked; `open.rs`: all of them are opened, to be served, verified or copied;
-//! `start.rs`: the disks are recovered and the coordinator is opened, as in the simulation too;
-//! `overlay_disk.rs`: a disk that is only read.
+//! `durable.rs`: the type; `disk.rs` locks a data directory; `open.rs` opens all of them to be served,
+//! verified or copied; `start.rs` recovers the disks and opens the coordinator, also in the
+//! simulation; `overlay_disk.rs`: a disk that keeps writes in memory.
 
 mod disk;
+mod durable;
 mod open;
 mod overlay_disk;
-mod parts;
 mod start;
 
 pub use disk::open_disk;
+pub use durable::Storage;
+pub(in crate::node) use durable::open_failed;
 pub use open::coordinator_copy;
-pub use parts::Storage;
-pub(in crate::node) use parts::open_failed;
 pub use start::CoordinatorPlace;
 pub use start::Start;

@@ -1,4 +1,4 @@
-//! Opens the durable half of a node: to serve it, to verify it, to copy it.
+//! Opens the durable state of a node: to serve, verify or copy it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,6 @@ use crate::capacity::CatalogPlace;
 use crate::coordinator::Coordinator;
 use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::embedded::FILE_NAME;
-use crate::env::Disk;
 use crate::env::Env;
 use crate::node::backup::refuse_marked;
 use crate::node::config::Config;
@@ -22,8 +21,8 @@ use crate::node::error::NodeError;
 
 use super::disk::narrow;
 use super::disk::open_disks;
+use super::durable::Storage;
 use super::overlay_disk::OverlayDisk;
-use super::parts::Storage;
 use super::start::CoordinatorPlace;
 use super::start::Start;
 
@@ -44,7 +43,8 @@ impl Storage {
             narrow(path);
         }
         let disks = open_disks(given.data, env)?;
-        Self::open_with((given, disks), env, capacity_config(config), (metrics, Use::Serve)).await
+        let (env, config) = (env.clone(), capacity_config(config));
+        open_for(Use::Serve, Start { given, disks, env, config, metrics }).await
     }
 
     /// Whether there is no store yet in these directories.
@@ -54,8 +54,8 @@ impl Storage {
     }
 
     /// As [`Self::open`], for verification: without the background scrub, and on copies of the
-    /// coordinator's file and of the catalog. What the journals hold goes to the extents all the
-    /// same. For disks at the places `unwritable` it stays in memory.
+    /// coordinator's file and of the catalog. The journals are written to the extents as in a start;
+    /// for disks at the places `unwritable` these writes stay in memory.
     ///
     /// # Errors
     /// [`NodeError`].
@@ -77,12 +77,12 @@ impl Storage {
                 *disk = OverlayDisk::over(Arc::clone(disk));
             }
         }
-        let of = (CapacityMetrics::default(), Use::Check);
-        Self::open_with((given, disks), env, config, of).await
+        let (env, metrics) = (env.clone(), CapacityMetrics::default());
+        open_for(Use::Check, Start { given, disks, env, config, metrics }).await
     }
 
-    /// As [`Self::open_for_check`], to copy the store of a stopped node. What was freed is known by
-    /// its catalogs.
+    /// As [`Self::open_for_check`], to copy the store of a stopped node. The catalogs say what was
+    /// freed.
     ///
     /// # Errors
     /// [`NodeError`].
@@ -120,20 +120,16 @@ impl Storage {
         };
         let given = Given { data, add: &[], without: &[] };
         let disks = open_disks(data, env)?;
-        let of = (CapacityMetrics::default(), Use::Check);
-        Self::open_with((given, disks), env, config, of).await
+        let (env, metrics) = (env.clone(), CapacityMetrics::default());
+        open_for(Use::Check, Start { given, disks, env, config, metrics }).await
     }
+}
 
-    async fn open_with(
-        (given, disks): (Given<'_>, Vec<Arc<dyn Disk>>),
-        env: &Env,
-        config: CapacityConfig,
-        (metrics, purpose): (CapacityMetrics, Use),
-    ) -> Result<Self, NodeError> {
-        let file = given.data.first().expect("checked: a data directory").join(FILE_NAME);
-        let place = FilePlace { path: file, env: env.clone(), purpose };
-        Start { given, disks, env: env.clone(), config, metrics }.open(&place).await
-    }
+/// Starts from the disks, with the coordinator's file in the first data directory.
+async fn open_for(purpose: Use, start: Start<'_>) -> Result<Storage, NodeError> {
+    let path = start.given.data.first().expect("checked: a data directory").join(FILE_NAME);
+    let place = FilePlace { path, env: start.env.clone(), purpose };
+    start.open(&place).await
 }
 
 /// Opens the coordinator's file of a stopped store for reading only.

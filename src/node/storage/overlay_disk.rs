@@ -1,8 +1,8 @@
-//! A disk that cannot be written to, opened as if it could: what is written stays in memory, and
-//! the disk below is as it was. For a check: recovery writes, at most what the journal holds and
-//! the first pages of extents that were open.
+//! A disk that keeps writes in memory and leaves the disk below unchanged. A check opens disks that
+//! cannot be written to with it: recovery writes the content of the journal and the first pages of
+//! extents that were open.
 //!
-//! Not for a node that serves: nothing becomes durable here.
+//! Not for a node that serves: nothing becomes durable.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,29 +21,35 @@ use crate::env::Space;
 const PAGE: u64 = 4096;
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// A disk and what was written to it since.
+/// A disk, and the writes since it was opened.
 #[derive(Debug)]
 pub(super) struct OverlayDisk {
     below: Arc<dyn Disk>,
-    /// By name: what differs from the file of that name below. `None`: there is none any more.
-    names: Mutex<BTreeMap<String, Option<Known>>>,
+    /// Files that were opened, by name. `None`: the file was removed.
+    names: Mutex<BTreeMap<String, Option<OverlayEntry>>>,
 }
 
 /// A file that was opened.
 #[derive(Clone, Debug)]
-struct Known {
+struct OverlayEntry {
     /// Its name below.
     below: Option<String>,
     written: Arc<Mutex<Written>>,
 }
 
-/// What a file has that it has not below.
+/// The difference to the file below.
 #[derive(Debug, Default)]
 struct Written {
     len: u64,
-    /// Where the bytes below end that are part of it.
+    /// The end of the bytes below that still belong to the file.
     below_end: u64,
     pages: BTreeMap<u64, Bytes>,
+}
+
+/// A file that exists.
+struct Found {
+    entry: OverlayEntry,
+    below: Option<Arc<dyn DiskFile>>,
 }
 
 impl OverlayDisk {
@@ -51,8 +57,8 @@ impl OverlayDisk {
         Arc::new(Self { below, names: Mutex::default() })
     }
 
-    /// The file of a name, if there is one.
-    async fn find(&self, path: &str) -> Result<(Known, Option<Arc<dyn DiskFile>>), DiskError> {
+    /// The file of a name, with the open file below.
+    async fn find(&self, path: &str) -> Result<Found, DiskError> {
         let missing = || DiskError::NotFound { path: path.to_owned() };
         let mut names = self.names.lock().await;
         match names.get(path) {
@@ -62,16 +68,16 @@ impl OverlayDisk {
                     Some(name) => Some(self.below.open(name).await?),
                     None => None,
                 };
-                Ok((known.clone(), below))
+                Ok(Found { entry: known.clone(), below })
             }
             None => {
                 let below = self.below.open(path).await?;
                 let len = below.len().await?;
                 let written = Written { len, below_end: len, pages: BTreeMap::new() };
                 let written = Arc::new(Mutex::new(written));
-                let known = Known { below: Some(path.to_owned()), written };
+                let known = OverlayEntry { below: Some(path.to_owned()), written };
                 names.insert(path.to_owned(), Some(known.clone()));
-                Ok((known, Some(below)))
+                Ok(Found { entry: known, below: Some(below) })
             }
         }
     }
@@ -80,22 +86,22 @@ impl OverlayDisk {
 #[async_trait]
 impl Disk for OverlayDisk {
     async fn open(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let (known, below) = self.find(path).await?;
-        Ok(Arc::new(OverlayFile { below, written: known.written }))
+        let Found { entry, below } = self.find(path).await?;
+        Ok(Arc::new(OverlayFile { below, written: entry.written }))
     }
 
     async fn create(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let known = Known { below: None, written: Arc::default() };
+        let known = OverlayEntry { below: None, written: Arc::default() };
         let written = Arc::clone(&known.written);
         self.names.lock().await.insert(path.to_owned(), Some(known));
         Ok(Arc::new(OverlayFile { below: None, written }))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        let (known, _) = self.find(from).await?;
+        let Found { entry, .. } = self.find(from).await?;
         let mut names = self.names.lock().await;
         names.insert(from.to_owned(), None);
-        names.insert(to.to_owned(), Some(known));
+        names.insert(to.to_owned(), Some(entry));
         Ok(())
     }
 
@@ -143,7 +149,7 @@ struct OverlayFile {
 }
 
 impl OverlayFile {
-    /// Bytes of the file below, and zeros where it has none: `len` in all.
+    /// `len` bytes of the file below, with zeros behind its end.
     async fn old(&self, written: &Written, offset: u64, len: u64) -> Result<Vec<u8>, DiskError> {
         let end = (offset + len).min(written.below_end);
         let mut bytes = Vec::new();
@@ -199,7 +205,7 @@ impl DiskFile for OverlayFile {
     }
 
     async fn drop_cache(&self) -> Result<(), DiskError> {
-        // A disk that takes no writes may refuse the sync that comes with it.
+        // A disk that takes no writes may refuse the sync that this includes.
         if let Some(below) = &self.below {
             drop(below.drop_cache().await);
         }

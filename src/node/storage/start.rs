@@ -1,6 +1,5 @@
-//! A start from the disks up: what the coordinator remembers of them, their recovery, and the list
-//! that it remembers from then on. The simulation starts its nodes by this too, so that what it
-//! finds out holds for the program.
+//! A start from the disks up: the disks are compared with the coordinator's list and recovered, and
+//! the list is stored again. The simulation starts its nodes with this code too.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -21,46 +20,46 @@ use crate::node::disks::Given;
 use crate::node::disks::list;
 use crate::node::error::NodeError;
 
-use super::parts::Storage;
-use super::parts::open_failed;
+use super::durable::Storage;
+use super::durable::open_failed;
 
 #[cfg(test)]
 mod tests;
 
-/// Where the coordinator of a node is kept.
+/// The place where a node keeps its coordinator.
 #[async_trait]
 pub trait CoordinatorPlace: Debug + Send + Sync {
-    /// Its name, for messages.
+    /// Its path, for messages.
     fn path(&self) -> &Path;
 
-    /// Whether there is one. If not, the store is new, or has lost it.
+    /// Whether it exists. If not, the store is new or has lost it.
     fn is_made(&self) -> bool;
 
-    /// Opens it; makes it when there is none.
+    /// Opens it, and creates it if it does not exist.
     ///
     /// # Errors
     /// [`NodeError::Coordinator`].
     async fn open(&self) -> Result<Arc<dyn Coordinator>, NodeError>;
 }
 
-/// What a start begins with.
+/// The input of a start.
 #[derive(Debug)]
 pub struct Start<'a> {
     /// The directories, and which of them may be new.
     pub given: Given<'a>,
     /// The disks in these directories, in the same order.
     pub disks: Vec<Arc<dyn Disk>>,
-    /// The world.
+    /// Clock, randomness and tasks.
     pub env: Env,
-    /// What the disks are opened with. The catalogs are in the order of the disks.
+    /// The configuration of the disks. Its catalogs are in the order of the disks.
     pub config: CapacityConfig,
-    /// Counts what the disks do.
+    /// The metrics of the disks.
     pub metrics: CapacityMetrics,
 }
 
 impl Start<'_> {
-    /// Recovers the disks once they are found to be those of the store, and remembers them. A disk
-    /// of the store that cannot be read or recovered is out of service.
+    /// Checks that the disks are those of the store, recovers them, and stores their list. A disk of
+    /// the store that cannot be read or recovered is out of service.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost. As [`list::check`], before anything is changed;
@@ -75,14 +74,13 @@ impl Start<'_> {
         for (at, disk) in disks.iter().enumerate() {
             numbers.push(match disk_number(disk, at).await {
                 Err(error) if error.is_unreadable() => {
-                    unreadable.push((at, error));
+                    unreadable.push(Unreadable { at, error });
                     None
                 }
                 number => number.map_err(failed)?,
             });
         }
-        let listed = (numbers, unreadable);
-        let mut numbers = with_listed(found.as_deref(), given, listed).await?;
+        with_listed(found.as_deref(), given, &mut numbers, unreadable).await?;
         if let Some(coordinator) = &found {
             let absent = list::check(coordinator.as_ref(), given, &numbers).await?;
             (config.absent, config.without) = (absent.numbers, absent.without);
@@ -94,8 +92,8 @@ impl Start<'_> {
             capacity.shutdown().await;
             return Err(NodeError::CoordinatorMissing { path: place.path().to_owned() });
         }
-        // Those that had no number before have one now. The others are not read again: a disk that
-        // failed since then is out of service, and still a disk of the store.
+        // New disks have a number now. The others are not read again: a disk that has failed since
+        // then is out of service, and still belongs to the store.
         for (at, disk) in disks.iter().enumerate() {
             if let Some(number) = numbers.get_mut(at).filter(|number| number.is_none()) {
                 *number = disk_number(disk, at).await.map_err(failed)?;
@@ -111,14 +109,22 @@ impl Start<'_> {
     }
 }
 
-/// The numbers of the disks, where those that cannot be read have the ones of the coordinator's
-/// list: they are disks of the store, and neither new nor missing.
+/// A disk whose number cannot be read.
+struct Unreadable {
+    /// Its place in the list of directories.
+    at: usize,
+    error: OpenError,
+}
+
+/// Gives the disks that cannot be read the numbers of the coordinator's list: they belong to the
+/// store, and are neither new nor missing.
 async fn with_listed(
     coordinator: Option<&dyn Coordinator>,
     given: Given<'_>,
-    (mut numbers, unreadable): (Vec<Option<usize>>, Vec<(usize, OpenError)>),
-) -> Result<Vec<Option<usize>>, NodeError> {
-    for (at, error) in unreadable {
+    numbers: &mut [Option<usize>],
+    unreadable: Vec<Unreadable>,
+) -> Result<(), NodeError> {
+    for Unreadable { at, error } in unreadable {
         let (Some(coordinator), Some(path)) = (coordinator, given.data.get(at)) else {
             return Err(open_failed(given.data, error));
         };
@@ -126,7 +132,7 @@ async fn with_listed(
             return Err(NodeError::FirstDisk { path: path.clone(), error });
         }
         let listed = list::number_at(coordinator, path).await?;
-        // The disk that was there may be given at another place now.
+        // The disk that was listed there may be given at another path now.
         if listed.is_none() || numbers.contains(&listed) {
             return Err(open_failed(given.data, error));
         }
@@ -134,7 +140,7 @@ async fn with_listed(
             *number = listed;
         }
     }
-    Ok(numbers)
+    Ok(())
 }
 
 /// Logs which directories the node serves without.

@@ -3,8 +3,8 @@
 //!
 //! With `--tls auto` the first start makes an authority under the first data directory
 //! (`tls/ca.pem`, `tls/ca-key.pem`) that later starts use again, so that it needs to be trusted
-//! once. The server's certificate is signed anew at each start and its key never leaves memory: it
-//! always names what is served and never runs out unnoticed.
+//! once. The server's certificate is signed at each start, and its key never leaves memory. So it
+//! always names the served hosts, and does not expire unnoticed.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -34,6 +34,7 @@ use crate::types::Timestamp;
 
 use super::error::CertificateError;
 use super::files::CertificateFiles;
+use super::files::Loaded;
 
 /// Folder below the first data directory.
 const FOLDER: &str = "tls";
@@ -41,31 +42,31 @@ const FOLDER: &str = "tls";
 const CA_FILE: &str = "ca.pem";
 /// The authority's key.
 const CA_KEY_FILE: &str = "ca-key.pem";
-/// Clocks differ: certificates begin a day ago.
+/// Certificates are valid from a day ago on, because clocks differ.
 const BACKDATED: Duration = Duration::from_secs(86_400);
-/// How long the authority is good for.
+/// How long the authority is valid.
 const CA_LIFE: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// How long a server certificate is good for: clients on Apple's systems take no longer ones.
+/// How long a server certificate is valid. Apple's clients accept no longer ones.
 const SERVER_LIFE: Duration = Duration::from_secs(820 * 86_400);
 
-/// A certificate, and what a client needs to trust it.
+/// A certificate, and where a client finds what it needs to trust it.
 #[derive(Debug)]
 pub struct Certificate {
-    /// Ready to answer handshakes.
+    /// For handshakes.
     pub tls: Tls,
-    /// The node's own authority, when it signed.
+    /// The file of the node's own authority, if that signed the certificate.
     pub authority: Option<PathBuf>,
-    /// The files it was read from, which may be replaced.
+    /// The files that it was read from, which may be replaced.
     pub files: Option<CertificateFiles>,
 }
 
-/// Where the node's own authority lies, if it has one.
+/// The path of the node's own authority, if it has one.
 #[must_use]
 pub fn authority_file(data: &Path) -> PathBuf {
     data.join(FOLDER).join(CA_FILE)
 }
 
-/// Makes the configured certificate ready.
+/// Loads or makes the configured certificate.
 ///
 /// # Errors
 /// [`CertificateError`].
@@ -76,7 +77,7 @@ pub fn certificate(
     match &config.tls {
         TlsSource::Off => Ok(None),
         TlsSource::Files { cert, key } => {
-            let (tls, files) = CertificateFiles::load(cert, key)?;
+            let Loaded { tls, files } = CertificateFiles::load(cert, key)?;
             Ok(Some(Certificate { tls, authority: None, files: Some(files) }))
         }
         TlsSource::Auto => {
@@ -86,7 +87,7 @@ pub fn certificate(
     }
 }
 
-/// What clients on this machine and of the configured domains call the server.
+/// The names that clients on this machine and in the configured domains use for the server.
 fn names(config: &Config) -> Vec<String> {
     let mut names: Vec<String> =
         ["localhost", "*.localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
@@ -121,8 +122,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
         (None, None) => {
             let key = KeyPair::generate().map_err(failed)?;
             let made = CertifiedIssuer::self_signed(authority(&key, now), &key).map_err(failed)?;
-            // The key first: with only that, the next start says so instead of serving what nobody
-            // trusts.
+            // The key first: if only the key is there, the next start reports it instead of making a
+            // new authority that no client trusts.
             files::write(&key_path, &key.serialize_pem()).map_err(file(&key_path))?;
             let ca = made.pem();
             files::write(&ca_path, &ca).map_err(file(&ca_path))?;
@@ -135,21 +136,21 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
             return Err(CertificateError::HalfAuthority { missing: ca_path, present: key_path });
         }
     };
-    let (chain, key) = server(names, now, &issuer).map_err(failed)?;
-    let tls = Tls::from_pem(&(chain + &ca), &key)
+    let PemPair { cert, key } = server(names, now, &issuer).map_err(failed)?;
+    let tls = Tls::from_pem(&(cert + &ca), &key)
         .map_err(|error| CertificateError::Tls { path: ca_path.clone(), error })?;
     let authority = std::path::absolute(&ca_path).unwrap_or(ca_path);
     Ok(Certificate { tls, authority: Some(authority), files: None })
 }
 
-/// The authority's parameters, the same for the same key but for the dates: its certificate need
-/// not be read to sign.
+/// The authority's parameters. They depend on its key only, except for the dates, so its certificate
+/// is not read to sign.
 fn authority(key: &KeyPair, now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     let digest = Sha256::digest(key.subject_public_key_info());
     let id: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     params.distinguished_name = rcgen::DistinguishedName::new();
-    // Clients tell authorities apart by name, and a machine may trust those of several nodes.
+    // Clients distinguish authorities by name, and may trust those of several nodes.
     params.distinguished_name.push(DnType::CommonName, format!("Blockyard local authority {id}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -158,16 +159,22 @@ fn authority(key: &KeyPair, now: Timestamp) -> CertificateParams {
     params
 }
 
-/// A fresh server certificate and its key, both PEM.
+/// A certificate and its key in PEM.
+struct PemPair {
+    cert: String,
+    key: String,
+}
+
+/// A new server certificate.
 fn server(
     names: Vec<String>,
     now: Timestamp,
     issuer: &Issuer<'_, KeyPair>,
-) -> Result<(String, String), rcgen::Error> {
+) -> Result<PemPair, rcgen::Error> {
     let key = KeyPair::generate()?;
     let (ips, hosts): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|name| name.parse::<IpAddr>().is_ok());
-    // `new` tells addresses from host names.
+    // `new` recognizes addresses.
     let mut params = CertificateParams::new([hosts, ips].concat())?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "Blockyard");
@@ -176,7 +183,7 @@ fn server(
     params.use_authority_key_identifier_extension = true;
     params.not_before = now.minus(BACKDATED).unwrap_or(now).to_system_time().into();
     params.not_after = now.plus(SERVER_LIFE).to_system_time().into();
-    Ok((params.signed_by(&key, issuer)?.pem(), key.serialize_pem()))
+    Ok(PemPair { cert: params.signed_by(&key, issuer)?.pem(), key: key.serialize_pem() })
 }
 
 #[cfg(test)]

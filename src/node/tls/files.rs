@@ -18,17 +18,38 @@ use crate::frontend::Tls;
 use super::error::CertificateError;
 
 /// The interval between two polls.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
-/// Tells a file from its replacement: device, inode, size and change time.
-type Stamp = Option<(u64, u64, u64, i64, i64)>;
+/// Tells a file from its replacement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed_seconds: i64,
+    changed_nanos: i64,
+}
+
+/// The stamps of a pair of files; `None` for a file that does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamps {
+    cert: Option<Stamp>,
+    key: Option<Stamp>,
+}
+
+/// A certificate that was read from files.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) tls: Tls,
+    pub(super) files: CertificateFiles,
+}
 
 /// The files of a certificate, and the versions that were last read.
 #[derive(Clone, Debug)]
 pub struct CertificateFiles {
     cert: PathBuf,
     key: PathBuf,
-    seen: (Stamp, Stamp),
+    seen: Stamps,
 }
 
 /// The result of a poll.
@@ -47,18 +68,19 @@ impl CertificateFiles {
     ///
     /// # Errors
     /// [`CertificateError`].
-    pub fn load(cert: &Path, key: &Path) -> Result<(Tls, Self), CertificateError> {
+    pub(super) fn load(cert: &Path, key: &Path) -> Result<Loaded, CertificateError> {
         // Taken first: a file that is replaced during the read is read again at the first poll.
-        let mut files = Self { cert: cert.to_owned(), key: key.to_owned(), seen: (None, None) };
+        let mut files =
+            Self { cert: cert.to_owned(), key: key.to_owned(), seen: Stamps::default() };
         files.seen = files.stamps();
-        Ok((from_files(cert, key)?, files))
+        Ok(Loaded { tls: from_files(cert, key)?, files })
     }
 
-    fn stamps(&self) -> (Stamp, Stamp) {
-        (stamp(&self.cert), stamp(&self.key))
+    fn stamps(&self) -> Stamps {
+        Stamps { cert: stamp(&self.cert), key: stamp(&self.key) }
     }
 
-    fn look(&mut self) -> Found {
+    fn poll(&mut self) -> Found {
         let stamps = self.stamps();
         if stamps == self.seen {
             return Found::Nothing;
@@ -77,23 +99,20 @@ impl CertificateFiles {
 
     /// Keeps `tls` equal to the files until `stop` fires.
     pub fn keep(self, tls: Tls, env: &Env, stop: CancellationToken) {
-        self.keep_with(Self::look, (tls, env.clone(), stop));
+        self.keep_with(Self::poll, tls, env, stop);
     }
 
-    fn keep_with(
-        self,
-        look: fn(&mut Self) -> Found,
-        (tls, env, stop): (Tls, Env, CancellationToken),
-    ) {
+    fn keep_with(self, poll: fn(&mut Self) -> Found, tls: Tls, env: &Env, stop: CancellationToken) {
         let (of, stopping) = (env.clone(), stop.clone());
-        // It begins with what was first read: a pair may be taken twice, and none is missed.
-        let following = move || self.clone().follow(look, tls.clone(), of.clone(), stop.clone());
+        // After a panic it begins with the stamps of the first read: a pair may be loaded twice, and
+        // none is missed.
+        let following = move || self.clone().follow(poll, tls.clone(), of.clone(), stop.clone());
         drop(env.supervise("certificate files", stopping, following));
     }
 
     async fn follow(
         mut self,
-        look: fn(&mut Self) -> Found,
+        poll: fn(&mut Self) -> Found,
         tls: Tls,
         env: Env,
         stop: CancellationToken,
@@ -102,15 +121,15 @@ impl CertificateFiles {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = env.clock.sleep(LOOK_EVERY) => {}
+                () = env.clock.sleep(POLL_EVERY) => {}
             }
             let mut files = self.clone();
-            let looking = env.tasks.spawn_blocking("certificate files", move || {
-                let found = look(&mut files);
+            let polling = env.tasks.spawn_blocking("certificate files", move || {
+                let found = poll(&mut files);
                 (files, found)
             });
-            // A panic was counted and logged. The next look finds what this one has not told.
-            let Ok((files, found)) = looking.await else { continue };
+            // A panic was counted and logged. The next poll finds the new files.
+            let Ok((files, found)) = polling.await else { continue };
             self = files;
             match found {
                 Found::Nothing => {}
@@ -131,9 +150,15 @@ impl CertificateFiles {
 }
 
 /// `None` when there is no file; a later poll may find one.
-fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> Option<Stamp> {
     let found: io::Result<_> = std::fs::metadata(path);
-    found.ok().map(|file| (file.dev(), file.ino(), file.size(), file.ctime(), file.ctime_nsec()))
+    found.ok().map(|file| Stamp {
+        device: file.dev(),
+        inode: file.ino(),
+        size: file.size(),
+        changed_seconds: file.ctime(),
+        changed_nanos: file.ctime_nsec(),
+    })
 }
 
 /// The pair in these files.
@@ -183,19 +208,19 @@ mod tests {
         };
         put(&cert, &first.0);
         put(&key, &first.1);
-        let (_, mut files) = CertificateFiles::load(&cert, &key).unwrap();
-        assert!(matches!(files.look(), Found::Nothing));
+        let Loaded { mut files, .. } = CertificateFiles::load(&cert, &key).unwrap();
+        assert!(matches!(files.poll(), Found::Nothing));
         put(&cert, &second.0);
-        assert!(matches!(files.look(), Found::Useless(_)), "the key is still the old one");
-        assert!(matches!(files.look(), Found::Nothing), "told once");
+        assert!(matches!(files.poll(), Found::Useless(_)), "the key is still the old one");
+        assert!(matches!(files.poll(), Found::Nothing), "told once");
         put(&key, &second.1);
-        assert!(matches!(files.look(), Found::Pair(_)));
+        assert!(matches!(files.poll(), Found::Pair(_)));
         std::fs::remove_file(&key).unwrap();
-        assert!(matches!(files.look(), Found::Useless(_)));
+        assert!(matches!(files.poll(), Found::Useless(_)));
         put(&key, "nothing");
-        assert!(matches!(files.look(), Found::Useless(_)));
+        assert!(matches!(files.poll(), Found::Useless(_)));
         put(&key, &second.1);
-        assert!(matches!(files.look(), Found::Pair(_)));
+        assert!(matches!(files.poll(), Found::Pair(_)));
     }
 
     /// A pair that ends in a year.
@@ -206,7 +231,7 @@ mod tests {
         (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
     }
 
-    /// Files that are kept by a look, and what is served.
+    /// Files that are polled, and the certificate that is served.
     struct Kept {
         folder: tempfile::TempDir,
         tls: Tls,
@@ -215,22 +240,22 @@ mod tests {
     }
 
     impl Kept {
-        fn start(look: fn(&mut CertificateFiles) -> Found) -> Self {
+        fn start(poll: fn(&mut CertificateFiles) -> Found) -> Self {
             let folder = tempfile::tempdir().unwrap();
             put(&folder, &pair_until(2040));
             let at = |name| folder.path().join(name);
-            let (tls, files) = CertificateFiles::load(&at("c.pem"), &at("k.pem")).unwrap();
+            let Loaded { tls, files } = CertificateFiles::load(&at("c.pem"), &at("k.pem")).unwrap();
             let clock = Arc::new(TrapClock::new(Arc::new(SimClock::new())));
             let rand = Arc::new(SeededRand::new(1));
             let env = Env { clock: Arc::clone(&clock) as _, rand, tasks: Tasks::new() };
-            files.keep_with(look, (tls.clone(), env.clone(), env.tasks.stopping()));
+            files.keep_with(poll, tls.clone(), &env, env.tasks.stopping());
             Self { folder, tls, env, clock }
         }
 
         /// Whether a pair is served some time after it was put there.
         async fn takes(&self, pair: &(String, String)) -> bool {
             put(&self.folder, pair);
-            self.env.clock.sleep(LOOK_EVERY * 4).await;
+            self.env.clock.sleep(POLL_EVERY * 4).await;
             self.tls.expires() == Tls::from_pem(&pair.0, &pair.1).unwrap().expires()
         }
     }
@@ -245,8 +270,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn files_are_followed_although_the_task_panicked() {
-        let kept = Kept::start(CertificateFiles::look);
-        kept.clock.trap(LOOK_EVERY);
+        let kept = Kept::start(CertificateFiles::poll);
+        kept.clock.trap(POLL_EVERY);
         assert!(kept.takes(&pair_until(2041)).await);
         let health = kept.env.tasks.health();
         assert_eq!((health.panics("certificate files"), health.stopped()), (1, Vec::new()));
@@ -257,14 +282,14 @@ mod tests {
     /// Panics once, when there is a new pair.
     fn stumbles(files: &mut CertificateFiles) -> Found {
         static STUMBLED: AtomicBool = AtomicBool::new(false);
-        match files.look() {
+        match files.poll() {
             Found::Pair(_) if !STUMBLED.swap(true, Ordering::SeqCst) => panic!("stumbled"),
             found @ (Found::Nothing | Found::Pair(_) | Found::Useless(_)) => found,
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pair_at_which_a_look_panicked_is_taken_by_the_next() {
+    async fn pair_at_which_a_poll_panicked_is_loaded_by_the_next() {
         let kept = Kept::start(stumbles);
         assert!(kept.takes(&pair_until(2041)).await);
         assert_eq!(kept.env.tasks.health().panics("certificate files"), 1);

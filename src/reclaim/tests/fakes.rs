@@ -1,5 +1,6 @@
 //! An index of several partitions in memory, and a capacity that only keeps books.
 
+use crate::types::ExtentOffset;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -238,7 +239,11 @@ impl Capacity for FakeCapacity {
         panic!("reclaim reads nothing")
     }
 
-    async fn next_frame(&self, _: ExtentId, _: u64) -> Result<Option<LogFrame>, capacity::Error> {
+    async fn next_frame(
+        &self,
+        _: ExtentId,
+        _: ExtentOffset,
+    ) -> Result<Option<LogFrame>, capacity::Error> {
         panic!("reclaim reads nothing")
     }
 
@@ -246,11 +251,11 @@ impl Capacity for FakeCapacity {
         panic!("reclaim fences nothing")
     }
 
-    async fn seal(&self, id: ExtentId, _: Epoch) -> Result<u64, capacity::Error> {
+    async fn seal(&self, id: ExtentId, _: Epoch) -> Result<ExtentOffset, capacity::Error> {
         let mut extents = self.extents.lock().unwrap();
         let extent = extents.get_mut(&id).ok_or(capacity::Error::NoSuchExtent { extent: id })?;
         extent.state = ExtentState::Sealed;
-        Ok(0)
+        Ok(ExtentOffset::START)
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), capacity::Error> {
@@ -295,7 +300,7 @@ impl Capacity for FakeCapacity {
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {
-        location.offset..location.offset + 1 + location.len
+        location.offset.get()..location.offset.get() + 1 + location.len.get()
     }
 
     async fn extents(&self) -> Vec<ExtentInfo> {
@@ -406,7 +411,12 @@ impl Bench {
 }
 
 pub(super) fn location(extent: u64, offset: u64, len: u64) -> Location {
-    Location { extent: ExtentId::new(extent), offset, len, crc: 0 }
+    Location {
+        extent: ExtentId::new(extent),
+        offset: ExtentOffset::new(offset),
+        len: ByteLen::new(len),
+        crc: Crc32c::EMPTY,
+    }
 }
 
 pub(super) fn key(name: &str) -> BlobKey {

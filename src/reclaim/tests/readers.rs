@@ -10,7 +10,7 @@ use crate::capacity::ExtentState::Sealed;
 use crate::index::inflight::ReadGuard;
 use crate::reclaim::Error;
 use crate::reclaim::readers;
-use crate::reclaim::readers::Warned;
+use crate::reclaim::readers::LastWarning;
 use crate::reclaim::service::PassState;
 use crate::telemetry::CapturedLog;
 use crate::types::ExtentId;
@@ -204,7 +204,7 @@ async fn layer_in_the_making_is_not_buried_while_it_takes_its_time() {
 async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     let bench = Bench::new();
     let reclaim = bench.reclaim();
-    let mut warned = Warned::default();
+    let mut warned = LastWarning::default();
     let log = CapturedLog::default();
     let _kept = log.begin();
     let first = read(&bench);
@@ -243,7 +243,7 @@ async fn warning_names_the_read_and_its_request() {
     };
     guard.describe("Get Blob photos/cat".to_owned());
     bench.after(SECOND * 301).await;
-    readers::watch(&reclaim, &mut Warned::default());
+    readers::watch(&reclaim, &mut LastWarning::default());
     drop(guard);
     let told = format!("{TOLD} seconds=301 read=\"Get Blob photos/cat\" request={id}");
     assert_eq!(log.lines_with(&["WARN", &told]), 1, "{}", log.text());

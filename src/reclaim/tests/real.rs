@@ -114,7 +114,7 @@ impl Process {
         let NewContent::Stored(locations) = content else { panic!("not stored") };
         let mut hasher = Crc64Hasher::default();
         for location in locations {
-            for piece in self.capacity.read(location, 0..location.len).await.unwrap() {
+            for piece in self.capacity.read(location, 0..location.len.get()).await.unwrap() {
                 hasher.update(&piece);
             }
         }
@@ -140,19 +140,19 @@ impl Process {
             let request = AppendRequest {
                 extent,
                 epoch,
-                offset,
+                offset: ExtentOffset::new(offset),
                 payloads: vec![vec![Bytes::from(vec![byte; *len])]],
                 durability: Durability::Durable,
             };
             let appended = self.capacity.append(request).await.unwrap();
             locations.extend(appended.locations);
-            offset = appended.end;
+            offset = appended.end.get();
         }
         locations
     }
 
     async fn readable(&self, location: &Location) -> bool {
-        self.capacity.read(location, 0..location.len).await.is_ok()
+        self.capacity.read(location, 0..location.len.get()).await.is_ok()
     }
 
     async fn freed(&self) -> BTreeMap<ExtentId, u64> {

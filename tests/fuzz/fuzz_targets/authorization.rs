@@ -1,4 +1,5 @@
-//! Any head: canonicalised in every reading, and never let in, for nobody here knows the key.
+//! Any head: canonicalised in every reading, and never authenticated, since the key is unknown
+//! here.
 #![no_main]
 
 use blockyard::auth::AccountKeys;

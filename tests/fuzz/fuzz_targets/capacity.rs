@@ -1,4 +1,4 @@
-//! Any bytes as each layout of journal and extent files: taken or refused, never a panic.
+//! Any bytes as each layout of journal and extent files: accepted or refused, never a panic.
 #![no_main]
 
 use blockyard::capacity::decode_untrusted;

@@ -1,4 +1,4 @@
-//! Any bytes as each layout of log and runs: taken or refused, never a panic.
+//! Any bytes as each layout of log and runs: accepted or refused, never a panic.
 #![no_main]
 
 use blockyard::index::engine::decode_untrusted;

@@ -1,4 +1,4 @@
-//! Any bytes as each kind of row: taken or refused, never a panic.
+//! Any bytes as each kind of row: accepted or refused, never a panic.
 #![no_main]
 
 use blockyard::index::objects::decode_untrusted;

@@ -1,4 +1,5 @@
-//! Any text as each of the values of headers and names; what is taken comes back the same.
+//! Any text as each of the values of headers and names; an accepted value is written as it was
+//! read.
 #![no_main]
 
 use blockyard::protocol::azure::ServiceVersion;

@@ -43,7 +43,7 @@ fn for_container(terms: &Terms) -> String {
     mint_service(&keys(KEY), &target, terms)
 }
 
-/// A request that nobody signed in its head.
+/// A request without a signature in its head.
 fn bare(line: &str) -> Message {
     Message { sign: Sign::Not, ..Message::new(line) }
 }

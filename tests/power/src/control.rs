@@ -1,4 +1,4 @@
-//! The socket on which a test tells the file system to lose power: a line in, a line out.
+//! The socket on which a test makes the file system lose power: a line in, a line out.
 
 use std::io;
 use std::io::BufRead;

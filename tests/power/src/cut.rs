@@ -1,4 +1,4 @@
-//! How the power fails, and what became of it.
+//! How the power fails, and which changes survive.
 
 use std::fmt;
 use std::ops::Range;

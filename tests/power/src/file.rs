@@ -1,4 +1,4 @@
-//! A file: what the disk has, what its users see, and the changes between the two.
+//! A file: its content on the disk, its content for its users, and the changes between the two.
 
 use std::collections::VecDeque;
 

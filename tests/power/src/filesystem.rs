@@ -52,7 +52,7 @@ const NOT_KEPT: Duration = Duration::ZERO;
 /// A store that others, such as the control socket, use too.
 pub type Shared = Arc<Mutex<Store>>;
 
-/// The store, whoever panicked with it: a test should go on and tell.
+/// The store, even after a panic with it: the test should continue and report.
 pub fn lock(store: &Shared) -> MutexGuard<'_, Store> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }

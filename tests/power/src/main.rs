@@ -1,4 +1,4 @@
-//! A file system in memory that loses power when told, for tests of what is durable.
+//! A file system in memory that loses power on command, for tests of durability.
 //!
 //!   power MOUNTPOINT SOCKET [CAPACITY_MIB [SYNC_MAX_MS]]
 //!

@@ -1,4 +1,4 @@
-//! Which names lead to which files: what the disk has, what users see, and the changes between.
+//! Which names lead to which files: on the disk, for its users, and the changes between.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -153,7 +153,7 @@ impl Names {
         self.volatile = self.durable.clone();
     }
 
-    /// Every file and folder that somebody may still reach: by a name now, by one that a power
+    /// Every file and folder that can still be reached: by a name now, by one that a power
     /// failure may bring back, or from the root.
     pub fn reachable(&self) -> BTreeSet<u64> {
         let mut found: BTreeSet<u64> = std::iter::once(ROOT).collect();

@@ -1,5 +1,4 @@
-//! Everything the file system holds: inodes and names, durable and not. Does no I/O and knows no
-//! clock.
+//! All inodes and names of the file system, durable and not. It does no I/O and has no clock.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -32,7 +31,7 @@ pub struct Inode {
     pub mode: u32,
     pub owner: (u32, u32),
     pub modified: SystemTime,
-    /// How often the kernel was told of it and has not forgotten it.
+    /// Look-ups by the kernel that it has not forgotten.
     lookups: u64,
 }
 
@@ -89,7 +88,7 @@ impl Store {
         self.names.get(&(folder, name.to_owned())).ok_or(Errno::ENOENT)
     }
 
-    /// Notes that the kernel was told of an inode.
+    /// Counts a look-up of an inode by the kernel.
     pub fn looked_up(&mut self, inode: u64) {
         if let Some(found) = self.inodes.get_mut(&inode) {
             found.lookups += 1;
@@ -222,7 +221,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives back those of `inodes` that nobody can reach any more.
+    /// Frees those of `inodes` that neither a name nor the kernel refers to any more.
     fn collect(&mut self, inodes: &[u64]) {
         let unknown = |found: &Inode| found.lookups == 0;
         let candidates: Vec<u64> = inodes

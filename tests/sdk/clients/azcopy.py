@@ -142,7 +142,7 @@ def remove(yard):
 
 
 def between(yard, kind, size, to):
-    """One blob of a kind from the first account to another one, with everything that is said about it."""
+    """One blob of a kind from the first account to another one, with all its properties."""
     name = f"s2s-{kind.lower()}-{size}-{to}"
     source, target = yard.container(FIRST, name), yard.container(to, COPY_OF + name)
     blob = source.get_blob_client("dir/one + two%.bin")
@@ -168,13 +168,13 @@ def between(yard, kind, size, to):
 
 
 def described(blob):
-    """What is said about a blob, and must be said about its copy."""
+    """Properties of a blob that its copy must have too."""
     found = blob.get_blob_properties()
     return found.blob_type, found.size, found.metadata, dict(found.content_settings), found.blob_tier, blob.get_blob_tags()
 
 
 def tree_between(yard, to):
-    """Odd names between accounts; what changes and goes afterwards follows with sync."""
+    """Odd names between accounts; sync copies later changes and deletions."""
     name = f"tree-to-{to}"
     source, target = yard.container(FIRST, name), yard.container(to, COPY_OF + name)
     files = {blob: content(blob, size) for blob, size in trees.FILES.items()}

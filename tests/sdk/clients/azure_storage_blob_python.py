@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""azure-storage-blob for Python, one pass over everything it can ask, with the account key and with a signature.
+"""azure-storage-blob for Python, one pass over all its operations, with the account key and with a signature.
 
-`conformance/` asks each operation in depth; this is the client's row in the table.
+`conformance/` tests each operation in depth; this is the client's row in the table.
 """
 
 import importlib.metadata
@@ -111,7 +111,7 @@ def tags(container, service):
     equal(blob.get_blob_tags(), {"mark": mark, "kind": "a"})
     blob.set_blob_tags({"mark": mark, "kind": "b"})
     refused(lambda: blob.download_blob(if_tags_match_condition="\"kind\"='a'"), "ConditionNotMet")
-    # The service says that its index follows a write within a moment, not at once.
+    # The service documents that its index follows a write with a short delay.
     found = wait_until(lambda: [b.name for b in service.find_blobs_by_tags(f"\"mark\"='{mark}'")], 10)
     equal(found, ["tagged"])
     equal([b.name for b in container.find_blobs_by_tags(f"\"mark\"='{mark}' AND \"kind\"='b'")], ["tagged"])

@@ -19,7 +19,7 @@ from lib.judged import Judged, NotRun, parse
 
 MODULE, VERSION = "github.com/Azure/azure-storage-fuse/v2", "v2.5.1"
 BUILD_SECONDS = 900
-# blobfuse2 takes the account from the host name, so it is spoken to in host style: the server knows this domain.
+# blobfuse2 takes the account from the host name, so its addresses are host-style. The server knows this domain.
 DOMAIN = "blob.localhost"
 COMMON = """\
 logging:

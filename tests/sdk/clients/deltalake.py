@@ -17,7 +17,7 @@ from lib.judged import Judged, equal, parse
 
 COMMITS = 100
 WRITERS = 16
-# How often one writer begins its commit anew after others were faster; delta-rs itself repeats 15 times within one.
+# How often a writer repeats its commit after others were faster; delta-rs itself retries 15 times within each.
 ATTEMPTS = 20
 
 

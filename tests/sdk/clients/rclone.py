@@ -96,7 +96,7 @@ def mount(rclone, judged, scratch):
     left = lambda: sorted(rclone("lsf", "-R", "--files-only", "one:mounted").splitlines())
     with mounted.at(scratch / "mounted", command, rclone.environment, scratch / "mount.log") as point:
         mounted.groups(judged, point, scratch, "mount")
-        # What waits in the cache when a mount ends is uploaded by the next mount only.
+        # Files that are in the cache when a mount ends are uploaded only by the next mount.
         wait_until(lambda: left() == wanted, WRITTEN_BACK_SECONDS)
     equal(left(), wanted)
     rclone("copy", "one:mounted/tree", scratch / "mounted-tree")

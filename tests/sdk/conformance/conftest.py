@@ -97,7 +97,7 @@ def code_of(error):
 
 
 def refused(call, status, code):
-    """Asserts that `call` is refused with this status and this code, and answers the error."""
+    """Asserts that `call` is refused with this status and this code, and returns the error."""
     with pytest.raises(HttpResponseError) as caught:
         call()
     assert (caught.value.status_code, code_of(caught.value)) == (status, code)

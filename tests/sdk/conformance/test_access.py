@@ -1,4 +1,4 @@
-"""Who may ask: keys, signatures, clocks, versions, and both ways of addressing an account."""
+"""Authentication: keys, signatures, clocks, versions, and both ways of addressing an account."""
 
 import base64
 import email.utils
@@ -52,7 +52,7 @@ def test_anonymous(wire, container):
 
 
 def test_changed_after_signing(wire, container, account):
-    """A header that is signed cannot be changed on the way."""
+    """A changed header invalidates the signature."""
     headers = {"x-ms-blob-type": "BlockBlob", "authorization": f"SharedKey {account.name}:{'A' * 43}="}
     answer = wire.request("PUT", f"/{container.container_name}/b", headers=headers, body=b"x", sign=False)
     assert (answer.status, answer.code) == (403, "AuthenticationFailed")

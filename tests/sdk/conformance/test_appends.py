@@ -92,7 +92,7 @@ def test_other_kinds(container, blob):
 
 
 def test_concurrent_appends(blob):
-    """Each append is there once, whole, where its answer said."""
+    """Each append is stored once and whole, at the offset that its answer has."""
     blob.create_append_blob()
 
     def add(number):

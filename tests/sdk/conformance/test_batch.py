@@ -1,4 +1,4 @@
-"""Blob Batch: many deletions in one request, each signed and answered for itself."""
+"""Blob Batch: many deletions in one request, each with its own signature and answer."""
 
 import pytest
 from azure.core.exceptions import HttpResponseError

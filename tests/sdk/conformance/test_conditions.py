@@ -1,4 +1,4 @@
-"""Conditional headers, on every operation that takes them: which hold, which do not, and what is answered.
+"""Conditional headers, on every operation that takes them: those that hold, those that do not, and the answers.
 
 Reads answer 304 or 412, writes always 412, and `If-None-Match: *` on making a blob that exists answers 409.
 """
@@ -10,7 +10,7 @@ import pytest
 from conftest import block_id
 
 PAST = email.utils.formatdate(datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc).timestamp(), usegmt=True)
-# Within a minute: whether dates far in the future are ignored, as RFC 9110 has it, is not what is asked here.
+# Within a minute: this is no test of whether dates far in the future are ignored (RFC 9110).
 OTHER = '"0x8D0000000000001"'
 
 
@@ -30,7 +30,7 @@ class Target:
         self.etag, self.modified = head.headers["etag"], head.headers["last-modified"]
 
     def ask(self, operation, headers, path=None):
-        """Performs an operation with conditions. Answers (status, code)."""
+        """Performs an operation with conditions. Returns (status, code)."""
         path = path or self.path
         xml = f"<BlockList><Latest>{block_id(0)}</Latest></BlockList>".encode()
         method, query, more, body = {
@@ -148,7 +148,7 @@ def test_unusable_combination_on_a_write(target):
 
 
 def test_bad_date(target):
-    """A date nobody can read is refused, or ignored as HTTP has it; it is never taken for one that holds back."""
+    """An unreadable date is refused, or ignored as HTTP demands; it never makes a condition fail."""
     status, _ = target.ask("get", {"if-modified-since": "yesterday"})
     assert status in (200, 400)
 

@@ -1,4 +1,4 @@
-"""Containers: create, properties, metadata, list, delete, and what a listing of them says."""
+"""Containers: create, properties, metadata, list, delete, and how they are listed."""
 
 import datetime
 import uuid
@@ -91,7 +91,7 @@ def test_recreate_is_empty(service):
 
 
 def created(container):
-    """Whether the container could be made, now that its namesake is on the way out."""
+    """Whether the container could be made while another one of its name is being deleted."""
     try:
         container.create_container()
     except ResourceExistsError as error:

@@ -1,4 +1,4 @@
-"""Blobs and blocks from URLs of the same server: by whom, what is taken over, what is refused."""
+"""Blobs and blocks from URLs of the same server: permissions, what is copied, what is refused."""
 
 import datetime
 import hashlib
@@ -264,7 +264,7 @@ def test_append_from_url_holds_position_and_size(account, container):
 
 
 def test_snapshots_as_sources(account, container):
-    """Of every operation; the snapshot's bytes, not those the blob has by now."""
+    """For every operation: the bytes of the snapshot are copied, not the later ones of the blob."""
     content = data(2 * MIB)
     source = container.get_blob_client("source")
     source.upload_blob(content, metadata={"of": "then"}, tags={"a": "1"})
@@ -315,7 +315,7 @@ def test_page_blobs_stay_page_blobs_and_sparse(account, container):
     assert facts.metadata == {"of": "source"} and facts.copy.progress == f"{8 * gib}/{8 * gib}"
     assert ranges(copy) == ranges(source)
     assert copy.download_blob(offset=65024, length=len(first)).readall() == expected
-    # Each goes its own way.
+    # Both are changed independently.
     source.clear_page(offset=0, length=1024 * 1024)
     copy.upload_page(last, offset=65536, length=512)
     assert copy.download_blob(offset=65024, length=2048).readall() == first[:512] + last + bytes(512) + first[1536:2048]

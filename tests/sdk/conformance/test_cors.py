@@ -14,7 +14,7 @@ def _rules(service):
 
 
 def preflight(wire, origin="https://a.example", method="PUT", headers="x-ms-date"):
-    """Asks what a browser asks before it sends."""
+    """Sends the preflight request of a browser."""
     return wire.request("OPTIONS", "/con/b", headers={
         "origin": origin, "access-control-request-method": method, "access-control-request-headers": headers},
         sign=False)

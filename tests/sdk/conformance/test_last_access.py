@@ -19,7 +19,7 @@ def tracking(request, tmp_path):
 
 
 def restarted(server):
-    """Ends the server in good order, which writes what was noted, and starts it again; its container."""
+    """Stops the server in order, which writes the noted reads, and starts it again. Returns its container."""
     assert server.stop() == 0
     server.start()
     return server.account.service().get_container_client("place")

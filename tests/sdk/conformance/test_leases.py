@@ -1,4 +1,4 @@
-"""Leases on blobs and containers: the five actions, and what they keep others from."""
+"""Leases on blobs and containers: the five actions, and what a lease prevents."""
 
 import time
 import uuid

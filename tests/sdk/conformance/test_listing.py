@@ -11,7 +11,7 @@ TREE = ["a", "a/1", "a/2", "a/b/1", "a/b/2", "a0", "b", "b//double", "b/", "c/d/
 
 
 def ordered(names):
-    """Names in the order the service measures: by UTF-16 code unit."""
+    """Names in the order of the service: by UTF-16 code unit."""
     return sorted(names, key=lambda name: name.encode("utf-16-be"))
 
 
@@ -146,7 +146,7 @@ def test_names_only(tree):
 
 
 def test_thousands(container):
-    """More than a page: the default of 5,000 cuts, the marker goes on, nothing twice and nothing left out."""
+    """More than a page: the page ends at the default of 5,000, the marker continues, no name is repeated or missing."""
     wanted = [f"{n % 7}/{n:05}" for n in range(5200)]
     put_many(container, wanted)
     pages = [list(page) for page in container.list_blobs().by_page()]
@@ -156,7 +156,7 @@ def test_thousands(container):
 
 
 def test_listing_while_writing(container):
-    """What was there before and stays is on the pages exactly once, whatever comes and goes beside it."""
+    """A blob that exists all the time is on the pages exactly once, whatever is created and deleted meanwhile."""
     steady = [f"steady-{n:03}" for n in range(60)]
     put_many(container, steady)
     running = [True]

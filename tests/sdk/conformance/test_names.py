@@ -1,4 +1,4 @@
-"""Blob names: every awkward one is stored, listed, read and deleted under exactly its own name."""
+"""Blob names: every unusual one is stored, listed, read and deleted under exactly its own name."""
 
 import email.utils
 import http.client

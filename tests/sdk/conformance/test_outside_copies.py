@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Answers GETs."""
 
     def do_GET(self):  # pylint: disable=invalid-name
-        """As the path wants it: /plain, /slow, /cut, /hang, /redirect, /long, /short, /refuse."""
+        """Answers as the path demands: /plain, /slow, /cut, /hang, /redirect, /long, /short, /refuse."""
         server, path = self.server, self.path.split("?")[0]
         server.asked.append((path, dict(self.headers)))
         kind = path.split("/")[1]
@@ -272,7 +272,7 @@ def test_servers_that_misbehave_are_refused(source, place):
     assert not blob.exists()
     blob.upload_blob_from_url(source.url("/plain/a"), source_content_md5=bytearray(hashlib.md5(body).digest()))
     assert blob.download_blob().readall() == body
-    # What is beyond the length it said is not looked at.
+    # Bytes beyond the announced length are ignored.
     blob.upload_blob_from_url(source.url("/long/a"), overwrite=True)
     assert blob.get_blob_properties().size == 3 * MIB - 1
 

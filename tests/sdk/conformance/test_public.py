@@ -1,4 +1,4 @@
-"""Stored access policies and public access: what they open, and that closing works at once."""
+"""Stored access policies and public access: what they permit, and that revoking takes effect immediately."""
 
 import datetime
 import http.client
@@ -136,7 +136,7 @@ def test_container_access(account, service):
 @pytest.mark.parametrize("version,status,code", [(None, 404, "ResourceNotFound"), ("2019-07-07", 404, "ResourceNotFound"),
                                                  ("2019-12-12", 401, "NoAuthenticationInformation")])
 def test_what_a_stranger_hears(account, container, version, status, code):
-    """Old clients hear that there is nothing, new ones that they may sign in: of what is closed and what is not there."""
+    """For private and for missing containers, old clients get 404, new ones a challenge to authenticate."""
     connection = http.client.HTTPConnection(account.address)
     for path in (f"/{container.container_name}/b", "/nosuchcontainer/b", f"/{container.container_name}?restype=container"):
         connection.request("GET", f"/{account.name}{path}", headers={"x-ms-version": version} if version else {})

@@ -13,7 +13,7 @@ THREADS = 64
 
 
 def at_once(count, call):
-    """Calls `call(n)` from `count` threads that start together. Answers the results in order of n."""
+    """Calls `call(n)` from `count` threads that start together. Returns the results in order of n."""
     together = threading.Barrier(count)
 
     def run(number):

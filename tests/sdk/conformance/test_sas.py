@@ -245,7 +245,7 @@ def test_key_credential_still_signs(account, container):
 
 
 def test_writes_are_under_the_scope_that_the_signature_names(account, container):
-    """`ses`: the scope needs not be named again, no other one may be, and reads are not held against it."""
+    """`ses`: the request need not name the scope again and must not name another one; reads are not checked against it."""
     name = container.container_name
     signers = {
         "account": by_account(account, encryption_scope="ours").get_container_client(name),

@@ -1,4 +1,4 @@
-"""Properties of the account's Blob service, and what it says of its secondary."""
+"""Properties and statistics of the account's Blob service."""
 
 import pytest
 from azure.core.exceptions import HttpResponseError

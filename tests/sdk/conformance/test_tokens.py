@@ -209,7 +209,7 @@ def test_delegation_key_needs_a_token(yard):
 
 
 def test_keys_are_rotated_without_a_restart(yard, issuer, box):
-    """The key set is read again when a token names a key that is not known."""
+    """The server reads the key set again when a token names an unknown key."""
     second = Issuer("key-2")
     path = f"/{box.container_name}/b"
     assert ask(yard, second.token(), "GET", path)[0] == 401
@@ -234,7 +234,7 @@ def asking(request, tmp_path):
 
 
 def test_keys_are_asked_for_and_rotated_without_a_restart(asking, issuer):
-    """Down at the start, then up, then with another key: each time without a restart, and without hammering."""
+    """The issuer is down at the start, then up, then has another key. The server needs no restart and asks it rarely."""
     site, second = asking.site, Issuer("key-2")
     service = asking.account.service()
     service.create_container("box").upload_blob("b", b"x")
@@ -257,7 +257,7 @@ def test_keys_are_asked_for_and_rotated_without_a_restart(asking, issuer):
     taken(new)
     assert site.asked == before + 1
     assert ask(asking, old, "GET", "/box/b")[:2] == (401, "InvalidAuthenticationInfo"), "its key left the set"
-    # The SDK's own clients send tokens over https only; what a token's key signs for them they take.
+    # The SDK's own clients send tokens over https only; they accept signatures made with a user delegation key.
     mine = by_key(asking, service.get_container_client("box"), delegation_key(asking, new), "r")
     assert mine.download_blob("b").readall() == b"x"
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-# Nothing but the page that is asked for goes over the network.
+# The browser loads nothing but the requested page.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--window-size=1280,1500"]
 START_SECONDS = 60
@@ -87,7 +87,7 @@ class Browser:
         self._call("POST", f"/session/{self.session}/url", {"url": url})
 
     def run(self, script, *arguments):
-        """Runs the body of a function in the page and answers what it returns."""
+        """Runs the body of a function in the page and returns what it returns."""
         return self._call("POST", f"/session/{self.session}/execute/sync", {"script": script, "args": list(arguments)})
 
     def keys(self, selector, *keys):

@@ -60,7 +60,7 @@ class Calls:
             if code_of(error) != "BlobNotFound":
                 raise
             return None
-        # The writer may not have its answer yet; what it wrote names itself.
+        # The writer may not have its answer yet; the content says which write it is from.
         if self.values.get(etag, data) != data:
             return f"{etag} with other bytes"
         return etag

@@ -6,7 +6,7 @@ import json
 import pathlib
 import random
 
-# What a change is refused with when the map has changed since it was drawn.
+# The refusals of a change when the map has changed since it was drawn.
 REFUSALS = frozenset(("AlreadyBorder", "BadKeys", "Busy", "NoSuchPartition", "NotNeighbours", "NotStripable", "Striped"))
 
 

@@ -19,7 +19,7 @@ class Driver:
         return self._process.poll() is not None
 
     def stop(self):
-        """Ends it: each connection looks at all it has once more. Answers its figures, None when it broke."""
+        """Ends it: each connection reads all its blobs once more. Returns its figures, None if it failed."""
         out, _ = self._process.communicate(timeout=300)
         self._log.close()
         return json.loads(out) if out.strip() else None

@@ -1,4 +1,4 @@
-"""A disk that is missing, or whose file system became read-only, costs what lies on it and nothing else."""
+"""A missing disk, or one whose file system became read-only, makes only its own content unavailable."""
 
 import concurrent.futures
 import contextlib
@@ -17,7 +17,7 @@ COPIES = 12
 THREADS = 6
 # One partition that stays one: few extents are logs or runs, so that a disk with data alone is found.
 SMALL_STORE = ("--journal-bytes=8388608", "--index-hosts=1", "--initial-partitions=1")
-# The byte of an extent's first page that tells its kind, and the kind of data.
+# The byte of an extent's first page that holds its kind, and the kind of data.
 KIND_AT, DATA = 6, 1
 OUT = "out of service"
 
@@ -83,7 +83,7 @@ class LeftOut:
                            [row for row in self.reads().items() if row[1] != "right"])
 
     def serves_the_rest(self, what, folder):
-        """Starts the node, which serves what does not lie below `folder`, and names the disk. Answers what is not served."""
+        """Starts the node, which serves what does not lie below `folder`, and names the disk. Returns what is not served."""
         self.server.start()
         found = self.reads()
         lost = {name: state for name, state in found.items() if state != "right"}

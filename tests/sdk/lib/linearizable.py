@@ -1,4 +1,4 @@
-"""Whether a recorded history can be explained by one thing that does one operation at a time.
+"""Whether one object that does one operation at a time can explain a recorded history.
 
 A history is a list of `Op`: when a call began, when its answer came, what was asked and what was answered. It is
 linearizable when each operation can be given one moment between those two times, such that done in that order the model
@@ -32,7 +32,7 @@ class History:
         self._lock = threading.Lock()
 
     def record(self, kind, asked, call):
-        """Makes the call, which answers what the model knows, and keeps it. Answers that answer."""
+        """Makes the call, which answers what the model knows, and keeps it. Returns that answer."""
         began = time.monotonic()
         answer = call()
         op = Op(began, time.monotonic(), kind, asked, answer)

@@ -54,12 +54,12 @@ def allocated(folder):
             try:
                 found[os.path.relpath(path, folder)] = os.lstat(path).st_blocks * 512
             except FileNotFoundError:
-                continue  # Removed between listing and asking: it occupies nothing.
+                continue  # Removed after it was listed: it occupies nothing.
     return found
 
 
 def wait_until(condition, seconds, every=0.5):
-    """Calls `condition` until it is true or `seconds` have gone; answers what it said last."""
+    """Calls `condition` until it is true or `seconds` have gone; returns what it said last."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()

@@ -1,4 +1,4 @@
-"""What is asked of a container that is mounted as a folder, whoever mounts it."""
+"""Tests of a container that is mounted as a folder, by any client."""
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,4 @@
-"""The published description: loaded whole, and answers held against it.
+"""The published description: loaded whole, and compared with answers.
 
 `load` follows the references between its files, so that any OpenAPI tool can read the result. `faults` says what of an
 answer breaks it: a status or an error code that is not listed, a header that is not described or does not fit, a body
@@ -56,7 +56,7 @@ def load(folder=SPEC):
 
 
 class Judge:
-    """Holds answers against the description and the table of errors."""
+    """Compares answers with the description and the table of errors."""
 
     def __init__(self, document, folder=SPEC):
         self.document = document

@@ -1,4 +1,4 @@
-"""Servers that take the place of blockyard."""
+"""Other servers in the place of blockyard."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ USABLE_SECONDS = 30
 
 
 class Unusable(Exception):
-    """A server that started and takes nothing."""
+    """A server that started but accepts no request."""
 
 
 def _answers(port):

@@ -1,4 +1,4 @@
-"""The file system of tests/power, which loses power when told: built, mounted, unmounted."""
+"""The file system of tests/power, which loses power on command: built, mounted, unmounted."""
 
 import os
 import pathlib
@@ -63,7 +63,7 @@ class PowerMount:
         return rest
 
     def lose_power(self, mode, seed):
-        """Forgets what was not synced; nobody may use the folder meanwhile. Answers what it met."""
+        """Forgets what was not synced; nobody may use the folder meanwhile. Returns what it met."""
         return self._ask(f"forget {mode} {seed}")
 
     def __exit__(self, *exc):
@@ -79,5 +79,5 @@ class PowerMount:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        # Of a file system whose process ended without an unmount, which looks like none.
+        # A mount whose process ended without an unmount does not look like a mount.
         subprocess.run(["umount", "-l", str(self.point)], check=False, capture_output=True)

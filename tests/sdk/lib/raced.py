@@ -65,7 +65,7 @@ class Racers:
         self._process.start()
 
     def stop(self):
-        """Ends them after the round they are in. Answers what was found."""
+        """Ends them after the round they are in. Returns what was found."""
         self._enough.set()
         found = self._results.get(timeout=120)
         self._process.join()
@@ -86,7 +86,7 @@ def _race(account, container, seed, enough, results):
 
 
 def _round(clients, pool, seed, errors):
-    """All clients on all names at once, then each name alone: written, read and deleted. Answers histories by name."""
+    """All clients on all names at once, then each name alone: written, read and deleted. Returns histories by name."""
     calls, histories = {name: Calls(clients, name) for name in NAMES}, {name: History() for name in NAMES}
     together = threading.Barrier(CLIENTS)
 

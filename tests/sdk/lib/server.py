@@ -59,7 +59,7 @@ class Program:
         self.starts += 1
 
     def start(self, seconds=READY_SECONDS):
-        """Starts the process and waits until it is ready. Answers the seconds that took."""
+        """Starts the process and waits until it is ready. Returns the seconds that took."""
         began = time.monotonic()
         self.launch()
         while not self.ready():
@@ -75,7 +75,7 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def stop(self, seconds=DRAIN_SECONDS):
-        """Sends SIGTERM and waits for the drain to end. Answers the exit code."""
+        """Sends SIGTERM and waits for the drain to end. Returns the exit code."""
         if not self.running():
             return self.process.returncode if self.process else None
         self.process.send_signal(signal.SIGTERM)
@@ -152,12 +152,12 @@ class Server(Program):
         return found
 
     def check(self, seconds=1800):
-        """Runs `blockyard check` on the stopped data. Answers (exit code, output)."""
+        """Runs `blockyard check` on the stopped data. Returns (exit code, output)."""
         done = subprocess.run([self.binary, "check", *self.data], capture_output=True, text=True, timeout=seconds)
         return done.returncode, done.stdout + done.stderr
 
     def check_report(self, *more, seconds=1800):
-        """As `check`, with more arguments. Answers (exit code, report); a report that is none fails."""
+        """As `check`, with more arguments. Returns (exit code, report); a report that is none fails."""
         command = [self.binary, "check", "--json", *self.data, *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
         try:

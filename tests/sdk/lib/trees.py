@@ -14,7 +14,7 @@ FILES = {
 
 
 def make(folder, files=None):
-    """Writes the files; answers the folder."""
+    """Writes the files; returns the folder."""
     for name, size in (files or FILES).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

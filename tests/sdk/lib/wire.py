@@ -1,7 +1,7 @@
 """A bare HTTP client that signs with Shared Key.
 
-It repeats nothing and hides nothing: one call is one request on a kept connection, and the answer is what came back.
-The SDK is the judge wherever it can ask the question; this asks the rest.
+It retries nothing and hides nothing: one call is one request on a kept connection, and it returns the server's answer.
+The SDK is used wherever it can send the request; this client sends the others.
 """
 
 import base64

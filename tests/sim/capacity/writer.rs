@@ -1,6 +1,9 @@
 //! One of several writers, and what it does.
 
 use super::*;
+use blockyard::types::ByteLen;
+use blockyard::types::Crc32c;
+use blockyard::types::ExtentOffset;
 
 /// One writer: its extents are its own, as in life.
 pub(super) struct Writer<'a> {
@@ -122,7 +125,7 @@ impl Writer<'_> {
         let request = AppendRequest {
             extent: open.extent,
             epoch: open.epoch,
-            offset: open.end,
+            offset: ExtentOffset::new(open.end),
             payloads: tagged.iter().map(|(_, bytes)| self.cut(bytes)).collect(),
             durability,
         };
@@ -132,7 +135,7 @@ impl Writer<'_> {
             return Ok(None);
         };
         self.check_appended(&open, &tagged, &appended)?;
-        open.end = appended.end;
+        open.end = appended.end.get();
         let mut model = self.model.borrow_mut();
         let claim = if durable { Claim::Durable } else { Claim::Deferred };
         for ((tag, _), location) in tagged.into_iter().zip(appended.locations) {
@@ -157,12 +160,12 @@ impl Writer<'_> {
         appended: &Appended,
     ) -> Result<(), Violation> {
         let lens: Vec<u64> = tagged.iter().map(|(_, bytes)| bytes.len() as u64).collect();
-        let right = appended.end == end_after(open.end, &lens)
+        let right = appended.end == end_after(ExtentOffset::new(open.end), &lens)
             && appended.locations.len() == tagged.len()
             && appended.locations.iter().zip(tagged).all(|(location, (_, bytes))| {
                 location.extent == open.extent
-                    && location.len == bytes.len() as u64
-                    && location.crc == crc32c(bytes)
+                    && location.len == ByteLen::new(bytes.len() as u64)
+                    && location.crc == Crc32c::of(bytes)
             });
         if right { Ok(()) } else { Err(format!("append at {} answered {appended:?}", open.end)) }
     }
@@ -170,20 +173,20 @@ impl Writer<'_> {
     async fn seal(&self, open: Open) -> Result<(), Violation> {
         let sealed = self.node.seal(open.extent, open.epoch).await;
         let Some(end) = self.excuse("seal", sealed)? else { return Ok(()) };
-        if end < open.end {
+        if end < ExtentOffset::new(open.end) {
             return Err(format!("{} sealed at {end}, acknowledged to {}", open.extent, open.end));
         }
         let mut model = self.model.borrow_mut();
         model.settle(open.extent);
-        model.sealed.insert(open.extent, end);
+        model.sealed.insert(open.extent, end.get());
         Ok(())
     }
 
     async fn read(&self) -> Result<(), Violation> {
         let stored = self.draw.one(&self.model.borrow().stored).cloned();
         let Some(stored) = stored else { return Ok(()) };
-        let from = self.draw.between(0, stored.location.len - 1);
-        let to = self.draw.between(from, stored.location.len);
+        let from = self.draw.between(0, stored.location.len.get() - 1);
+        let to = self.draw.between(from, stored.location.len.get());
         let down = self.sims.iter().any(SimDisk::is_down);
         let may_fail = down || self.plan.trouble == Trouble::ReadErrors;
         let read = check_read(self.node, &stored, from..to, may_fail).await;
@@ -240,7 +243,7 @@ impl Writer<'_> {
         let late = AppendRequest {
             extent: open.extent,
             epoch: old,
-            offset: open.end,
+            offset: ExtentOffset::new(open.end),
             payloads: vec![vec![Bytes::from_static(b"late")]],
             durability: Durability::Durable,
         };
@@ -276,7 +279,7 @@ impl Writer<'_> {
         let request = AppendRequest {
             extent: open.extent,
             epoch: open.epoch,
-            offset: open.end,
+            offset: ExtentOffset::new(open.end),
             payloads: vec![vec![Bytes::from_static(b"misplaced")]],
             durability: Durability::Durable,
         };

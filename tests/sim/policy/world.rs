@@ -82,7 +82,7 @@ impl World {
             let place = PLACES + (grown * GROWN as f64) as usize;
             parts.push(Part::of_writes(place, place + GROWN / 4, 14_000.0));
         }
-        // Two hours a day somebody lists, which takes two processors and a half.
+        // Two hours a day a client lists, which takes two processors and a half.
         if (15.0 * HOUR..17.0 * HOUR).contains(&of_day) {
             parts.push(Part { from: 500, to: 1_012, writes: 0.0, lists: 600.0 });
         }

@@ -51,8 +51,8 @@ pub(super) async fn rig(env: &Env) -> Rig {
     let secrets = Secrets::known(&env.rand);
     let account = Account::new(name, keys, *record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
-    let names = (known, Arc::clone(&router));
-    let store = PartitionStore::new(Arc::clone(&fleet), names, Arc::clone(&env.clock));
+    let (at, clock) = (Arc::clone(&router), Arc::clone(&env.clock));
+    let store = PartitionStore::new(Arc::clone(&fleet), known, at, clock);
     Rig { store, router, fleet }
 }
 

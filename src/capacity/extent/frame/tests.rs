@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::types::Crc32c;
 
 const EXTENT: ExtentId = ExtentId::new(0x0102_0304_0506_0708);
 const EPOCH: Epoch = Epoch::new(9);
@@ -107,15 +108,15 @@ proptest! {
         let placed = place(prepared, EXTENT, EPOCH, end);
         let bytes = placed.pieces.concat();
         let lens: Vec<u64> = lens.iter().map(|&len| size(len)).collect();
-        prop_assert_eq!(placed.end, end_after(end, &lens));
+        prop_assert_eq!(placed.end, end_after(ExtentOffset::new(end), &lens).get());
         prop_assert_eq!(verify_frames(&bytes, EXTENT, placed.start), Some(placed.end));
         let mut covered: u64 = placed.padding.iter().map(|p| p.end - p.start).sum();
         for (location, payload) in placed.locations.iter().zip(&payloads) {
-            prop_assert_eq!(location.crc, crc32c(payload));
+            prop_assert_eq!(location.crc, Crc32c::of(payload));
             let frames = frames_of(location);
             covered += frames.end - frames.start;
             let mut read = Vec::new();
-            for part in parts(location, &(0..location.len)) {
+            for part in parts(location, &(0..location.len.get())) {
                 let at = index(part.offset - placed.start);
                 let head = Head::parse(&bytes[at..], EXTENT, part.offset).unwrap();
                 prop_assert_eq!(head.len, part.len);

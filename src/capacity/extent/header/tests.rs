@@ -1,4 +1,5 @@
 use super::*;
+use crate::types::Crc32c;
 
 fn header() -> Header {
     Header {
@@ -16,9 +17,9 @@ fn slot(sequence: u64) -> Slot {
         sealed: true,
         len: 0x5000,
         padding: 2,
-        padding_crc: 7,
+        padding_crc: Crc32c::new(7),
         map: 3,
-        map_crc: 8,
+        map_crc: Crc32c::new(8),
         map_at: 0x9000,
     }
 }
@@ -37,7 +38,7 @@ fn first_page_has_these_bytes() {
     ]
     .concat();
     assert_eq!(page[..60], fields);
-    assert_eq!(page[60..64], crc32c(&fields).to_le_bytes());
+    assert_eq!(page[60..64], Crc32c::of(&fields).get().to_le_bytes());
     assert!(page[64..2048].iter().all(|b| *b == 0), "sequence 1 is odd: the second slot");
     assert_eq!(Header::parse(&page), Some(header()));
     assert_eq!(Slot::parse(&page).map(|s| (s.sequence, s.epoch)), Some((1, Epoch::new(3))));
@@ -59,7 +60,7 @@ fn slot_has_these_bytes() {
     .concat();
     let bytes = slot(6).encode();
     assert_eq!(bytes[..60], fields);
-    assert_eq!(bytes[60..], crc32c(&fields).to_le_bytes());
+    assert_eq!(bytes[60..], Crc32c::of(&fields).get().to_le_bytes());
     assert_eq!((slot(6).offset(), slot(7).offset()), (1024, 2048));
 }
 
@@ -103,7 +104,7 @@ fn every_truncation_and_flipped_bit_of_a_header_is_refused() {
 fn padding_list_is_refused_unless_it_is_the_slots() {
     let list = encode_padding(&[5..10, 4000..4096]);
     assert_eq!(list[..16], [5, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0]);
-    let slot = Slot { padding_crc: crc32c(&list), ..slot(1) };
+    let slot = Slot { padding_crc: Crc32c::of(&list), ..slot(1) };
     assert_eq!(parse_padding(&list, &slot), Some(vec![5..10, 4000..4096]));
     for len in 0..list.len() {
         assert_eq!(parse_padding(&list[..len], &slot), None);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::types::Crc32c;
 
 const SUPERBLOCK: Superblock =
     Superblock { generation: 5, ring: 0xabcd, size: 0x4_0000, lsn: 77, position: 0x3000 };
@@ -32,7 +33,7 @@ fn superblock_has_these_bytes() {
     ]
     .concat();
     assert_eq!(page[..60], fields);
-    assert_eq!(page[60..64], crc32c(&fields).to_le_bytes());
+    assert_eq!(page[60..64], Crc32c::of(&fields).get().to_le_bytes());
     assert!(page[64..].iter().all(|b| *b == 0));
     assert_eq!(page.len(), 4096);
 }
@@ -71,7 +72,7 @@ fn batch_has_these_bytes() {
         &[0xcd, 0xab, 0, 0, 0, 0, 0, 0],
         &[77, 0, 0, 0, 0, 0, 0, 0],
         &[54, 0, 0, 0, 2, 0, 0, 0],
-        &crc32c(&body).to_le_bytes(),
+        &Crc32c::of(&body).get().to_le_bytes(),
         &[0, 0, 0, 0],
         &[70, 0, 0, 0, 0, 0, 0, 0],
         &[0; 12],
@@ -80,7 +81,7 @@ fn batch_has_these_bytes() {
     let batch = batch();
     assert_eq!(batch.len(), 4096);
     assert_eq!(batch[..60], header);
-    assert_eq!(batch[60..64], crc32c(&header).to_le_bytes());
+    assert_eq!(batch[60..64], Crc32c::of(&header).get().to_le_bytes());
     assert_eq!(batch[64..64 + 54], body);
     assert!(batch[64 + 54..].iter().all(|b| *b == 0));
 }

@@ -2,14 +2,14 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::env::SimClock;
-use crate::frontend::admission::ANYBODY;
+use crate::frontend::admission::ANONYMOUS;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
 use crate::frontend::answers::Reservation;
-use crate::frontend::answers::Upload;
+use crate::frontend::answers::UploadResources;
 use crate::frontend::answers::Watch;
 use crate::frontend::write::BodyMemory;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::types::AccountId;
 
 const MIB: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const LATER: Duration = Duration::from_secs(6);
 struct Bed {
     flows: Arc<Flows>,
     gate: Arc<Gate>,
-    answers: Arc<Budget>,
+    answers: Arc<AnswerBudget>,
     bodies: BodyBudget,
     clock: Arc<dyn Clock>,
 }
@@ -29,7 +29,7 @@ fn bed() -> Bed {
     let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
     let gate = Gate::new(16, Arc::clone(&clock));
     let bodies = BodyBudget::new(8 * MIB, Arc::clone(&clock));
-    let answers = Budget::new(8 * MIB, Arc::clone(&clock));
+    let answers = AnswerBudget::new(8 * MIB, Arc::clone(&clock));
     Bed { flows: Arc::default(), gate, answers, bodies, clock }
 }
 
@@ -41,34 +41,35 @@ impl Bed {
         watch
     }
 
-    fn purse(&self, account: AccountId, known: bool) -> Purse {
+    fn memory(&self, account: AccountId, known: bool) -> AnswerMemory {
         let peer = "192.0.2.1".parse().unwrap();
-        Purse::new(&self.answers, Payer { account, peer, known })
+        AnswerMemory::new(&self.answers, Payer { account, peer, known })
     }
 
     /// One that holds memory.
     fn holding(&self, account: AccountId, known: bool, bytes: u64) -> (Watch, Reservation) {
-        let (watch, purse) = (self.stalled(), self.purse(account, known));
-        let reservation = purse.try_take(bytes).unwrap();
-        watch.flow().hold(None, Some(purse.holding()));
+        let (watch, memory) = (self.stalled(), self.memory(account, known));
+        let reservation = memory.try_take(bytes).unwrap();
+        watch.flow().hold(None, Some(memory.holding()));
         (watch, reservation)
     }
 
     fn cut(&self) -> Vec<Arc<Flow>> {
-        in_the_way((&self.flows, LATER), &self.gate, &self.answers)
+        contended_answers(&self.flows, &self.gate, &self.answers, LATER)
     }
 
     /// An upload of about a MiB, whose client is waited for.
-    fn upload(&self, account: AccountId, since: Duration) -> (Watch, Held) {
+    fn upload(&self, account: AccountId, since: Duration) -> (Watch, BodyReservation) {
         let memory = BodyMemory::of(account);
         let held = self.bodies.take(&memory, 1_000_000).unwrap();
-        let watch = self.flows.upload(Upload { admitted: Some(account), memory, is_copy: false });
+        let watch =
+            self.flows.upload(UploadResources { admitted: Some(account), memory, is_copy: false });
         watch.flow().offer(since);
         (watch, held)
     }
 
     fn uploads_cut(&self) -> Vec<Arc<Flow>> {
-        uploads_in_the_way((&self.flows, LATER), &self.gate, &self.bodies)
+        contended_uploads(&self.flows, &self.gate, &self.bodies, LATER)
     }
 
     fn is_cut_alone(&self, watch: &Watch) -> bool {
@@ -88,14 +89,14 @@ async fn while_nothing_is_short_nothing_is_in_the_way() {
 async fn who_holds_none_of_what_is_short_is_not_cut() {
     let bed = bed();
     let _idle = bed.stalled();
-    let purse = bed.purse(A, true);
-    let all = purse.try_take(8 * MIB).unwrap();
-    let asks = bed.purse(B, true);
+    let memory = bed.memory(A, true);
+    let all = memory.try_take(8 * MIB).unwrap();
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.cut().is_empty(), "it would not help who waits");
     let holder = bed.stalled();
-    holder.flow().hold(None, Some(purse.holding()));
+    holder.flow().hold(None, Some(memory.holding()));
     assert!(bed.is_cut_alone(&holder));
     drop(all);
     assert!(bed.cut().is_empty(), "it holds nothing any more");
@@ -111,8 +112,8 @@ async fn who_has_more_than_its_share_is_cut_first() {
     let (above, _much) = bed.holding(A, true, 5 * MIB);
     above.flow().took(0, Duration::ZERO);
     above.flow().offer(Duration::from_secs(1));
-    let _rest = bed.purse(B, true).try_take(2 * MIB).unwrap();
-    let asks = bed.purse(B, true);
+    let _rest = bed.memory(B, true).try_take(2 * MIB).unwrap();
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&above));
@@ -123,7 +124,7 @@ async fn who_is_known_is_not_cut_for_those_who_are_not() {
     let bed = bed();
     let (_known, _first) = bed.holding(A, true, MIB);
     let (open, _second) = bed.holding(A, false, 6 * MIB);
-    let asks = bed.purse(B, false);
+    let asks = bed.memory(B, false);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&open));
@@ -133,12 +134,12 @@ async fn who_is_known_is_not_cut_for_those_who_are_not() {
 async fn memory_of_a_stream_that_ended_is_its_connections() {
     let bed = bed();
     let connection = bed.stalled();
-    let purse = bed.purse(A, true);
-    let _buffered = purse.try_take(8 * MIB).unwrap();
+    let memory = bed.memory(A, true);
+    let _buffered = memory.try_take(8 * MIB).unwrap();
     let stream = bed.flows.stream(connection.flow());
-    stream.flow().hold(None, Some(purse.holding()));
+    stream.flow().hold(None, Some(memory.holding()));
     drop(stream);
-    let asks = bed.purse(B, true);
+    let asks = bed.memory(B, true);
     let mut waits = Box::pin(asks.wait(MIB));
     assert!(waits.as_mut().now_or_never().is_none());
     assert!(bed.is_cut_alone(&connection));
@@ -159,7 +160,7 @@ async fn for_want_of_room_among_requests_only_those_are_cut_that_have_such_room(
     let (open, known) = (bed.stalled(), bed.stalled());
     open.flow().hold(Some(&passes[0]), None);
     known.flow().hold(Some(&passes[11]), None);
-    assert_eq!(open.flow().pass(), Some(ANYBODY));
+    assert_eq!(open.flow().pass(), Some(ANONYMOUS));
     assert!(bed.is_cut_alone(&open), "what is short is what anybody may have");
     passes.remove(0);
     assert!(bed.cut().is_empty(), "its pass was given back");

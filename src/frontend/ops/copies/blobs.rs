@@ -1,4 +1,4 @@
-//! Blobs from URLs.
+//! Put Blob From URL, Copy Blob, Copy Blob From URL.
 
 use bytes::Bytes;
 use uuid::Builder;
@@ -8,19 +8,24 @@ use crate::frontend::commit;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops;
-use crate::frontend::ops::copies::Asking;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::pending;
+use crate::frontend::ops::copies::pending::Destination;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::ops::copies::take::Taken;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::source;
 use crate::frontend::source::Facts;
+use crate::frontend::source::Requester;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
 use crate::index::CopiedContent;
+use crate::index::CopyJob;
 use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::index::NewContent;
@@ -30,6 +35,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::TagOption;
@@ -39,21 +45,24 @@ use crate::types::Crc64;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::TierState;
+use crate::types::Timestamp;
 
-/// Bytes of a source that Put Blob From URL takes.
+/// The longest source of Put Blob From URL, in bytes.
 const PUT_BYTES_MAX: u64 = 5_000 << 20;
-/// Bytes of a source that a copy that is waited for takes.
+/// The longest source of a synchronous copy, in bytes.
 const SYNC_BYTES_MAX: u64 = 256 << 20;
 
 /// Put Blob From URL.
 pub(crate) async fn put_blob(
     front: &FrontEnd,
-    asking: Asking<'_>,
-    mut put: PutBlobFromUrl,
+    requester: Requester<'_>,
+    put: PutBlobFromUrl,
 ) -> Result<Reply, Refusal> {
     let container = put.path.container.clone();
-    let key = lookup::content_key(front, asking.1, put.path, &mut put.precondition).await?;
-    let found = source::open(front, asking, &put.source).await?;
+    let account = requester.account;
+    let blob = BlobTarget { account, path: put.path, precondition: put.precondition };
+    let Located { blob, precondition } = blob.locate_for_content(front).await?;
+    let found = source::open(front, requester, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
     let taken = take::take(front, found, &put.source, Form::Whole).await?;
@@ -65,11 +74,11 @@ pub(crate) async fn put_blob(
     properties.content_md5 = properties.content_md5.plain().or(Some(md5)).into();
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
-    let tagged = Tagged::new(&key, &container, &tags);
-    let guard = lookup::guard(put.precondition);
+    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Box::new(PutCopy {
-        key,
+        key: blob.key,
         guard,
         kind: BlobKind::Block,
         properties,
@@ -81,97 +90,133 @@ pub(crate) async fn put_blob(
         copy: None,
         job: None,
     });
-    let change = commit::changed(take::commit(front, write, taken.hold).await, Subject::Blob)?;
-    ops::tags::show(front, tagged).await;
+    let change =
+        commit::changed(take::commit(front, write, Some(taken.hold)).await, Subject::Blob)?;
+    ops::tags::update_index(front, tagged).await;
     let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
     Ok(with_encryption_header(reply, &encryption))
+}
+
+/// What a copy has when its row is committed.
+struct Prepared {
+    content: CopiedContent,
+    crc64: Crc64,
+    /// The checksum that a synchronous copy answers with.
+    checksum: Option<BodyChecksum>,
+    hold: Option<Hold>,
+    /// The work that is left, if the bytes are copied later.
+    job: Option<Box<CopyJob>>,
+}
+
+impl Prepared {
+    /// A copy whose bytes are there.
+    fn complete(taken: Taken) -> Self {
+        let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
+        Self {
+            content: taken.content,
+            crc64: taken.crc64,
+            checksum: Some(checksum),
+            hold: Some(taken.hold),
+            job: None,
+        }
+    }
+
+    /// A copy without bytes, which `job` copies later.
+    fn pending(job: CopyJob) -> Self {
+        Self {
+            content: CopiedContent::Whole(NewContent::Inline(Bytes::new())),
+            crc64: Crc64::EMPTY,
+            checksum: None,
+            hold: None,
+            job: Some(Box::new(job)),
+        }
+    }
+
+    const fn is_pending(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// The destination's record of the copy, of a source of `total` bytes.
+    fn record(&self, id: Uuid, source: &CopySource, total: u64, now: Timestamp) -> CopyRecord {
+        let pending = self.is_pending();
+        CopyRecord {
+            id,
+            source: source.shown(),
+            status: if pending { CopyStatus::Pending } else { CopyStatus::Success },
+            description: None,
+            copied: if pending { 0 } else { total },
+            total,
+            completed: (!pending).then_some(now),
+        }
+    }
 }
 
 /// Copy Blob, Copy Blob From URL.
 pub(crate) async fn copy(
     front: &FrontEnd,
-    asking: Asking<'_>,
-    mut copy: CopyBlob,
+    requester: Requester<'_>,
+    copy: CopyBlob,
 ) -> Result<Reply, Refusal> {
     let container = copy.path.container.clone();
-    let key = lookup::content_key(front, asking.1, copy.path, &mut copy.precondition).await?;
-    let found = source::open(front, asking, &copy.source).await?;
+    let account = requester.account;
+    let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
+    let Located { blob, precondition } = blob.locate_for_content(front).await?;
+    let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Refusal::new(Reason::CannotVerifyCopySource).status(409).message(
             "A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.",
         ));
     }
     let facts = found.facts();
-    let kind = sealed(facts.kind, copy.seal)?;
+    let kind = kind_of_copy(facts.kind, copy.seal)?;
     let (id, len) = (fresh_id(front), found.len());
-    let (taken, job) = match found {
+    let key = RoutingKey::blob(&blob.key);
+    let prepared = match found {
         // Answered before the bytes are there.
         Source::Outside(fetched) if !copy.sync => {
-            let of = (&RoutingKey::blob(&key), id);
-            (None, Some(Box::new(pending::job(front, of, &copy.source, &fetched))))
+            let destination = Destination { blob: &key, copy: id };
+            Prepared::pending(pending::job(front, destination, &copy.source, &fetched))
+        }
+        pages if matches!(kind, BlobKind::Page { .. }) => {
+            Prepared::complete(pages::take(front, &key, pages).await?)
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
-            let taken = if matches!(kind, BlobKind::Page { .. }) {
-                pages::take(front, &RoutingKey::blob(&key), found).await?
-            } else {
-                take::take(front, found, &copy.source, Form::Blob).await?
-            };
-            (Some(taken), None)
+            Prepared::complete(take::take(front, found, &copy.source, Form::Blob).await?)
         }
     };
     let now = front.env.clock.now();
-    let record = CopyRecord {
-        id,
-        source: copy.source.shown(),
-        status: if job.is_some() { CopyStatus::Pending } else { CopyStatus::Success },
-        description: None,
-        copied: if job.is_some() { 0 } else { len },
-        total: len,
-        completed: job.is_none().then_some(now),
-    };
-    let state = if job.is_some() { CopyState::Pending } else { CopyState::Success };
+    let record = prepared.record(id, &copy.source, len, now);
+    let pending = prepared.is_pending();
+    let checksum = prepared.checksum.filter(|_| copy.sync);
     let tags = tags(copy.tags, &facts);
-    let tagged = Tagged::new(&key, &container, &tags);
-    let metadata = if copy.metadata.is_empty() { facts.metadata.clone() } else { copy.metadata };
-    let checksum = taken.as_ref().filter(|_| copy.sync);
-    let checksum = checksum.map(|t| t.md5.map_or(BodyChecksum::Crc64(t.crc64), BodyChecksum::Md5));
-    let (content, crc64, hold) = taken.map_or_else(nothing, |t| (t.content, t.crc64, Some(t.hold)));
-    let guard = lookup::guard(copy.precondition);
+    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Box::new(PutCopy {
-        key,
+        key: blob.key,
         guard,
         kind,
-        properties: facts.properties.clone(),
-        metadata,
+        properties: facts.properties,
+        metadata: if copy.metadata.is_empty() { facts.metadata } else { copy.metadata },
         tags,
         tier: copy.tier.map(|tier| TierState::new(tier, now)),
-        content,
-        crc64,
+        content: prepared.content,
+        crc64: prepared.crc64,
         copy: Some(Box::new(record)),
-        job,
+        job: prepared.job,
     });
-    let answer = match hold {
-        Some(hold) => take::commit(front, write, hold).await,
-        None => commit::commit(front, write, None).await,
-    };
-    let change = commit::changed(answer, Subject::Blob)?;
-    ops::tags::show(front, tagged).await;
-    if state == CopyState::Pending {
+    let change = commit::changed(take::commit(front, write, prepared.hold).await, Subject::Blob)?;
+    ops::tags::update_index(front, tagged).await;
+    if pending {
         front.copies.begun();
     }
+    let state = if pending { CopyState::Pending } else { CopyState::Success };
     Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksum }, &encryption))
 }
 
-/// What a pending copy has: no bytes yet.
-fn nothing() -> (CopiedContent, Crc64, Option<Hold>) {
-    let content = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
-    (content, Crc64::EMPTY, None)
-}
-
-/// The kind of the destination: an append blob is sealed when its source is, unless the request
-/// says otherwise.
-fn sealed(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal> {
+/// The kind of the destination. An append blob is sealed if its source is, unless the request says
+/// otherwise.
+fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal> {
     match (kind, seal) {
         (kind, None) => Ok(kind),
         (BlobKind::Append { blocks, .. }, Some(sealed)) => Ok(BlobKind::Append { blocks, sealed }),
@@ -189,7 +234,8 @@ fn fresh_id(front: &FrontEnd) -> Uuid {
     Builder::from_random_bytes(bytes).into_uuid()
 }
 
-/// Takes over what the request leaves out. The source's MD5 was never verified, so it is not.
+/// Copies the properties that the request leaves out, but not the MD5: that of the source was never
+/// verified.
 fn fill_in(properties: &mut BlobProperties, source: &BlobProperties) {
     let pairs = [
         (&mut properties.content_type, &source.content_type),

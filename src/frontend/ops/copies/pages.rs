@@ -1,5 +1,5 @@
-//! Page blobs as sources of copies: what is written of them becomes a layer of the destination,
-//! which the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
+//! Page blobs as sources of copies. Their written pages become a layer of the destination, which
+//! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::frontend::source::Inside;
 use crate::frontend::source::SharedPart;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::index;
@@ -33,10 +33,11 @@ use crate::types::PAGE_BYTES;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
 
-/// Bytes of a source elsewhere that are held at once: a Put Page's worth.
+/// Bytes of a source on another server that are held in memory at a time: as many as one Put Page
+/// has.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Takes the source's pages over into a layer of `blob`.
+/// Copies the source's pages into a layer of `blob`.
 pub(super) async fn take(
     front: &FrontEnd,
     blob: &RoutingKey,
@@ -48,7 +49,7 @@ pub(super) async fn take(
             .status(409)
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
-    // Before the layer is begun: reclaim leaves it alone until the copy names it or gives up.
+    // Before the layer is begun: reclaim does not free it until the copy names it or fails.
     let guard = front.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
@@ -60,7 +61,7 @@ pub(super) async fn take(
     Ok(Taken { content, crc64: Crc64::EMPTY, md5: None, hold: Hold::Layer(guard) })
 }
 
-/// A layer in the making.
+/// A layer that is being filled.
 struct Layer<'a> {
     front: &'a FrontEnd,
     blob: &'a RoutingKey,
@@ -104,7 +105,7 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// By storing the bytes, from a source elsewhere.
+/// By storing the bytes, from a source on another server.
 async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Result<(), Refusal> {
     let front = layer.front;
     let (mut at, mut batch, mut held) = (0u64, BytesMut::new(), Vec::new());
@@ -117,7 +118,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
         }
         let rest = batch.split_off(wanted);
         let bytes = std::mem::replace(&mut batch, rest).freeze();
-        let holding: Arc<[Held]> = std::mem::take(&mut held).into();
+        let holding: Arc<[BodyReservation]> = std::mem::take(&mut held).into();
         for range in written(&bytes) {
             let start = at + u64::try_from(range.start).unwrap_or(u64::MAX);
             let pieces = vec![bytes.slice(range)];
@@ -176,7 +177,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
         }
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations
             .into_iter()
-            .map(|location| span(location.len, NewContent::Stored(vec![location])))
+            .map(|location| span(location.len.get(), NewContent::Stored(vec![location])))
             .collect(),
         // Pages are not encrypted by customers' keys.
         NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),

@@ -1,10 +1,10 @@
 //! Copies that outlive their request: those from other servers (ADR 0017).
 //!
-//! The request commits the destination without bytes and a work row beside it. [`run`] finds work
-//! rows, at the start of the program and whenever one was made, carries them out and commits their
-//! end. The row is the only memory: a copy that a crash cut begins anew, and what it had stored is
-//! left to the audit. So does one that panicked, a few times; then it fails. Accounts take turns
-//! (`turns.rs`).
+//! The request commits the destination without bytes, and a work row beside it. [`run`] finds the
+//! work rows at the start of the program and whenever one was committed, copies the bytes and
+//! commits the outcome. Only the row is durable: a copy that a crash interrupts begins again, and
+//! the audit frees what it had stored. A copy that panics begins again a few times, then it fails.
+//! Accounts take turns (`turns.rs`).
 
 mod ends;
 
@@ -21,14 +21,14 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use crate::auth::SecretContext;
-use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::copies::AGAIN;
 use crate::frontend::copies::Place;
 use crate::frontend::copies::Running;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::Located;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, given_up};
 use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
@@ -49,12 +49,10 @@ use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
 use crate::protocol::azure::errors::one_line;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::copy::CopySource;
-use crate::protocol::model::operation::BlobPath;
 use crate::types::AccountId;
 use crate::types::BlobKind;
 use crate::types::PartitionId;
@@ -62,15 +60,22 @@ use crate::types::RoutingKey;
 
 /// Work rows read at once.
 const JOBS: usize = 64;
-/// How long a copy may take, as on the service.
+/// The longest time that a copy may take, as on the service.
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
-/// How long after some copies were out of reach they are looked for again.
-const LOOK: Duration = Duration::from_secs(10);
+/// The pause before copies in partitions that did not answer are looked for again.
+const RETRY_MISSED: Duration = Duration::from_secs(10);
 
-/// What a request leaves to be done.
+/// The blob that a pending copy writes, and the id of the copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Destination<'a> {
+    pub(super) blob: &'a RoutingKey,
+    pub(super) copy: Uuid,
+}
+
+/// The work that a request leaves: what is needed to fetch the source again.
 pub(super) fn job(
     front: &FrontEnd,
-    (blob, id): (&RoutingKey, Uuid),
+    Destination { blob, copy: id }: Destination<'_>,
     source: &CopySource,
     fetched: &Fetched,
 ) -> CopyJob {
@@ -88,13 +93,12 @@ pub(super) fn job(
 /// Abort Copy Blob.
 pub(crate) async fn abort(
     front: &FrontEnd,
-    account: &Account,
-    path: BlobPath,
-    (id, precondition): (Uuid, Precondition),
+    blob: BlobTarget<'_>,
+    id: Uuid,
 ) -> Result<Reply, Refusal> {
-    let key = lookup::blob_key(front, account, path).await?;
+    let Located { blob, precondition } = blob.locate(front).await?;
     let end = CopyEnd::Aborted(precondition.lease);
-    let end = EndCopy { blob: RoutingKey::blob(&key), id, end };
+    let end = EndCopy { blob: RoutingKey::blob(&blob.key), id, end };
     match commit::commit(front, Box::new(end), None).await {
         Ok(_) => {
             front.copies.abort(id);
@@ -104,29 +108,29 @@ pub(crate) async fn abort(
     }
 }
 
-/// Carries pending copies out until the program stops.
+/// Carries out pending copies until the program stops.
 pub async fn run(front: Arc<FrontEnd>) {
     let stopping = front.env.tasks.stopping();
-    let mut look = Scan::default();
+    let mut scan = Scan::default();
     let mut missed = 0;
     loop {
         let found = tokio::select! {
             biased;
             () = stopping.cancelled() => return,
-            found = start_all(&front, &mut look) => found,
+            found = start_all(&front, &mut scan) => found,
         };
-        if look.missed.len() > missed {
-            let partitions = &look.missed;
+        if scan.missed.len() > missed {
+            let partitions = &scan.missed;
             tracing::warn!(
                 ?partitions,
                 "pending copies in partitions that do not answer wait; other copies go on"
             );
         }
-        missed = look.missed.len();
+        missed = scan.missed.len();
         let again = async {
             match found {
                 Ok(()) if missed == 0 => std::future::pending().await,
-                Ok(()) => front.env.clock.sleep(LOOK).await,
+                Ok(()) => front.env.clock.sleep(RETRY_MISSED).await,
                 Err(error) => {
                     tracing::debug!(%error, "pending copies cannot be read");
                     front.env.clock.sleep(AGAIN).await;
@@ -145,41 +149,55 @@ pub async fn run(front: Arc<FrontEnd>) {
     }
 }
 
-/// Where copies are looked for.
+/// A scan of all work rows.
 #[derive(Debug, Default)]
 struct Scan {
-    /// The position from which the next account is looked for.
+    /// The position from which the next account is searched.
     turn: Bytes,
-    /// Partitions that did not answer, and that this look had to go on without.
+    /// Partitions that did not answer; this scan skips them.
     missed: BTreeSet<PartitionId>,
 }
 
-/// Starts what is pending and not running as far as there is room, one copy of each account after
-/// the other.
-async fn start_all(front: &Arc<FrontEnd>, look: &mut Scan) -> Result<(), index::Error> {
-    look.missed.clear();
-    while start_round(front, look).await? {}
+/// The pending copies of one account.
+#[derive(Debug)]
+struct AccountCopies {
+    account: AccountId,
+    /// The first of them.
+    pending: Vec<PendingCopy>,
+}
+
+/// A copy whose bytes are there, or that has failed for good.
+struct Outcome {
+    end: CopyEnd,
+    hold: Option<Hold>,
+}
+
+/// Starts pending copies that do not run while places are free, one of each account in turn.
+async fn start_all(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<(), index::Error> {
+    scan.missed.clear();
+    while start_round(front, scan).await? {}
     Ok(())
 }
 
-/// Starts one more copy of each account that has one pending and not its share; whether any was
-/// started, and there is room for more.
-async fn start_round(front: &Arc<FrontEnd>, look: &mut Scan) -> Result<bool, index::Error> {
-    let begin = look.turn.clone();
+/// Starts one more copy of each account that has one pending and is below its share. Returns
+/// whether any was started and places are left.
+async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, index::Error> {
+    let begin = scan.turn.clone();
     let (mut started, mut wrapped) = (false, false);
     while !front.copies.is_full() {
-        match next_account(&front.router, look).await? {
-            Some((account, _)) if wrapped && position(account) >= begin => return Ok(started),
-            Some((account, jobs)) => {
-                started |= start_one(front, account, jobs);
-                look.turn = position(AccountId::new(account.get().saturating_add(1)));
+        match next_account(&front.router, scan).await? {
+            Some(found) if wrapped && position(found.account) >= begin => return Ok(started),
+            Some(found) => {
+                let account = found.account;
+                started |= start_one(front, found);
+                scan.turn = position(AccountId::new(account.get().saturating_add(1)));
             }
             None if wrapped || begin.is_empty() => {
-                look.turn = Bytes::new();
+                scan.turn = Bytes::new();
                 return Ok(started);
             }
             None => {
-                look.turn = Bytes::new();
+                scan.turn = Bytes::new();
                 wrapped = true;
             }
         }
@@ -187,13 +205,13 @@ async fn start_round(front: &Arc<FrontEnd>, look: &mut Scan) -> Result<bool, ind
     Ok(false)
 }
 
-/// The next account at or behind a position that has copies pending, and the first of them. An
-/// account runs fewer than a page of them: one that does not run is among these if there is any.
+/// The next account, from the position of the scan on, that has copies pending. An account runs
+/// fewer copies than one page has, so a copy that does not run is in the page if there is one.
 async fn next_account(
     router: &Router,
-    look: &mut Scan,
-) -> Result<Option<(AccountId, Vec<PendingCopy>)>, index::Error> {
-    let mut from = Some(look.turn.clone());
+    scan: &mut Scan,
+) -> Result<Option<AccountCopies>, index::Error> {
+    let mut from = Some(scan.turn.clone());
     while let Some(start) = from {
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
@@ -207,10 +225,10 @@ async fn next_account(
                     jobs.extend(some);
                     nexts.extend(next);
                 }
-                // What is damaged or too busy costs the copies that lie there.
+                // A partition that is damaged or overloaded delays only the copies in it.
                 Err(error) if error.is_outage() => {
                     tracing::debug!(%error, "some pending copies cannot be read");
-                    look.missed.extend(router.map().at(&start).get(number).map(|one| one.id));
+                    scan.missed.extend(router.map().at(&start).get(number).map(|one| one.id));
                     nexts.extend(end.clone());
                 }
                 Err(error) => return Err(error),
@@ -218,26 +236,25 @@ async fn next_account(
         }
         if let Some(account) = jobs.iter().map(account_of).min() {
             jobs.retain(|pending| account_of(pending) == account);
-            return Ok(Some((account, jobs)));
+            return Ok(Some(AccountCopies { account, pending: jobs }));
         }
         from = nexts.into_iter().min();
     }
     Ok(None)
 }
 
-/// Where the range of a position ends.
+/// The end of the key range that a position is in.
 fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
     let map = router.map();
     let high = map.at(position).first()?.keys.range().high()?;
     Some(high.as_bytes().clone())
 }
 
-/// Starts the first of these that neither runs nor rests.
-fn start_one(front: &Arc<FrontEnd>, account: AccountId, jobs: Vec<PendingCopy>) -> bool {
-    for pending in jobs {
-        if let Some(place) =
-            front.copies.take_up((pending.job.id, account), front.env.clock.monotonic())
-        {
+/// Starts the first copy that neither runs nor pauses.
+fn start_one(front: &Arc<FrontEnd>, AccountCopies { account, pending }: AccountCopies) -> bool {
+    for pending in pending {
+        let now = front.env.clock.monotonic();
+        if let Some(place) = front.copies.take_up(pending.job.id, account, now) {
             let of = Arc::clone(front);
             drop(front.env.tasks.spawn("copy", carry_out(of, pending, place)));
             return true;
@@ -257,7 +274,7 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     };
     let done = tokio::select! {
         biased;
-        // The work row stays: the next start takes it up.
+        // The work row stays: the next start of the program carries it out.
         () = stopping.cancelled() => return,
         () = running.abort.cancelled() => return,
         done = fetching => done,
@@ -265,12 +282,12 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     let Err(error) = settle(&front, &pending, done).await else {
         return front.copies.settled(id);
     };
-    let pause = front.copies.rest(id, front.env.clock.monotonic());
+    let pause = front.copies.pause(id, front.env.clock.monotonic());
     tracing::debug!(
         %id, %error, ?pause,
         "the end of a copy was not committed; the copy is tried again"
     );
-    // Others have its place meanwhile.
+    // Its place is free for other copies during the pause.
     drop(place);
     tokio::select! {
         biased;
@@ -279,25 +296,20 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     }
 }
 
-/// Commits how a copy ended; an error means that it has not.
+/// Commits the outcome of a copy. On an error the copy is still pending.
 async fn settle(
     front: &FrontEnd,
     pending: &PendingCopy,
-    done: Result<(CopyEnd, Option<Hold>), Refusal>,
+    done: Result<Outcome, Refusal>,
 ) -> Result<(), index::Error> {
-    let (end, hold) = match done {
+    let Outcome { end, hold } = match done {
         Ok(done) => done,
         Err(error) if error.reason == Reason::ServerBusy => return Err(index::Error::Overloaded),
-        Err(error) => (CopyEnd::Failed(one_line(&error)), None),
+        Err(error) => Outcome { end: CopyEnd::Failed(one_line(&error)), hold: None },
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
-    let write = Box::new(end);
-    let answer = match hold {
-        Some(hold) => take::commit(front, write, hold).await,
-        None => commit::commit(front, write, None).await,
-    };
-    match answer {
-        // Aborted meanwhile, or gone with its container.
+    match take::commit(front, Box::new(end), hold).await {
+        // Aborted meanwhile, or deleted with its container.
         Ok(_)
         | Err(index::Error::NoPendingCopy | index::Error::OtherCopy | index::Error::BlobNotFound) => {
             Ok(())
@@ -310,7 +322,7 @@ async fn fetch(
     front: &FrontEnd,
     pending: &PendingCopy,
     running: &Running,
-) -> Result<(CopyEnd, Option<Hold>), Refusal> {
+) -> Result<Outcome, Refusal> {
     let job = &pending.job;
     let link = link(front, pending).ok_or(Reason::InternalError)?;
     let gone = || Refusal::new(Reason::CannotVerifyCopySource).status(409);
@@ -337,7 +349,8 @@ async fn fetch(
     } else {
         take::take(front, found, &source, Form::Blob).await?
     };
-    Ok((CopyEnd::Success { content: taken.content, crc64: taken.crc64 }, Some(taken.hold)))
+    let end = CopyEnd::Success { content: taken.content, crc64: taken.crc64 };
+    Ok(Outcome { end, hold: Some(taken.hold) })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The bytes of a source on their way to a row: shared where they can be, else stored once more.
+//! Makes the bytes of a source ready for a row: shares them where possible, else stores them again.
 
 use crate::frontend::commit;
 use crate::frontend::ingest;
@@ -20,10 +20,10 @@ use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Md5;
 
-/// Inlined bytes that a block put together from others may have.
+/// The most inline bytes of a block that is put together from several blocks.
 const INLINE_BYTES_MAX: usize = 512;
 
-/// Content on its way to a row, and what keeps it there until it has arrived.
+/// Content that a row will name, and what keeps its bytes until that row is committed.
 pub(super) struct Taken {
     pub(super) content: CopiedContent,
     pub(super) crc64: Crc64,
@@ -31,17 +31,17 @@ pub(super) struct Taken {
     pub(super) hold: Hold,
 }
 
-/// What is let go of once the commit was answered.
+/// What keeps bytes from being freed. Dropped once the commit was answered.
 pub(super) enum Hold {
     /// Bytes that other rows name too.
     Shared(CopyGuard),
     /// Bytes of this copy alone.
     Stored(Stored),
-    /// A layer of pages, which reclaim does not bury as long as this is held.
+    /// A layer of pages, which reclaim does not free as long as this is held.
     Layer(LayerGuard),
 }
 
-/// What is claimed of the bytes.
+/// The length and checksums that the bytes of a source must have.
 pub(super) const fn upload(source: &CopySource, len: u64) -> Upload {
     Upload { len, message_len: None, md5: source.md5, crc64: source.crc64 }
 }
@@ -53,18 +53,18 @@ pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
     Err(Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string()))
 }
 
-/// What the content becomes.
+/// What the bytes become.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A block: one piece of content.
     Part,
-    /// A blob without blocks, whose MD5 is told.
+    /// A blob without blocks, whose MD5 the answer has.
     Whole,
     /// A blob with the source's blocks.
     Blob,
 }
 
-/// Takes the source's bytes: by reference where they can be shared, else by storing them once more.
+/// Takes the source's bytes: by reference where possible, else by storing them again.
 pub(super) async fn take(
     front: &FrontEnd,
     found: Source,
@@ -113,8 +113,8 @@ fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     }
 }
 
-/// The content as one piece; `None` when some of it lies in rows and some in extents, or too much
-/// in rows.
+/// The content as one piece; `None` when parts of it are in rows and parts in extents, or too much
+/// is in rows.
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {
         return Some(content.clone());
@@ -140,11 +140,12 @@ pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
 pub(super) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
     write: W,
-    hold: Hold,
+    hold: Option<Hold>,
 ) -> Result<W::Reply, index::Error> {
     match hold {
-        Hold::Stored(stored) => commit::commit(front, write, Some(stored)).await,
-        Hold::Shared(guard) => commit::commit_holding(front, write, guard).await,
-        Hold::Layer(guard) => commit::commit_holding(front, write, guard).await,
+        None => commit::commit(front, write, None).await,
+        Some(Hold::Stored(stored)) => commit::commit(front, write, Some(stored)).await,
+        Some(Hold::Shared(guard)) => commit::commit_holding(front, write, guard).await,
+        Some(Hold::Layer(guard)) => commit::commit_holding(front, write, guard).await,
     }
 }

@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
-use crate::frontend::answers::Budget;
+use crate::frontend::answers::AnswerBudget;
+use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
-use crate::frontend::answers::Purse;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::read::ContentVersion;
 use crate::frontend::route::Router;
 use crate::frontend::testing::ReadIndex;
 use crate::frontend::testing::Reads;
@@ -63,7 +65,7 @@ struct Blob {
     router: Arc<Router>,
     location: Location,
     content: Bytes,
-    budget: Arc<Budget>,
+    budget: Arc<AnswerBudget>,
     /// Freed when dropped.
     _stored: Stored,
 }
@@ -79,7 +81,7 @@ impl Blob {
         publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
         let host = Arc::new(ReadIndex(Arc::new(Nothing)));
         let router = Router::new(host, coordinator, rig.env.clone()).await.unwrap();
-        let budget = Budget::new(budget, Arc::clone(&rig.env.clock));
+        let budget = AnswerBudget::new(budget, Arc::clone(&rig.env.clock));
         Self {
             router: Arc::new(router),
             location: *location,
@@ -99,15 +101,13 @@ impl Blob {
             router: Arc::clone(&self.router),
             capacity: Arc::clone(&self.rig.node) as _,
             tasks: self.rig.env.tasks.clone(),
-            key,
-            snapshot: None,
-            etag: Etag::from_commit(Timestamp::ZERO),
-            generation: None,
+            blob: BlobVersion { key, snapshot: None },
+            content: ContentVersion { etag: Etag::from_commit(Timestamp::ZERO), generation: None },
             pieces: vec![Piece::Stored { location, range: 0..len }].into(),
             pieces_end: len,
             end: len,
             decrypting: None,
-            purse: Some(Purse::new(&self.budget, payer(known))),
+            memory: Some(AnswerMemory::new(&self.budget, payer(known))),
             guard: InFlight::default().read(self.rig.env.clock.monotonic()),
             request: None,
         }
@@ -150,12 +150,12 @@ async fn a_range_is_hashed_in_steps_that_are_paid_for_and_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_range_is_refused_before_it_is_read_when_answers_hold_all_memory() {
     let blob = Blob::new(4 * MIB).await;
-    let held = blob.budget.begin((payer(false), 3 * MIB), SECOND).await.unwrap();
+    let held = blob.budget.begin(payer(false), 3 * MIB, SECOND).await.unwrap();
     let refused = checksum(blob.source(false), RangeChecksum::Md5).await.unwrap_err();
     assert_eq!(refused.reason, Reason::ServerBusy);
     drop(held);
     // Of what strangers may have, less than a quarter of all is left.
-    let held = blob.budget.begin((payer(false), 5 * MIB / 2), SECOND).await.unwrap();
+    let held = blob.budget.begin(payer(false), 5 * MIB / 2, SECOND).await.unwrap();
     let (_, most, _) = watched(&blob, RangeChecksum::Md5).await;
     assert_eq!(most, 16 << 10, "smaller steps do");
     drop(held);

@@ -1,3 +1,4 @@
+use crate::types::ExtentOffset;
 use std::collections::BTreeSet;
 
 use crate::index::api::*;
@@ -18,7 +19,12 @@ fn id(number: usize) -> BlockId {
 }
 
 fn locations(count: u64) -> Vec<Location> {
-    let at = |offset| Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
+    let at = |offset| Location {
+        extent: ExtentId::new(1),
+        offset: ExtentOffset::new(offset),
+        len: ByteLen::new(1),
+        crc: Crc32c::EMPTY,
+    };
     (0..count).map(at).collect()
 }
 

@@ -8,6 +8,7 @@ use crate::index::engine::failure;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::record::{Batch, HEADER_LEN, Header, Kind};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// A decoded record.
 #[derive(Debug)]
@@ -102,10 +103,10 @@ impl<'a> LogReader<'a> {
         }
         let frame = self
             .capacity
-            .next_frame(self.extent, offset)
+            .next_frame(self.extent, ExtentOffset::new(offset))
             .await
             .map_err(|error| failure::read(&error))?;
-        Ok(frame.map(|frame| (frame.payload, frame.next)))
+        Ok(frame.map(|frame| (frame.payload, frame.next.get())))
     }
 
     fn torn(&self) -> Result<Option<Record>, Error> {

@@ -5,9 +5,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::index::engine::codec;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::types::Crc32c;
 use crate::types::Sequence;
 use crate::types::Timestamp;
-use crate::types::crc32c;
 
 /// Bytes before the body.
 pub(crate) const HEADER_LEN: usize = 16;
@@ -40,7 +40,7 @@ impl Header {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..HEADER_LEN)?;
         let (checked, mut crc) = head.split_at_checked(12)?;
-        if codec::take_u32(&mut crc)? != crc32c(checked) {
+        if codec::take_u32(&mut crc)? != Crc32c::of(checked).get() {
             return None;
         }
         let mut rest = checked;
@@ -64,7 +64,8 @@ impl Header {
 
     /// Whether this is the body the head was written for.
     pub(crate) fn matches(&self, body: &[u8]) -> bool {
-        codec::wide(body.len()) == u64::from(self.body_len) && crc32c(body) == self.body_crc
+        codec::wide(body.len()) == u64::from(self.body_len)
+            && Crc32c::of(body).get() == self.body_crc
     }
 }
 
@@ -87,9 +88,9 @@ fn seal(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
     });
     fields.put_u16_le(0);
     fields.put_u32_le(u32::try_from(body.len()).ok()?);
-    fields.put_u32_le(crc32c(body));
-    let crc = crc32c(&fields);
-    fields.put_u32_le(crc);
+    fields.put_u32_le(Crc32c::of(body).get());
+    let crc = Crc32c::of(&fields);
+    fields.put_u32_le(crc.get());
     head.copy_from_slice(&fields);
     Some(record.freeze())
 }

@@ -4,8 +4,11 @@ use crate::index::engine::log::manifest::{Link, Manifest, RunEntry};
 use crate::index::engine::log::record::{Batch, BatchBuilder, HEADER_LEN, Header, Kind};
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::types::ByteLen;
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::PartitionId;
 use crate::types::Sequence;
@@ -29,7 +32,12 @@ fn batch() -> Bytes {
 }
 
 fn manifest() -> Manifest {
-    let footer = Location { extent: ExtentId::new(300), offset: 5000, len: 90, crc: 0xDEAD_BEEF };
+    let footer = Location {
+        extent: ExtentId::new(300),
+        offset: ExtentOffset::new(5000),
+        len: ByteLen::new(90),
+        crc: Crc32c::new(0xDEAD_BEEF),
+    };
     Manifest {
         partition: PartitionId::new(1),
         epoch: Epoch::new(2),

@@ -15,6 +15,7 @@ use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Sequence;
 
 /// Tries of a change of the descriptor whose outcome is unknown.
@@ -244,11 +245,11 @@ async fn append_at(
     let request = AppendRequest {
         extent,
         epoch,
-        offset: at,
+        offset: ExtentOffset::new(at),
         payloads: records.into_iter().map(|record| vec![record]).collect(),
         durability: Durability::Durable,
     };
-    Ok(capacity.append(request).await?.end)
+    Ok(capacity.append(request).await?.end.get())
 }
 
 /// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the

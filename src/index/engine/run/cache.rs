@@ -13,6 +13,7 @@ use crate::index::api::Error;
 use crate::index::engine::codec;
 use crate::index::engine::run::block::Block;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// What an entry costs beyond its bytes.
 const ENTRY_OVERHEAD: usize = 128;
@@ -24,15 +25,15 @@ type FixedHash = BuildHasherDefault<DefaultHasher>;
 #[derive(Clone, Debug)]
 struct ByBytes;
 
-impl Weighter<(ExtentId, u64), Block> for ByBytes {
-    fn weight(&self, _key: &(ExtentId, u64), block: &Block) -> u64 {
+impl Weighter<(ExtentId, ExtentOffset), Block> for ByBytes {
+    fn weight(&self, _key: &(ExtentId, ExtentOffset), block: &Block) -> u64 {
         codec::wide(block.bytes() + ENTRY_OVERHEAD)
     }
 }
 
 /// Unpacked blocks by extent and offset.
 pub(crate) struct BlockCache {
-    blocks: Cache<(ExtentId, u64), Block, ByBytes, FixedHash>,
+    blocks: Cache<(ExtentId, ExtentOffset), Block, ByBytes, FixedHash>,
     lookups: AtomicU64,
     misses: AtomicU64,
 }
@@ -60,7 +61,7 @@ impl BlockCache {
     /// follows from a snapshot it took for itself.
     pub(crate) async fn get(
         &self,
-        key: (ExtentId, u64),
+        key: (ExtentId, ExtentOffset),
         load: impl Future<Output = Result<Block, Error>>,
     ) -> Result<Block, Error> {
         self.lookups.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,10 @@ use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
 use crate::index::engine::table::{From, Item};
 use crate::index::rows::Family;
+use crate::types::ByteLen;
+use crate::types::Crc32c;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
@@ -265,9 +268,9 @@ fn decode_index(extent: ExtentId, stored: &Bytes) -> Option<Vec<(Bytes, Location
     while let Some((key, value)) = rows.next_row()? {
         let value = value?;
         let mut rest = value.as_ref();
-        let offset = codec::take_varint(&mut rest)?;
-        let len = codec::take_varint(&mut rest)?;
-        let crc = codec::take_u32(&mut rest)?;
+        let offset = ExtentOffset::new(codec::take_varint(&mut rest)?);
+        let len = ByteLen::new(codec::take_varint(&mut rest)?);
+        let crc = Crc32c::new(codec::take_u32(&mut rest)?);
         if !rest.is_empty() {
             return None;
         }
@@ -277,8 +280,10 @@ fn decode_index(extent: ExtentId, stored: &Bytes) -> Option<Vec<(Bytes, Location
 }
 
 async fn read(capacity: &dyn Capacity, location: &Location) -> Result<Bytes, Error> {
-    let pieces =
-        capacity.read(location, 0..location.len).await.map_err(|error| failure::read(&error))?;
+    let pieces = capacity
+        .read(location, 0..location.len.get())
+        .await
+        .map_err(|error| failure::read(&error))?;
     let mut pieces = pieces.into_iter();
     let first = pieces.next().unwrap_or_default();
     if pieces.len() == 0 {

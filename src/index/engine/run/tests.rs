@@ -9,8 +9,11 @@ use crate::index::engine::run::footer::Footer;
 use crate::index::engine::run::writer::RunWriter;
 use crate::index::engine::testing::MemoryCapacity;
 use crate::index::rows::Family;
+use crate::types::ByteLen;
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Stripe;
 
@@ -51,15 +54,20 @@ fn walk(block: &Block, from: &[u8]) -> Option<Vec<(Bytes, Option<Bytes>)>> {
 }
 
 fn footer() -> Footer {
-    let part = |offset| Location { extent: ExtentId::new(300), offset, len: 200, crc: 1 };
+    let part = |offset| Location {
+        extent: ExtentId::new(300),
+        offset,
+        len: ByteLen::new(200),
+        crc: Crc32c::new(1),
+    };
     Footer {
         family: 3,
         rows: 2,
         tombstones: 1,
         first: Bytes::from_static(b"a"),
         last: Bytes::from_static(b"bc"),
-        index: part(1000),
-        filter: part(2000),
+        index: part(ExtentOffset::new(1000)),
+        filter: part(ExtentOffset::new(2000)),
         stripe: None,
     }
 }

@@ -14,6 +14,7 @@ use crate::index::engine::run::footer::Footer;
 use crate::index::rows::Family;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Stripe;
 
@@ -156,9 +157,9 @@ impl RunWriter {
         }
         for (first, location) in firsts.iter().zip(locations) {
             let mut value = Vec::with_capacity(16);
-            codec::put_varint(&mut value, location.offset);
-            codec::put_varint(&mut value, location.len);
-            value.extend_from_slice(&location.crc.to_le_bytes());
+            codec::put_varint(&mut value, location.offset.get());
+            codec::put_varint(&mut value, location.len.get());
+            value.extend_from_slice(&location.crc.get().to_le_bytes());
             self.index.push(first, Some(&value));
         }
         if self.end - self.flushed >= FLUSH_BYTES {
@@ -174,16 +175,16 @@ impl RunWriter {
         let request = AppendRequest {
             extent: self.extent,
             epoch: self.epoch,
-            offset: self.end,
+            offset: ExtentOffset::new(self.end),
             payloads,
             durability: Durability::Deferred,
         };
         let appended = self.capacity.append(request).await?;
-        self.end = appended.end;
+        self.end = appended.end.get();
         Ok(appended.locations)
     }
 
     fn misplaced(&self) -> capacity::Error {
-        capacity::Error::WrongOffset { extent: self.extent, expected: self.end }
+        capacity::Error::WrongOffset { extent: self.extent, expected: ExtentOffset::new(self.end) }
     }
 }

@@ -12,10 +12,12 @@ use crate::capacity::{
     AppendRequest, Appended, Audited, Capacity, Durability, Error, ExtentInfo, ExtentKind,
     ExtentState, LogFrame, ScrubReport,
 };
+use crate::types::ByteLen;
+use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
-use crate::types::crc32c;
 
 /// Payload bytes of a frame.
 const FRAME: usize = 256;
@@ -295,8 +297,11 @@ impl State {
         if extent.state == ExtentState::Sealed {
             return Err(Error::Sealed { extent: request.extent });
         }
-        if extent.end() != request.offset {
-            return Err(Error::WrongOffset { extent: request.extent, expected: extent.end() });
+        if extent.end() != request.offset.get() {
+            return Err(Error::WrongOffset {
+                extent: request.extent,
+                expected: ExtentOffset::new(extent.end()),
+            });
         }
         let durable = request.durability == Durability::Durable;
         let mut locations = Vec::new();
@@ -306,9 +311,9 @@ impl State {
             assert!(!bytes.is_empty(), "no payload is empty");
             locations.push(Location {
                 extent: request.extent,
-                offset: extent.end(),
-                len: bytes.len() as u64,
-                crc: crc32c(&bytes),
+                offset: ExtentOffset::new(extent.end()),
+                len: ByteLen::new(bytes.len() as u64),
+                crc: Crc32c::of(&bytes),
             });
             for chunk in bytes.chunks(FRAME) {
                 if added < frames_max {
@@ -322,7 +327,7 @@ impl State {
         if durable {
             extent.frames.iter_mut().for_each(|frame| frame.durable = true);
         }
-        Ok(Appended { locations, end: extent.end() })
+        Ok(Appended { locations, end: ExtentOffset::new(extent.end()) })
     }
 }
 
@@ -388,12 +393,12 @@ impl Capacity for MemoryCapacity {
             .get(&location.extent)
             .ok_or(Error::NoSuchExtent { extent: location.extent })?;
         let mut bytes = BytesMut::new();
-        for frame in extent.frames.iter().filter(|frame| frame.offset >= location.offset) {
-            if (bytes.len() as u64) < location.len {
+        for frame in extent.frames.iter().filter(|frame| frame.offset >= location.offset.get()) {
+            if (bytes.len() as u64) < location.len.get() {
                 bytes.extend_from_slice(&frame.payload);
             }
         }
-        if bytes.len() as u64 != location.len || crc32c(&bytes) != location.crc {
+        if bytes.len() as u64 != location.len.get() || Crc32c::of(&bytes) != location.crc {
             return Err(corrupt);
         }
         let at = |offset| usize::try_from(offset).unwrap();
@@ -402,14 +407,18 @@ impl Capacity for MemoryCapacity {
         Ok(vec![whole.slice(..middle), whole.slice(middle..)])
     }
 
-    async fn next_frame(&self, extent: ExtentId, offset: u64) -> Result<Option<LogFrame>, Error> {
+    async fn next_frame(
+        &self,
+        extent: ExtentId,
+        offset: ExtentOffset,
+    ) -> Result<Option<LogFrame>, Error> {
         let state = self.0.lock().unwrap();
         let found = state.extents.get(&extent).ok_or(Error::NoSuchExtent { extent })?;
-        let frame = found.frames.iter().find(|frame| frame.offset >= offset);
+        let frame = found.frames.iter().find(|frame| frame.offset >= offset.get());
         Ok(frame.map(|frame| LogFrame {
-            offset: frame.offset,
+            offset: ExtentOffset::new(frame.offset),
             payload: frame.payload.clone(),
-            next: frame.offset + HEAD + frame.payload.len() as u64,
+            next: ExtentOffset::new(frame.offset + HEAD + frame.payload.len() as u64),
         }))
     }
 
@@ -418,7 +427,7 @@ impl Capacity for MemoryCapacity {
         self.change(|_| {}, |state| state.writable(extent, epoch).map(|_| ()))
     }
 
-    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<u64, Error> {
+    async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error> {
         let takes = self.0.lock().unwrap().seal_takes;
         if takes > Duration::ZERO {
             tokio::time::sleep(takes).await;
@@ -429,7 +438,7 @@ impl Capacity for MemoryCapacity {
                 let extent = state.writable(extent, epoch)?;
                 extent.state = ExtentState::Sealed;
                 extent.frames.iter_mut().for_each(|frame| frame.durable = true);
-                Ok(extent.end())
+                Ok(ExtentOffset::new(extent.end()))
             },
         )
     }
@@ -454,8 +463,8 @@ impl Capacity for MemoryCapacity {
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {
-        let frames = location.len.div_ceil(FRAME as u64);
-        location.offset..location.offset + frames * HEAD + location.len
+        let frames = location.len.get().div_ceil(FRAME as u64);
+        location.offset.get()..location.offset.get() + frames * HEAD + location.len.get()
     }
 
     async fn extents(&self) -> Vec<ExtentInfo> {

@@ -47,7 +47,12 @@ async fn partition_of(world: &World, machine: Arc<dyn Machine>) -> Partition {
 }
 
 fn location(number: u64) -> Location {
-    Location { extent: ExtentId::new(1), offset: number, len: 1, crc: 7 }
+    Location {
+        extent: ExtentId::new(1),
+        offset: ExtentOffset::new(number),
+        len: ByteLen::new(1),
+        crc: Crc32c::new(7),
+    }
 }
 
 fn put(name: &str, number: u64) -> Write {
@@ -221,7 +226,7 @@ async fn list_that_is_overtaken_by_new_blocks_comes_through_and_loses_none() {
     let ReadReply::BlockList(list) = reply else { panic!("not a block list") };
     assert_eq!(list.committed.len() as u64, LISTED);
     let named = references(&partition).await;
-    let once: BTreeSet<u64> = named.iter().map(|location| location.offset).collect();
+    let once: BTreeSet<u64> = named.iter().map(|location| location.offset.get()).collect();
     assert_eq!(once.len() as u64, LISTED + LATER);
     let read = Read::Garbage { from: Bytes::new(), limit: usize::MAX - 1 };
     let reply = partition.read(partition.core.epoch, &read).await.unwrap();
@@ -414,7 +419,7 @@ async fn dead_layer_of_a_blob_with_thousands_of_snapshots_is_forgotten_ahead() {
     partition.apply(put("a", 1)).await.unwrap();
     take_snapshots(&partition, "a", SNAPSHOTS).await;
     let blob = RoutingKey::blob(&key("a"));
-    let content = NewContent::Stored(vec![Location { len: 512, ..location(1_000) }]);
+    let content = NewContent::Stored(vec![Location { len: ByteLen::new(512), ..location(1_000) }]);
     let spans = vec![PageSpan { range: 0..512, skip: 0, content }];
     let fill = Write::FillLayer(FillLayer { blob: blob.clone(), layer: None, spans });
     partition.apply(fill).await.unwrap();

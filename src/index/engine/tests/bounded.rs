@@ -129,7 +129,12 @@ fn with_snapshots(count: usize) -> Snapshot {
     let ids: Vec<BlockId> =
         (0..1_000).map(|n| BlockId::from_bytes(format!("{n:04}").as_bytes()).unwrap()).collect();
     for (offset, id) in (0..).zip(&ids) {
-        let location = Location { extent: ExtentId::new(1), offset, len: 1, crc: 0 };
+        let location = Location {
+            extent: ExtentId::new(1),
+            offset: ExtentOffset::new(offset),
+            len: ByteLen::new(1),
+            crc: Crc32c::EMPTY,
+        };
         let content = NewContent::Stored(vec![location]);
         let (key, guard, id) = (key.clone(), Guard::default(), id.clone());
         let stage = StageBlock { key, guard, id, content, crc64: Crc64::EMPTY };

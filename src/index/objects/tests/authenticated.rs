@@ -29,7 +29,7 @@ fn piece(nonce: KeyedNonce, len: u64, range: std::ops::Range<u64>, piece: Piece)
 }
 
 fn in_chunks(location: Location, chunks: std::ops::Range<u64>) -> Piece {
-    let at = |chunk: u64| (chunk * AUTHENTICATED_CHUNK_BYTES).min(location.len);
+    let at = |chunk: u64| (chunk * AUTHENTICATED_CHUNK_BYTES).min(location.len.get());
     Piece::Stored { location, range: at(chunks.start)..at(chunks.end) }
 }
 

@@ -22,7 +22,7 @@ fn content(p: &Partition, key: &BlobKey) -> Vec<Location> {
         let view = p.blob(&read).unwrap();
         for piece in view.pieces {
             let Piece::Stored { location, range } = piece else { panic!("inline piece") };
-            assert_eq!(range, 0..location.len);
+            assert_eq!(range, 0..location.len.get());
             all.push(location);
         }
         if view.pieces_end == view.range.end {

@@ -8,6 +8,7 @@ mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::types::ExtentOffset;
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -95,14 +96,14 @@ struct World {
     partitions: Vec<Partition>,
     model: BTreeMap<&'static str, ModelBlob>,
     /// Bytes of each location.
-    extents: BTreeMap<(ExtentId, u64), Vec<u8>>,
-    forgotten: BTreeSet<(ExtentId, u64)>,
+    extents: BTreeMap<(ExtentId, ExtentOffset), Vec<u8>>,
+    forgotten: BTreeSet<(ExtentId, ExtentOffset)>,
     /// Once named by a copy: the audit frees them, never a garbage row.
-    shared: BTreeSet<(ExtentId, u64)>,
+    shared: BTreeSet<(ExtentId, ExtentOffset)>,
     now: Timestamp,
 }
 
-fn place(location: &Location) -> (ExtentId, u64) {
+fn place(location: &Location) -> (ExtentId, ExtentOffset) {
     (location.extent, location.offset)
 }
 

@@ -209,7 +209,7 @@ proptest! {
                 let window = PAGE_WINDOW_BYTES / PAGE;
                 let end = (start + len).min(PAGES).min((start / window + 1) * window);
                 let at = location(1, next, (end - start) * PAGE);
-                next += at.len;
+                next += at.len.get();
                 write(&mut p, &keys[one], start..end, NewContent::Stored(vec![at]));
                 for page in start..end {
                     arrays[one].insert(page, (at, (page - start) * PAGE));

@@ -261,7 +261,8 @@ impl World {
             Step::Forget => {
                 let reply = p.read(&Read::Garbage { from: Bytes::new(), limit: 5 }).unwrap();
                 let ReadReply::Garbage(rows, _) = reply else { panic!("not garbage") };
-                self.forgotten.extend(rows.iter().flat_map(|r| &r.locations).map(|l| l.offset));
+                self.forgotten
+                    .extend(rows.iter().flat_map(|r| &r.locations).map(|l| l.offset.get()));
                 let keys = rows.into_iter().map(|row| row.key).collect();
                 p.must(&Write::ForgetGarbage { keys });
             }
@@ -354,8 +355,8 @@ impl World {
                         panic!("nothing here is encrypted")
                     }
                     Piece::Stored { location, range } => {
-                        let (len, byte) = self.extents[&location.offset];
-                        assert!(location.len == len && range.end <= len);
+                        let (len, byte) = self.extents[&location.offset.get()];
+                        assert!(location.len == ByteLen::new(len) && range.end <= len);
                         let part = usize::try_from(range.end - range.start).unwrap();
                         bytes.resize(bytes.len() + part, byte);
                     }
@@ -372,11 +373,11 @@ impl World {
             self.model.iter().flatten().filter_map(|(_, place)| *place).collect();
         let mut garbage = BTreeSet::new();
         for location in p.garbage() {
-            assert!(garbage.insert(location.offset), "{location:?} is garbage twice");
+            assert!(garbage.insert(location.offset.get()), "{location:?} is garbage twice");
         }
         let read = Read::References(ListReferences::all());
         let ReadReply::References(found) = p.read(&read).unwrap() else { panic!("references") };
-        let named: BTreeSet<u64> = found.locations.iter().map(|l| l.offset).collect();
+        let named: BTreeSet<u64> = found.locations.iter().map(|l| l.offset.get()).collect();
         assert!(shown.is_disjoint(&garbage), "shown and garbage");
         assert!(garbage.is_disjoint(&self.forgotten), "garbage after it was forgotten");
         assert!(shown.is_subset(&named) && garbage.is_subset(&named), "references");

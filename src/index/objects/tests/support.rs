@@ -28,7 +28,12 @@ pub(super) fn inline(bytes: &[u8]) -> (NewContent, Crc64) {
 
 /// Bytes that stand in extent `extent` at `offset`; what they are does not matter to rows.
 pub(super) fn location(extent: u64, offset: u64, len: u64) -> Location {
-    Location { extent: ExtentId::new(extent), offset, len, crc: 7 }
+    Location {
+        extent: ExtentId::new(extent),
+        offset: ExtentOffset::new(offset),
+        len: ByteLen::new(len),
+        crc: Crc32c::new(7),
+    }
 }
 
 pub(super) fn stored(locations: &[Location]) -> (NewContent, Crc64) {

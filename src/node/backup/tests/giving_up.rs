@@ -177,7 +177,8 @@ async fn a_backup_that_was_given_up_is_not_completed() {
                 given_up.give_up();
             }
         });
-        let (source, how) = (running.source(), (give_up as Progress, attempt));
+        let source = running.source();
+        let how = How { pace: Pace::of(&source), progress: give_up as Progress, attempt };
         let made = backup_unless_given_up(&source, &at.backup, &running.env, how).await;
         assert!(matches!(made, Err(BackupError::GivenUp)), "{number}: {made:?}");
         let refused = restored(&at.backup, &at.other("no"), &at.key).await.unwrap_err();

@@ -14,6 +14,7 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Crc64;
+use crate::types::ExtentOffset;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::PublicAccess;
@@ -31,7 +32,8 @@ impl Running {
         self.storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![content.clone()]];
         let durability = Durability::Durable;
-        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let request =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         let locations = self.storage.capacity.append(request).await.unwrap().locations;
         let key = BlobKey {
             account: AccountId::new(7),
@@ -154,7 +156,8 @@ async fn locked_directories_are_refused_unchanged() {
     made(&at.data).await;
     let summary = of_stopped(&at.data, &at.backup).await.unwrap();
     let half = at.other("half");
-    marks::begin((&half, Mark::Restore), &summary, &attempt()).unwrap();
+    let to = Destination { path: &half, mark: Mark::Restore };
+    marks::begin(to, &summary, &attempt()).unwrap();
     std::fs::write(half.join(FILE_NAME), b"of the other restore").unwrap();
     let env = env();
     let locks = [&at.backup, &half].map(|path| open_disk(path, &env).unwrap());

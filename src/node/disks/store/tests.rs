@@ -16,6 +16,7 @@ use crate::node::account_list::tests::start;
 use crate::telemetry::CapturedLog;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 use super::*;
 
@@ -33,7 +34,8 @@ async fn two_disks(env: &Env, coordinator: &dyn Coordinator) -> Arc<CapacityNode
         node.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![vec![7; 9_000].into()]];
         let durability = Durability::Durable;
-        let append = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let append =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         node.append(append).await.unwrap();
     }
     let mut known = [0, 1].map(|number| {
@@ -56,7 +58,7 @@ async fn drain_that_panicked_is_started_again_and_empties_the_disk() {
     let coordinator = Arc::clone(&started.coordinator);
     let capacity = two_disks(&env, coordinator.as_ref()).await;
     let fleet = Arc::clone(&started.fleet);
-    let disks = NodeDisks::start((Arc::clone(&capacity), coordinator), fleet, env.clone());
+    let disks = NodeDisks::start(Arc::clone(&capacity), coordinator, fleet, env.clone());
     let disks = disks.await.unwrap();
     let out = "disk 2: out of service; see the log of the start";
     assert_eq!(disks.troubles(), [out], "a disk that was removed is not missed");
@@ -92,8 +94,8 @@ async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_part
     let capacity = CapacityNode::open(disks, env.clone(), config, metrics).await.unwrap();
     list(started.coordinator.as_ref(), &[("in_use", 0), ("in_use", 1)]).await;
     let serve = |started: &Started| {
-        let parts = (Arc::clone(&capacity), Arc::clone(&started.coordinator));
-        NodeDisks::start(parts, Arc::clone(&started.fleet), env.clone())
+        let (capacity, coordinator) = (Arc::clone(&capacity), Arc::clone(&started.coordinator));
+        NodeDisks::start(capacity, coordinator, Arc::clone(&started.fleet), env.clone())
     };
     let sound = serve(&started).await.unwrap();
     assert_eq!(sound.troubles(), Vec::<String>::new());
@@ -101,7 +103,7 @@ async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_part
     // Others fill the first disk; the second one fails once.
     let file = sims[0].disk().create("others").await.unwrap();
     file.allocate(0, 54 << 20).await.unwrap();
-    env.clock.sleep(LOOK_EVERY * 2).await;
+    env.clock.sleep(SPACE_EVERY * 2).await;
     sims[1].fail_once(Fault::WriteError, 0);
     for id in 1..100 {
         let (extent, epoch) = (ExtentId::new(id), Epoch::new(1));

@@ -50,8 +50,10 @@ impl Simulated {
         let address = "127.0.0.1:10000".parse().unwrap();
         let bound = Bound { listener: Box::new(listener), address };
         let mut registry = Registry::default();
-        let with = (&secrets, &mut registry, &AuditLog::default());
-        let roles = Roles::start(&config, &env, &storage, (bound, None), with).await.unwrap();
+        let audit_log = AuditLog::default();
+        let front =
+            FrontEndParts { blob: bound, tls: None, secrets: &secrets, audit_log: &audit_log };
+        let roles = Roles::start(&config, &env, &storage, front, &mut registry).await.unwrap();
         let node = Self { env, storage, roles, registry, blob, signature: signature() };
         let body = "x".repeat(BYTES);
         for (path, body) in [("photos?restype=container", ""), ("photos/large", &body)] {

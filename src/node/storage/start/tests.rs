@@ -19,6 +19,7 @@ use crate::node::testing::SimulatedPlace;
 use crate::telemetry::CapturedLog;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Location;
 
 use super::*;
@@ -138,7 +139,8 @@ async fn extents_of(disks: &[Mounted; 2]) -> (SimulatedStore, [Vec<Location>; 2]
         capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let payloads = vec![vec![vec![7; 9_000].into()]];
         let durability = Durability::Durable;
-        let request = AppendRequest { extent, epoch, offset: 0, payloads, durability };
+        let request =
+            AppendRequest { extent, epoch, offset: ExtentOffset::START, payloads, durability };
         let location = capacity.append(request).await.unwrap().locations[0];
         capacity.seal(extent, epoch).await.unwrap();
         let all = capacity.extents().await;

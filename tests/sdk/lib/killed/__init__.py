@@ -1,4 +1,4 @@
-"""What workers of kill9.py and power_failure.py keep changing while the server is killed, and whether what is found
+"""What workers of kill9.py and power_failure.py change while the server is killed, and whether what is found
 afterwards can be explained.
 
 load.py     the workers, the changes of the map beside them, the cycles of crash and restart

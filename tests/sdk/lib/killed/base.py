@@ -17,7 +17,7 @@ class InDoubt(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """Bytes that nobody else has: `label` names them."""
+    """Unique bytes, named by `label`."""
 
     label: tuple
     size: int
@@ -39,7 +39,7 @@ class Source:
         return Piece((*self._label, self._serial), self.random.randint(low, high))
 
     def mark(self):
-        """A word nobody has said before."""
+        """A unique word."""
         self._serial += 1
         return sha256(repr((*self._label, self._serial)).encode())[:16]
 
@@ -70,14 +70,14 @@ class Subject:
         raise NotImplementedError
 
     def attempt(self, outcome, call):
-        """Runs `call`; on an answer the state becomes `outcome`, on none it is in doubt. Answers what `call` answered."""
+        """Runs `call`; on an answer the state becomes `outcome`, on none it is in doubt. Returns what `call` answered."""
         self.doubt = (outcome,)
         answer = answered(call)
         self.state, self.doubt = outcome, ()
         return answer
 
     def explain(self, clients):
-        """Compares what is found with what is known and settles what was in doubt. Answers a complaint, or None."""
+        """Compares what is found with what is known and settles what was in doubt. Returns a complaint, or None."""
         found = self.observe(clients)
         for state in (self.state, *self.doubt):
             if found == self.expected(state):

@@ -1,4 +1,4 @@
-"""Leases without an end: taken, changed, given back, broken, and used to write."""
+"""Leases without an end: acquired, changed, released, broken, and used to write."""
 
 import dataclasses
 import uuid

@@ -130,7 +130,7 @@ class AzureStore:
 
 
 def verify(store, subjects_of_workers):
-    """Checks every subject of every worker and the listing. Answers complaints."""
+    """Checks every subject of every worker and the listing. Returns complaints."""
     complaints = []
 
     def one(mine):
@@ -186,7 +186,7 @@ class Cycles:
                     break
 
     def run(self, cycle, crash):
-        """One cycle. `crash()` ends the server. Answers what this cycle had to complain of; where
+        """One cycle. `crash()` ends the server. Returns what this cycle had to complain of; where
         the server does not start again, it does not run afterwards."""
         stopping, seed = threading.Event(), f"{self.seed}/{cycle}"
         workers = [Worker(number, mine, self.store.clients(read_timeout=30), seed, stopping)
@@ -225,7 +225,7 @@ class Cycles:
         return found
 
     def verdicts(self, verdicts):
-        """What all cycles showed."""
+        """The verdicts of all cycles."""
         many = len(self.restarts)
         verdicts.none("every blob explained after every restart", self.complaints, COMPLAINTS_MAX)
         kinds = {subject.kind for mine in self.subjects for subject in mine}

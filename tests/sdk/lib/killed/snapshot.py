@@ -1,4 +1,4 @@
-"""Snapshots of a block blob that is overwritten: each keeps what it took, and goes when it is deleted."""
+"""Snapshots of a block blob that is overwritten: each keeps its content until it is deleted."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
-//! What the row of a pending copy says: whose it is and where its bytes come from; and how one that
-//! failed says why.
+//! Reads the row of a pending copy: its account and its source. Refuses copies that panic again and
+//! again.
 
 use bytes::Bytes;
 
@@ -11,10 +11,10 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// A copy that panicked so often is not begun anew: it would again.
+/// A copy that panicked so often fails: it would panic again.
 pub(super) const PANICS_MAX: u32 = 3;
 
-/// How a copy ends that panics again and again.
+/// The refusal of a copy that panics again and again.
 pub(super) fn given_up() -> Refusal {
     let times = PANICS_MAX;
     Refusal::new(Reason::InternalError).message(format!(
@@ -22,7 +22,7 @@ pub(super) fn given_up() -> Refusal {
     ))
 }
 
-/// Where the bytes come from; `None`, which is logged, when that does not open.
+/// The source of a copy; `None`, which is logged, when it cannot be unsealed.
 pub(super) fn link(front: &FrontEnd, pending: &PendingCopy) -> Option<CopyLink> {
     let context = SecretContext::copy_source(&pending.blob, pending.job.id);
     match front.accounts.secrets().open(&context, &pending.job.source) {

@@ -86,15 +86,15 @@ async fn refusing(
     Router::new(host, coordinator, env).await.unwrap()
 }
 
-/// The accounts whose copies are found in one look, and the partitions it went on without.
+/// The accounts whose copies are found in one scan, and the partitions it went on without.
 async fn found(router: &Router) -> (Vec<u64>, Vec<u64>) {
-    let mut look = Scan::default();
+    let mut scan = Scan::default();
     let mut accounts = Vec::new();
-    while let Some((account, _)) = next_account(router, &mut look).await.unwrap() {
+    while let Some(AccountCopies { account, .. }) = next_account(router, &mut scan).await.unwrap() {
         accounts.push(account.get());
-        look.turn = position(AccountId::new(account.get() + 1));
+        scan.turn = position(AccountId::new(account.get() + 1));
     }
-    (accounts, look.missed.iter().map(|id| id.get()).collect())
+    (accounts, scan.missed.iter().map(|id| id.get()).collect())
 }
 
 /// Each has the keys of the account of its number, the last those above too.

@@ -1,9 +1,10 @@
 //! What must hold between the model and the rows after every step.
 
 use super::*;
+use crate::types::ExtentOffset;
 
 impl World {
-    pub(super) fn named(&self) -> BTreeSet<(ExtentId, u64)> {
+    pub(super) fn named(&self) -> BTreeSet<(ExtentId, ExtentOffset)> {
         let read = Read::References(ListReferences::all());
         let all = self.partitions.iter().map(|partition| partition.read(&read).unwrap());
         let named = all.flat_map(|reply| {

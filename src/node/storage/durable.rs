@@ -1,4 +1,4 @@
-//! The durable half of a node: disks, extents, coordinator.
+//! The durable state of a node: disks, extents, coordinator.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::capacity::OpenError;
 use crate::coordinator::Coordinator;
 use crate::node::error::NodeError;
 
-/// What a node keeps.
+/// The durable state of a node.
 #[derive(Debug)]
 pub struct Storage {
     /// The extents of all disks.
     pub capacity: Arc<CapacityNode>,
-    /// Descriptors, counters.
+    /// Descriptors and counters.
     pub coordinator: Arc<dyn Coordinator>,
 }
 
-/// Names the data directory that an error is about.
+/// Adds to an error the data directory that it is about.
 pub(in crate::node) fn open_failed(data: &[PathBuf], error: OpenError) -> NodeError {
     let one = error.disk().and_then(|disk| data.get(disk)).map(std::slice::from_ref);
     let paths: Vec<String> =
