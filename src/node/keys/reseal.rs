@@ -134,8 +134,8 @@ fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
     Some(high.as_bytes().clone())
 }
 
-/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition cannot
-/// do so now.
+/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition
+/// cannot do so now.
 async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<bool, NodeError> {
     match router.write(write).await {
         Ok(_) => Ok(true),
@@ -149,7 +149,8 @@ async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<b
     }
 }
 
-/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is lost.
+/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is
+/// lost.
 fn anew(
     context: &SecretContext,
     secret: &Secret,
