@@ -62,6 +62,9 @@ pub struct CapacityConfig {
     pub compact_bytes_per_second: u64,
     /// The id of a new store; an existing one keeps its id. Default a random one.
     pub store: Option<u128>,
+    /// Whether disks that a release before made keep their format: of a store that is only looked
+    /// at, which that release may serve again. Default no.
+    pub keeps_format: bool,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
     /// Numbers of the store's disks that are not given and not missed: removed ones, and those the
@@ -93,6 +96,7 @@ impl Default for CapacityConfig {
             compact_waste_min: 256 * KIB,
             compact_bytes_per_second: 64 * MIB,
             store: None,
+            keeps_format: false,
             catalog: CatalogPlace::Memory,
             absent: BTreeSet::new(),
             numbers: Vec::new(),

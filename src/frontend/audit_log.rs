@@ -1,4 +1,4 @@
-//! What the front end tells the audit log. Costs a branch while that is off.
+//! The front end's lines of the audit log. While the log is off, a request pays one branch.
 
 pub(in crate::frontend) mod draft;
 
@@ -23,23 +23,29 @@ use crate::types::LeaseAction;
 use crate::types::Peer;
 use crate::types::PublicAccess;
 
+/// A request as it arrived.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub(super) head: &'a Parts,
+    pub(super) peer: Peer,
+    /// The id that it was given.
+    pub(super) id: &'a str,
+    /// When it arrived, by the monotonic clock.
+    pub(super) begun: Duration,
+}
+
 impl FrontEnd {
     /// A draft for a request, if every request has a line.
-    pub(super) fn draft(
-        &self,
-        (head, peer): (&Parts, Peer),
-        (id, begun): (&str, Duration),
-    ) -> Option<Box<Draft>> {
+    pub(super) fn draft(&self, arrival: Arrival<'_>) -> Option<Box<Draft>> {
         let wanted = self.audit_log.has_requests();
-        wanted.then(|| self.draft_at(self.address(head).as_ref(), peer, (id, begun)))
+        wanted.then(|| self.draft_at(self.address(arrival.head).as_ref(), arrival))
     }
 
-    /// A draft for a request about what an address names.
+    /// A draft for a request about the resource of an address.
     pub(super) fn draft_at(
         &self,
         address: Option<&Address>,
-        peer: Peer,
-        (id, begun): (&str, Duration),
+        Arrival { peer, id, begun, .. }: Arrival<'_>,
     ) -> Box<Draft> {
         let entry = Entry {
             account: address.map(|address| address.account.as_str().to_owned()),
@@ -53,20 +59,14 @@ impl FrontEnd {
         Box::new(Draft::new(log, clock, begun, entry))
     }
 
-    /// Notes who asks for what, and the change that the operation is about to make, if it is one
-    /// that has a line.
-    pub(super) fn note_change(
-        &self,
-        operation: &Operation,
-        (head, peer): (&Parts, Peer),
-        (seen, request): (&mut Seen, (&str, Duration)),
-    ) {
+    /// Records the sender, the operation and, if it has a line, the change that it will make.
+    pub(super) fn note_change(&self, operation: &Operation, seen: &mut Seen, arrival: Arrival<'_>) {
         if !self.audit_log.is_on() {
             return;
         }
         let change = change(operation);
         if change.is_some() && seen.draft.is_none() {
-            seen.draft = Some(self.draft_at(self.address(head).as_ref(), peer, request));
+            seen.draft = Some(self.draft_at(self.address(arrival.head).as_ref(), arrival));
         }
         if let Some(draft) = &mut seen.draft {
             draft.asked(seen.operation, seen.principal.clone(), change);
@@ -83,7 +83,7 @@ fn resource(address: &Address) -> Option<String> {
     })
 }
 
-/// What an operation changes besides blobs.
+/// The change that an operation makes, unless it changes only blobs.
 fn change(operation: &Operation) -> Option<Change> {
     use Operation as O;
     let plain = matches!(

@@ -12,6 +12,8 @@ use http::request::Parts;
 use crate::env::boxed;
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit_at;
+use crate::frontend::audit_log::Arrival;
+use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
 use crate::frontend::dispatch::RequestContent;
@@ -110,8 +112,8 @@ async fn admit_part(
         Err(error) => (None, Err(error)),
     };
     let logged = front.audit_log.has_requests();
-    let request = (echo.request_id(), begun);
-    let draft = logged.then(|| front.draft_at(address.as_ref(), peer, request));
+    let arrival = Arrival { head: &head, peer, id: echo.request_id(), begun };
+    let draft = logged.then(|| front.draft_at(address.as_ref(), arrival));
     if let Ok(admitted) = &admitted {
         seen.operation = admitted.operation.name();
     }
@@ -172,8 +174,10 @@ async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Byt
     if let Some(mut draft) = draft {
         let bytes_out = response.body().len() as u64;
         draft.sent(bytes_out);
-        let asked = (seen.operation, std::mem::take(&mut seen.principal));
-        draft.answered(asked, (0, bytes_out), (response.status(), response.headers())).await;
+        let principal = std::mem::take(&mut seen.principal);
+        let (status, headers) = (response.status(), response.headers());
+        let answer = AnswerFacts { status, headers, bytes: bytes_out };
+        draft.answered(seen.operation, principal, 0, answer).await;
     }
     (id, response)
 }

@@ -18,6 +18,8 @@ use crate::frontend::access;
 use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
+use crate::frontend::audit_log::Arrival;
+use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::batch;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
@@ -90,7 +92,10 @@ impl FrontEnd {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let mut seen = Seen { draft: self.draft((&head, peer), (&id, begun)), ..Seen::nothing() };
+        let mut seen = Seen {
+            draft: self.draft(Arrival { head: &head, peer, id: &id, begun }),
+            ..Seen::nothing()
+        };
         let mut echo = azure::RequestEcho::new(&head, id, came);
         let mut body = RequestBody::new(incoming, &self.uploads, self.env.clone());
         let counted = self.metrics.begin();
@@ -132,10 +137,11 @@ impl FrontEnd {
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         if let Some(mut draft) = seen.draft.take() {
-            let bytes = (body.received(), response.body().size_hint().lower());
-            let head = (response.status(), response.headers());
-            let asked = (seen.operation, std::mem::take(&mut seen.principal));
-            draft.answered(asked, bytes, head).await;
+            let bytes = response.body().size_hint().lower();
+            let (status, headers) = (response.status(), response.headers());
+            let answer = AnswerFacts { status, headers, bytes };
+            let principal = std::mem::take(&mut seen.principal);
+            draft.answered(seen.operation, principal, body.received(), answer).await;
             seen.draft = Some(draft);
         }
         let response = self.strike(seen.strike, response).await;
@@ -205,7 +211,8 @@ impl FrontEnd {
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(head, seen)?;
-        self.note_change(&operation, (head, peer), (seen, (echo.request_id(), begun)));
+        let id = echo.request_id();
+        self.note_change(&operation, seen, Arrival { head, peer, id, begun });
         let admitted = body.admitted_for();
         let requester = Requester { account: &account, head, peer, authenticated, admitted };
         let mut memory = None;
@@ -234,15 +241,16 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let (came, begun) = (self.env.clock.now(), self.env.clock.monotonic());
         let id = self.request_id().to_string();
-        let draft = self.draft((&head, peer), (&id, begun));
+        let draft = self.draft(Arrival { head: &head, peer, id: &id, begun });
         let echo = azure::RequestEcho::new(&head, id, came);
         RequestBody::unwanted(incoming, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         if let Some(mut draft) = draft {
-            let (bytes, status) = (response.body().size_hint().lower(), response.status());
-            draft.refused(bytes, (status, response.headers()));
+            let bytes = response.body().size_hint().lower();
+            let (status, headers) = (response.status(), response.headers());
+            draft.refused(AnswerFacts { status, headers, bytes });
             response = response.map(|body| body.drafting(Some(draft)));
         }
         if self.trace.is_watched() {

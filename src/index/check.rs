@@ -5,6 +5,7 @@ mod affected;
 mod committed;
 mod content;
 mod report;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::collections::HashSet;
@@ -15,6 +16,7 @@ use crate::auth::sealed_under;
 use crate::capacity::Capacity;
 use crate::index::api::Error;
 use crate::index::check::committed::Committed;
+use crate::index::check::committed::Place;
 use crate::index::objects::copy_jobs;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
@@ -46,6 +48,7 @@ use crate::types::ExtentOffset;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::TAG_INDEX;
+use crate::types::Timestamp;
 
 pub use affected::{Affected, Names, OfExtent, Owner};
 pub use report::{CheckReport, Problem};
@@ -113,13 +116,15 @@ struct BlobCheck<'a> {
     capacity: &'a dyn Capacity,
     key: &'a RoutingKey,
     report: &'a mut CheckReport,
-    /// The main row, then snapshots.
+    /// The main row, then snapshots and versions.
     committed: Vec<Committed>,
     /// Layers of page blobs that have spans.
     layers: Vec<LayerEnds>,
     dead_layers: Vec<u64>,
     /// The pending copy a work row tells of.
     copy: Option<Uuid>,
+    /// Which version is the null version, as its row says.
+    null_version: Option<Timestamp>,
     summary: Option<StagedSummary>,
     staged: u32,
     /// What blocks name.
@@ -138,6 +143,7 @@ impl<'a> BlobCheck<'a> {
             layers: Vec::new(),
             dead_layers: Vec::new(),
             copy: None,
+            null_version: None,
             summary: None,
             staged: 0,
             live: HashSet::new(),
@@ -154,7 +160,7 @@ impl<'a> BlobCheck<'a> {
         let result = match family {
             Family::Main if sweep::is_blob(self.key) => {
                 self.report.blobs += 1;
-                self.committed(family, row).await
+                self.committed(Place::Current, row).await
             }
             Family::Main if is_tag_entry(self.key) => self.tag_entry(row),
             Family::Main => self.table(row),
@@ -167,7 +173,8 @@ impl<'a> BlobCheck<'a> {
                     self.copy = Some(job.id);
                 })
             }
-            Family::Versions => self.snapshot(row).await,
+            Family::Versions if sweep::is_blob(self.key) => self.version(row).await,
+            Family::Versions => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
             Family::Layout if keys::parse_span(&row.key, self.key).is_some() => {
@@ -211,20 +218,15 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
-    async fn snapshot(&mut self, row: &Row) -> Result<(), Error> {
-        keys::parse_snapshot(&row.key, self.key)?;
-        if self.committed.is_empty() {
-            return Err(keys::corrupt(Family::Versions, &row.key, "snapshot without a blob"));
-        }
-        self.report.snapshots += 1;
-        self.committed(Family::Versions, row).await
-    }
-
-    async fn committed(&mut self, family: Family, row: &Row) -> Result<(), Error> {
+    async fn committed(&mut self, place: Place, row: &Row) -> Result<(), Error> {
+        let family = match place {
+            Place::Current => Family::Main,
+            Place::Snapshot | Place::Version(_) => Family::Versions,
+        };
         let (record, content): (BlobRecord, _) =
             values::decode_record_head(family, &row.key, &row.value)?;
         let content = values::decode_content(&row.key, content)?;
-        let mut committed = Committed::new(record, content);
+        let mut committed = Committed::new(place, record, content);
         match committed.content.layout.clone() {
             Layout::Whole(whole) => {
                 committed.len = whole.len();
@@ -268,7 +270,7 @@ impl<'a> BlobCheck<'a> {
     }
 
     async fn segment(&mut self, row: &Row) -> Result<(), Error> {
-        let entries: Vec<Entry> = values::decode(Family::Layout, &row.key, &row.value)?;
+        let entries = values::decode_segment(&row.key, &row.value)?;
         let is_next = |c: &Committed| c.next_segment(self.key).is_some_and(|key| key == row.key);
         let Some(at) = self.committed.iter().position(is_next) else {
             return Err(keys::corrupt(Family::Layout, &row.key, "segment of no layout"));
@@ -331,7 +333,8 @@ impl<'a> BlobCheck<'a> {
                 self.summary = Some(values::decode(Family::Staged, &row.key, &row.value)?);
             }
             StagedKey::Block(id) => {
-                let block: StagedBlock = values::decode(Family::Staged, &row.key, &row.value)?;
+                let block: StagedBlock =
+                    values::decode_record(Family::Staged, &row.key, &row.value)?;
                 self.report.staged_blocks += 1;
                 self.staged = self.staged.saturating_add(1);
                 if self.summary.is_some_and(|s| usize::from(s.id_len) != id.as_bytes().len()) {
@@ -339,6 +342,19 @@ impl<'a> BlobCheck<'a> {
                 }
                 if block.content.len() != block.len {
                     self.problem("a staged block is not as long as its bytes");
+                }
+                self.content(&block.content, block.crc64).await;
+            }
+            StagedKey::Upload(_) => {
+                let (_record, _content): (BlobRecord, _) =
+                    values::decode_record_head(Family::Staged, &row.key, &row.value)?;
+            }
+            StagedKey::Part(..) => {
+                let block: StagedBlock =
+                    values::decode_record(Family::Staged, &row.key, &row.value)?;
+                self.report.staged_blocks += 1;
+                if block.content.len() != block.len {
+                    self.problem("a part is not as long as its bytes");
                 }
                 self.content(&block.content, block.crc64).await;
             }
@@ -364,10 +380,10 @@ impl<'a> BlobCheck<'a> {
     fn finish_layers(&mut self) {
         let mut known = std::mem::take(&mut self.dead_layers);
         let mut first = None;
-        for (number, committed) in self.committed.iter().enumerate() {
+        for committed in &self.committed {
             if let Layout::Pages { layers } = &committed.content.layout {
                 known.extend(layers);
-                if number == 0 {
+                if committed.place == Place::Current {
                     first = layers.first().map(|layer| (*layer, committed.record.len));
                 }
             }
@@ -401,16 +417,19 @@ impl<'a> BlobCheck<'a> {
                 self.problem(problem);
             }
         }
-        let pending = all.first().and_then(|blob| blob.record.copy.as_ref());
+        self.finish_versions(&all);
+        let current = all.iter().find(|committed| committed.place == Place::Current);
+        let pending = current.and_then(|blob| blob.record.copy.as_ref());
         let pending = pending.filter(|copy| copy.status == CopyStatus::Pending).map(|copy| copy.id);
         if pending != self.copy {
             self.problem(format!("pending copy {pending:?}, but work is for {:?}", self.copy));
         }
-        if let Some((blob, snapshots)) = all.split_first() {
+        if let Some(blob) = current {
             if staged != 0 && blob.content.id_len != 0 && staged != blob.content.id_len {
                 self.problem("staged and committed block ids differ in length");
             }
-            let count = u32::try_from(snapshots.len()).unwrap_or(u32::MAX);
+            let snapshots = all.iter().filter(|committed| committed.place == Place::Snapshot);
+            let count = u32::try_from(snapshots.count()).unwrap_or(u32::MAX);
             if blob.record.snapshots != count {
                 self.problem(format!(
                     "{count} snapshots, the record says {}",

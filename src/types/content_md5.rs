@@ -6,6 +6,7 @@ use aes_gcm_siv::Aes256GcmSiv;
 use aes_gcm_siv::KeyInit;
 use aes_gcm_siv::Nonce;
 use aes_gcm_siv::Tag;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::types::CustomerKey;
@@ -25,6 +26,8 @@ pub enum ContentMd5 {
     Plain(Md5),
     /// Under the key of the blob.
     Encrypted(Box<EncryptedMd5>),
+    /// What a client set that has not the length of a digest. No request sets it yet.
+    Other(Bytes),
 }
 
 /// A digest under a customer-provided key.
@@ -44,7 +47,7 @@ impl ContentMd5 {
     pub const fn plain(&self) -> Option<Md5> {
         match self {
             Self::Plain(md5) => Some(*md5),
-            Self::Absent | Self::Encrypted(_) => None,
+            Self::Absent | Self::Encrypted(_) | Self::Other(_) => None,
         }
     }
 }

@@ -3,12 +3,14 @@
 //! Each type is valid once constructed: constructors check, fields are private, units stand in the
 //! docs.
 
+mod acl;
 mod block;
 mod checksum;
 mod chunks;
 mod cipher;
 mod condition;
 mod container_key;
+mod content_checksum;
 mod content_md5;
 mod encryption;
 mod etag;
@@ -24,6 +26,7 @@ mod peer;
 mod properties;
 mod range;
 pub mod request;
+mod retention;
 mod role;
 mod scope;
 mod secret;
@@ -34,7 +37,9 @@ mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
+mod versioning;
 
+pub use acl::CannedAcl;
 pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError,
     BlockListEntry, BlockSource,
@@ -47,6 +52,7 @@ pub use chunks::{
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
 pub use condition::{Conditions, EtagMatch, Outcome};
 pub use container_key::ContainerKey;
+pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
@@ -60,6 +66,9 @@ pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
+pub use retention::{
+    DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod, SoftDelete,
+};
 pub use role::{PrincipalKind, Role, RoleAssignment};
 pub use scope::DeleteScope;
 pub use secret::Secret;
@@ -72,3 +81,4 @@ pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQue
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
+pub use versioning::{VersionId, Versioning};

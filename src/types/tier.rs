@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// Where a blob is billed and how soon it can be read; on disk by position.
+/// Where a blob is billed and how soon it can be read; on disk by position. The premium tiers and
+/// [`Self::Smart`] have their place in rows; requests cannot name them yet.
 /// Source: Set Blob Tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessTier {
@@ -16,6 +17,30 @@ pub enum AccessTier {
     Cold,
     /// `Archive`: not readable until rehydrated.
     Archive,
+    /// `Smart`.
+    Smart,
+    /// `P4`, of premium page blobs.
+    P4,
+    /// `P6`, of premium page blobs.
+    P6,
+    /// `P10`, of premium page blobs.
+    P10,
+    /// `P15`, of premium page blobs.
+    P15,
+    /// `P20`, of premium page blobs.
+    P20,
+    /// `P30`, of premium page blobs.
+    P30,
+    /// `P40`, of premium page blobs.
+    P40,
+    /// `P50`, of premium page blobs.
+    P50,
+    /// `P60`, of premium page blobs.
+    P60,
+    /// `P70`, of premium page blobs.
+    P70,
+    /// `P80`, of premium page blobs.
+    P80,
 }
 
 impl AccessTier {
@@ -27,6 +52,18 @@ impl AccessTier {
             Self::Cool => "Cool",
             Self::Cold => "Cold",
             Self::Archive => "Archive",
+            Self::Smart => "Smart",
+            Self::P4 => "P4",
+            Self::P6 => "P6",
+            Self::P10 => "P10",
+            Self::P15 => "P15",
+            Self::P20 => "P20",
+            Self::P30 => "P30",
+            Self::P40 => "P40",
+            Self::P50 => "P50",
+            Self::P60 => "P60",
+            Self::P70 => "P70",
+            Self::P80 => "P80",
         }
     }
 

@@ -10,8 +10,15 @@ use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::units::index;
 use crate::env::{Disk, DiskError};
 
-/// The layouts this program writes; it reads no newer ones.
-pub(crate) const FORMAT: u32 = 1;
+/// The layouts this program writes; it reads no newer ones. A release whose rows older ones would
+/// misread has a number of its own, so that they name the release they need instead of a row
+/// (ADR 0027).
+///
+/// 1: the first. 2: accounts of version 5, containers and blobs of version 3, staged blocks and
+/// layout segments of version 2.
+pub(crate) const FORMAT: u32 = 2;
+/// The oldest layouts it reads.
+const FORMAT_OLDEST: u32 = 1;
 
 /// Its name in the data directory, where it is as long as the directory is part of a store.
 pub const FORMAT_FILE: &str = "format";
@@ -40,6 +47,11 @@ impl Format {
             disk: format!("{disk:032x}"),
             number,
         }
+    }
+
+    /// Whether a release before wrote it.
+    pub(crate) const fn is_older(&self) -> bool {
+        self.format < FORMAT
     }
 
     /// The store's id as a number.
@@ -77,14 +89,34 @@ fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {
     }
     let damaged = |_| OpenError::FormatDamaged { disk: number };
     let version: Version = serde_json::from_slice(bytes).map_err(damaged)?;
-    if version.format != FORMAT {
-        return Err(OpenError::FormatVersion { disk: number, found: version.format });
+    if !(FORMAT_OLDEST..=FORMAT).contains(&version.format) {
+        let (found, newest) = (version.format, FORMAT);
+        return Err(OpenError::FormatVersion { disk: number, found, newest });
     }
     let format: Format = serde_json::from_slice(bytes).map_err(damaged)?;
     if format.store_id().is_none() {
         return Err(OpenError::FormatDamaged { disk: number });
     }
     Ok(format)
+}
+
+/// Notes, durably, that a disk has layouts of this program from now on. `number` is its place in
+/// the list, for the error.
+pub(crate) async fn raise(
+    disk: &Arc<dyn Disk>,
+    number: usize,
+    format: Format,
+) -> Result<Format, OpenError> {
+    let raised = Format { format: FORMAT, ..format };
+    match write(disk, &raised).await {
+        Ok(()) => Ok(raised),
+        Err(DiskError::Full) => {
+            let space = disk.space().await;
+            let available = space.map_or(0, |space| space.available);
+            Err(OpenError::Full { disk: number, needed: LEN_MAX, available })
+        }
+        Err(error) => Err(OpenError::Disk { disk: number, error }),
+    }
 }
 
 /// Writes a disk's format, last of all when a disk is made: what has no format was never finished.
@@ -103,8 +135,23 @@ mod tests {
 
     #[test]
     fn newer_format_is_refused_by_version() {
-        let text = br#"{"format":2,"whatever":true}"#;
-        assert!(matches!(parse(text, 0), Err(OpenError::FormatVersion { found: 2, .. })));
+        let text = br#"{"format":3,"whatever":true}"#;
+        let refused = parse(text, 0).unwrap_err();
+        assert!(matches!(refused, OpenError::FormatVersion { found: 3, .. }));
+        let told = refused.to_string();
+        assert!(told.contains("format 3") && told.contains("newer release"), "{told}");
+        let before_the_first = parse(br#"{"format":0}"#, 0);
+        assert!(matches!(before_the_first, Err(OpenError::FormatVersion { found: 0, .. })));
+    }
+
+    #[test]
+    fn format_of_the_release_before_is_read() {
+        let text = br#"{"format":1,"store":"07","disk":"09","number":1}"#;
+        assert_eq!(parse(text, 0).unwrap(), Format { format: 1, ..format_of("07", "09") });
+    }
+
+    fn format_of(store: &str, disk: &str) -> Format {
+        Format { format: FORMAT, store: store.to_owned(), disk: disk.to_owned(), number: 1 }
     }
 
     #[test]

@@ -95,7 +95,7 @@ async fn formats(
     let mut formats = Vec::new();
     for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
         formats.push(match format {
-            Ok(Some(format)) => found_again(disk, number, format).await,
+            Ok(Some(format)) => found_again(disk, number, format, opening).await,
             Ok(None) => {
                 let made = make(disk, number, Format::new(store, random(opening), next), opening);
                 next += 1;
@@ -113,7 +113,11 @@ async fn found_again(
     disk: &Arc<dyn Disk>,
     number: usize,
     format: Format,
+    opening: &Opening,
 ) -> Result<Format, OpenError> {
+    if format.is_older() && !opening.config.keeps_format {
+        return format::raise(disk, number, format).await;
+    }
     match disk.sync_dir("").await {
         Ok(()) => Ok(format),
         Err(error) => Err(OpenError::Disk { disk: number, error }),

@@ -47,13 +47,16 @@ pub enum OpenError {
     },
     /// A newer (or unknown) program wrote it.
     #[error(
-        "disk {disk} has format {found}, this program reads format 1: use the program that wrote it"
+        "disk {disk} has format {found}, and this release reads up to format {newest}: written by \
+         a newer release: run that release"
     )]
     FormatVersion {
         /// Which.
         disk: usize,
         /// Its version.
         found: u32,
+        /// The newest version that this program reads.
+        newest: u32,
     },
     /// Its format file is unreadable.
     #[error(

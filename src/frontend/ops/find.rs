@@ -51,8 +51,8 @@ use crate::types::Tags;
 
 /// Candidates read at once.
 const CANDIDATES: usize = 512;
-/// The most candidates that one request checks. Where few of them match, the page is short and has a
-/// marker, as on the service.
+/// The most candidates that one request checks. Where few of them match, the page is short and has
+/// a marker, as on the service.
 const CANDIDATES_MAX: usize = 20_000;
 /// Records read at a time.
 const PARALLEL_READS: usize = 16;

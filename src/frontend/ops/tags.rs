@@ -41,8 +41,8 @@ pub(crate) struct Tagged {
 }
 
 impl Tagged {
-    /// `None` when a write sets no tags. Reclaim removes the entries of the old tags; a search checks
-    /// each hit, so it shows none of them.
+    /// `None` when a write sets no tags. Reclaim removes the entries of the old tags; a search
+    /// checks each hit, so it shows none of them.
     pub(crate) fn new(key: &BlobKey, container: &ContainerName, tags: &Tags) -> Option<Self> {
         let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
         (!tags.is_empty()).then(tagged)
@@ -73,7 +73,8 @@ pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     Ok(answer)
 }
 
-/// Updates the tag index for a blob that was written. Failures are logged: reclaim updates it later.
+/// Updates the tag index for a blob that was written. Failures are logged: reclaim updates it
+/// later.
 pub(crate) async fn update_index(front: &FrontEnd, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
         let router = std::sync::Arc::clone(&front.router);

@@ -22,6 +22,7 @@ use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::Accounts;
+use crate::frontend::audit_log::Arrival;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
@@ -272,7 +273,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         (Operation::GetServiceProperties, None),
     ] {
         let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
-        front.note_change(&operation, (&head, peer), (&mut seen, ("id", Duration::ZERO)));
+        let arrival = Arrival { head: &head, peer, id: "id", begun: Duration::ZERO };
+        front.note_change(&operation, &mut seen, arrival);
         drop(seen);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {

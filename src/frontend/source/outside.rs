@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::frontend::answers::Flows;
 use crate::frontend::body::RequestBody;
 use crate::frontend::client::ClientError;
+use crate::frontend::client::Get;
 use crate::frontend::client::port;
 use crate::frontend::source::facts::Facts;
 use crate::frontend::source::rate::MinimumRate;
@@ -135,8 +136,8 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     let authority = source.url.authority().ok_or(Reason::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
-    let asked = (&source.url, headers(source)?);
-    let answer = outside.client.get(asked, address, &front.env.tasks).await;
+    let request = Get { url: &source.url, headers: headers(source)? };
+    let answer = outside.client.get(request, address, &front.env.tasks).await;
     answer.map_err(|error| {
         tracing::debug!(%error, host, "a copy source does not answer");
         match error {

@@ -12,9 +12,22 @@ use crate::types::BlobKind;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
-/// A blob or a snapshot of it.
+/// Which row of a blob something is committed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The main row.
+    Current,
+    /// That of a snapshot.
+    Snapshot,
+    /// That of the version of this time.
+    Version(Timestamp),
+}
+
+/// A blob, a snapshot or a version of it.
 pub(super) struct Committed {
+    pub(super) place: Place,
     pub(super) record: BlobRecord,
     pub(super) content: BlobContent,
     /// Of the blocks so far.
@@ -29,9 +42,10 @@ pub(super) struct Committed {
 }
 
 impl Committed {
-    pub(super) fn new(record: BlobRecord, content: BlobContent) -> Self {
+    pub(super) fn new(place: Place, record: BlobRecord, content: BlobContent) -> Self {
         let combiner = Crc64Combiner::default();
         Self {
+            place,
             record,
             content,
             len: 0,
@@ -51,6 +65,11 @@ impl Committed {
         }
         self.len = self.len.saturating_add(entry.len);
         self.crc64 = self.combiner.combine(self.crc64, entry.crc64, entry.len);
+    }
+
+    /// Whether its layout has no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(&self.content.layout, Layout::Whole(content) if content.len() == 0)
     }
 
     /// The segments of a long layout.
@@ -85,7 +104,7 @@ impl Committed {
 
     /// What does not agree once all rows were seen.
     pub(super) fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
+        let mut problems: Vec<String> = self.misplaced().into_iter().collect();
         let expected = self.directory().len();
         if expected != self.segments {
             problems.push(format!("{} of {expected} segments", self.segments));

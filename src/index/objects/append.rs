@@ -73,7 +73,7 @@ pub(super) async fn append(
             "not the layout of an append blob",
         ));
     };
-    tail.push(Entry { id: id(blocks), len, crc64: append.crc64, content });
+    tail.push(Entry::new(id(blocks), len, append.crc64, content));
     if is_full(tail) {
         let spilled = std::mem::take(tail);
         spill(view, (&key, *generation), directory, (spilled, end), out).await?;
@@ -135,7 +135,7 @@ pub(super) fn build(
         let rest = entries.split_off(fitting.count().max(1));
         let number = u32::try_from(directory.len()).unwrap_or(u32::MAX);
         let row = keys::layout_segment(key, generation, number);
-        out.put(Family::Layout, row, values::encode(&entries));
+        out.put(Family::Layout, row, values::encode_segment(&entries));
         let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         directory.push(SegmentStart { start, entries: count });
         start = entries.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
@@ -153,7 +153,7 @@ pub(super) fn of_one(
     out: &mut RowBatch,
 ) -> BlobContent {
     let len = content.len();
-    let entry = Entry { id: id(0), len, crc64, content };
+    let entry = Entry::new(id(0), len, crc64, content);
     build(key, if len == 0 { Vec::new() } else { vec![entry] }, now, out)
 }
 
@@ -199,7 +199,7 @@ async fn spill(
             entries.append(&mut tail);
             last.entries = u32::try_from(entries.len()).unwrap_or(u32::MAX);
             let row = keys::layout_segment(key, generation, number);
-            out.put(Family::Layout, row, values::encode(&entries));
+            out.put(Family::Layout, row, values::encode_segment(&entries));
             return Ok(());
         }
     }
@@ -207,7 +207,7 @@ async fn spill(
     let entries = u32::try_from(tail.len()).unwrap_or(u32::MAX);
     directory.push(SegmentStart { start: end.saturating_sub(len), entries });
     let row = keys::layout_segment(key, generation, last_number(key, directory.len())?);
-    out.put(Family::Layout, row, values::encode(&tail));
+    out.put(Family::Layout, row, values::encode_segment(&tail));
     Ok(())
 }
 

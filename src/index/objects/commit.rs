@@ -146,8 +146,8 @@ async fn resolve(
         }
         let from_staged = || {
             let block = staged.get(id)?.as_ref()?;
-            let StagedBlock { len, crc64, content, .. } = block.clone();
-            Some(Entry { id: id.clone(), len, crc64, content })
+            let StagedBlock { len, crc64, fields, content, time: _ } = block.clone();
+            Some(Entry { id: id.clone(), len, crc64, content, fields })
         };
         let from_committed = || by_id.get(id).map(|&entry| entry.clone());
         let found = match source {

@@ -39,7 +39,6 @@ use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
-use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
 /// Reads an account.
@@ -65,15 +64,7 @@ pub(super) async fn create_account(
     if let Some(record) = account(view, name).await? {
         return Ok(WriteReply::Account(Box::new(record)));
     }
-    let record = AccountRecord {
-        id,
-        created: now,
-        keys: Vec::new(),
-        anonymous,
-        delegation_secret: None,
-        properties: ServiceProperties::default(),
-        assignments: Vec::new(),
-    };
+    let record = AccountRecord::new(id, now, anonymous);
     let key = RoutingKey::account(name).as_bytes().clone();
     out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))
@@ -187,16 +178,10 @@ pub(super) async fn create(
         return Err(Error::ContainerExists);
     }
     let record = ContainerRecord {
-        id: create.id,
-        collation: create.collation,
-        created: now,
-        last_modified: now,
-        etag: Etag::from_commit(now),
         metadata: create.metadata.clone(),
         public_access: create.public_access,
-        policies: Vec::new(),
-        lease: None,
         encryption_scope: create.encryption_scope.clone(),
+        ..ContainerRecord::new(create.id, create.collation, now)
     };
     store(out, create.account, &create.name, &record);
     Ok(blob_row::written(now))

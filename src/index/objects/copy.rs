@@ -125,11 +125,8 @@ pub(super) async fn lay(
 }
 
 fn entries(blocks: &[CopiedBlock]) -> Vec<Entry> {
-    let entry = |block: &CopiedBlock| Entry {
-        id: block.id.clone(),
-        len: block.len,
-        crc64: block.crc64,
-        content: Content::from(&block.content),
+    let entry = |block: &CopiedBlock| {
+        Entry::new(block.id.clone(), block.len, block.crc64, Content::from(&block.content))
     };
     blocks.iter().map(entry).collect()
 }

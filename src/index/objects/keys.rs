@@ -15,6 +15,14 @@ use crate::types::Timestamp;
 const PURGE_KEY_LEN: usize = 26;
 const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
+/// The first byte behind the routing key of what an upload has staged under an id of its own.
+const STAGED_UPLOAD: u8 = 0x02;
+/// Bytes of the id of an upload.
+const UPLOAD_ID_LEN: usize = 16;
+/// The row that says which version of a blob is the null version.
+const NULL_VERSION: u8 = 0x00;
+/// The first byte behind the routing key of a setting.
+const SETTING: u8 = 0x01;
 /// The kind of a work row: a change of tags.
 const WORK_TAGS: u8 = 0x00;
 /// The kind of a work row: a pending copy.
@@ -36,6 +44,21 @@ pub(in crate::index) fn staged_blocks_start(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_BLOCK]])
 }
 
+/// Where the staged blocks of a blob end: uploads follow.
+pub(in crate::index) fn staged_blocks_end(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD]])
+}
+
+/// An upload, which has parts of its own. Written by no release yet.
+pub(in crate::index) fn upload(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN]) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD], &id])
+}
+
+/// A part of an upload. Written by no release yet.
+pub(in crate::index) fn part(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN], number: u32) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD], &id, &number.to_be_bytes()])
+}
+
 /// What a row of the staged family is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StagedKey {
@@ -43,6 +66,10 @@ pub(crate) enum StagedKey {
     Summary,
     /// The block of this id.
     Block(BlockId),
+    /// An upload.
+    Upload([u8; UPLOAD_ID_LEN]),
+    /// The part of an upload that has this number.
+    Part([u8; UPLOAD_ID_LEN], u32),
 }
 
 /// Takes a staged row's key apart.
@@ -53,7 +80,18 @@ pub(crate) fn parse_staged(row: &Bytes, blob: &RoutingKey) -> Result<StagedKey, 
         Some((&STAGED_BLOCK, id)) => BlockId::from_bytes(id)
             .map(StagedKey::Block)
             .ok_or_else(|| corrupt(Family::Staged, row, "bad block id")),
+        Some((&STAGED_UPLOAD, upload)) => {
+            parse_upload(upload).ok_or_else(|| corrupt(Family::Staged, row, "bad upload id"))
+        }
         _ => Err(corrupt(Family::Staged, row, "bad key")),
+    }
+}
+
+fn parse_upload(bytes: &[u8]) -> Option<StagedKey> {
+    let (id, number) = bytes.split_first_chunk()?;
+    match number {
+        [] => Some(StagedKey::Upload(*id)),
+        number => Some(StagedKey::Part(*id, u32::from_be_bytes(number.try_into().ok()?))),
     }
 }
 
@@ -69,10 +107,65 @@ pub(in crate::index) fn snapshot(blob: &RoutingKey, taken: Timestamp) -> Bytes {
 
 /// When the snapshot of a row was taken.
 pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
+    match parse_version(row, blob)? {
+        VersionKey::Snapshot(taken) => Ok(taken),
+        VersionKey::Version(_) | VersionKey::Null => {
+            Err(corrupt(Family::Versions, row, "not a snapshot"))
+        }
+    }
+}
+
+/// What was the current blob until another one, or none, took its place: a version, a delete
+/// marker, a blob that can be restored. Newest first, behind the snapshots. `committed` is the time
+/// of its commit. Written by no release yet.
+pub(in crate::index) fn version(blob: &RoutingKey, committed: Timestamp) -> Bytes {
+    join(blob, &[&(!committed.ticks()).to_be_bytes()])
+}
+
+/// The row that says which version is the null version. Written by no release yet.
+pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[NULL_VERSION]])
+}
+
+/// What a row of the versions family of a blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionKey {
+    /// The snapshot that was taken then.
+    Snapshot(Timestamp),
+    /// What was committed then.
+    Version(Timestamp),
+    /// Which version is the null version.
+    Null,
+}
+
+/// Takes the key of a row of a blob in the versions family apart. Ticks of snapshots are below
+/// 2^63, so what is above are the inverted ticks of a version.
+pub(crate) fn parse_version(row: &Bytes, blob: &RoutingKey) -> Result<VersionKey, Error> {
     let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
-    match suffix.try_into() {
-        Ok(ticks) => Ok(Timestamp::from_ticks(u64::from_be_bytes(ticks))),
-        Err(_) => Err(corrupt(Family::Versions, row, "bad key")),
+    if suffix == [NULL_VERSION] {
+        return Ok(VersionKey::Null);
+    }
+    let Ok(ticks) = suffix.try_into().map(u64::from_be_bytes) else {
+        return Err(corrupt(Family::Versions, row, "bad key"));
+    };
+    Ok(if ticks >> 63 == 0 {
+        VersionKey::Snapshot(Timestamp::from_ticks(ticks))
+    } else {
+        VersionKey::Version(Timestamp::from_ticks(!ticks))
+    })
+}
+
+/// A setting of an account or of a container, by its number. Written by no release yet.
+pub(in crate::index) fn setting(of: &RoutingKey, number: u8) -> Bytes {
+    join(of, &[&[SETTING, number]])
+}
+
+/// The number of the setting that a row of an account or container in the versions family holds;
+/// `None` when it is none.
+pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
+    match row.get(of.as_bytes().len()..)? {
+        [SETTING, number] => Some(*number),
+        _ => None,
     }
 }
 

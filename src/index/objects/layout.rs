@@ -45,7 +45,7 @@ pub(super) fn build(
         let (segment, after) = rest.split_at(cut(rest));
         let number = u32::try_from(directory.len()).expect("at most 50,000 blocks");
         let key = keys::layout_segment(blob, generation, number);
-        out.put(Family::Layout, key, values::encode(&segment));
+        out.put(Family::Layout, key, values::encode_segment(segment));
         let entries = u32::try_from(segment.len()).expect("at most 1,000 blocks");
         directory.push(SegmentStart { start, entries });
         start = segment.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
@@ -72,7 +72,8 @@ fn cut(entries: &[Entry]) -> usize {
 /// About how many bytes a block takes in a row.
 pub(super) fn weight_of(entry: &Entry) -> usize {
     const NUMBERS: usize = 16;
-    entry.content.weight() + entry.id.as_bytes().len() + NUMBERS
+    let fields = entry.fields.as_ref().map_or(0, |fields| fields.weight());
+    entry.content.weight() + entry.id.as_bytes().len() + NUMBERS + fields
 }
 
 /// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's
@@ -87,7 +88,7 @@ pub(super) async fn segment(
     let Some(value) = view.get(Family::Layout, &key).await? else {
         return Err(keys::corrupt(Family::Layout, &key, "missing segment"));
     };
-    let mut found: Vec<Entry> = values::decode(Family::Layout, &key, &value)?;
+    let mut found = values::decode_segment(&key, &value)?;
     let wanted = usize::try_from(entries).unwrap_or(usize::MAX);
     if found.len() < wanted {
         return Err(keys::corrupt(Family::Layout, &key, "short segment"));
@@ -176,7 +177,7 @@ async fn share_segments(
         let mut entries = segment(view, blob, (generation, number), start.entries).await?;
         let owns = entries.iter().any(|entry| !entry.content.owned().is_empty());
         entries.iter_mut().for_each(|entry| entry.content.mark());
-        let value = values::encode(&entries);
+        let value = values::encode_segment(&entries);
         if owns {
             out.put(Family::Layout, keys::layout_segment(blob, generation, number), value.clone());
         }

@@ -13,7 +13,7 @@
 //! 5. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim; `tags.rs` keeps the tag index
 //!    behind blobs' tags.
-//! 7. `keys.rs` and `values.rs` are the only places that know bytes: `api-spec/keys.md`,
+//! 7. `keys.rs` and `values.rs` (with `part_fields.rs`) are the only places that know bytes: `api-spec/keys.md`,
 //!    `api-spec/rows.md`.
 //!
 //! Invariants: a location that is not shared (ADR 0009) is referred to by exactly one of: a blob's
@@ -47,6 +47,7 @@ mod page;
 mod page_copy;
 mod page_ranges;
 mod pages;
+pub(in crate::index) mod part_fields;
 mod read;
 mod references;
 mod share;

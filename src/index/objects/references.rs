@@ -9,14 +9,15 @@ use crate::index::api::ReferencePlace;
 use crate::index::api::References;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
+use crate::index::objects::keys::VersionKey;
 use crate::index::objects::spans;
 use crate::index::objects::sweep::is_blob;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadLayer;
-use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
+use crate::index::objects::values::NullVersion;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::walk::Blobs;
 use crate::index::record::BlobRecord;
@@ -115,6 +116,11 @@ impl<'a> Lowest<'a> {
     }
 }
 
+/// Whether a row of the versions family only says which version is the null version.
+fn is_null_version(row: &Row, key: &RoutingKey) -> bool {
+    is_blob(key) && keys::parse_version(&row.key, key) == Ok(VersionKey::Null)
+}
+
 /// Calls `see` with all that one row refers to.
 fn refer(
     family: Family,
@@ -124,6 +130,9 @@ fn refer(
 ) -> Result<(), Error> {
     let mut add = |content: &Content| content.locations().iter().for_each(&mut *see);
     match family {
+        Family::Versions if is_null_version(row, key) => {
+            let _which: NullVersion = values::decode(family, &row.key, &row.value)?;
+        }
         Family::Versions | Family::Main if is_blob(key) => {
             let (_record, content) =
                 values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
@@ -137,17 +146,19 @@ fn refer(
         Family::Main | Family::Versions => {}
         Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
         Family::Work if keys::is_copy_work(&row.key, key) => {}
-        Family::Staged => {
-            if keys::parse_staged(&row.key, key)? != StagedKey::Summary {
-                add(&values::decode::<StagedBlock>(family, &row.key, &row.value)?.content);
+        Family::Staged => match keys::parse_staged(&row.key, key)? {
+            StagedKey::Summary | StagedKey::Upload(_) => {}
+            StagedKey::Block(_) | StagedKey::Part(..) => {
+                let block: StagedBlock = values::decode_record(family, &row.key, &row.value)?;
+                add(&block.content);
             }
-        }
+        },
         Family::Layout if keys::parse_span(&row.key, key).is_some() => {
             let (_layer, _range, span) = spans::parse_row(&row.key, &row.value, key)?;
             span.content.iter().for_each(add);
         }
         Family::Layout => {
-            let entries: Vec<Entry> = values::decode(family, &row.key, &row.value)?;
+            let entries = values::decode_segment(&row.key, &row.value)?;
             entries.iter().for_each(|e| add(&e.content));
         }
         Family::Garbage if keys::parse_dead_layer(&row.key, key).is_some() => {

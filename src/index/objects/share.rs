@@ -211,7 +211,7 @@ async fn mark_segments(
         let mut entries = layout::segment(view, key, place, segment.entries).await?;
         entries.iter_mut().for_each(|entry| entry.content.mark());
         let row = keys::layout_segment(key, generation, number);
-        out.put(Family::Layout, row, values::encode(&entries));
+        out.put(Family::Layout, row, values::encode_segment(&entries));
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ pub(super) async fn stage(
     let content = Content::from(&stage.content);
     match view.get(Family::Staged, &key).await? {
         Some(value) => {
-            let old: StagedBlock = values::decode(Family::Staged, &key, &value)?;
+            let old: StagedBlock = values::decode_record(Family::Staged, &key, &value)?;
             out.shared_dropped += old.content.shared_len();
             garbage::write(&blob, now, old.content.owned(), content.locations(), out);
         }
@@ -62,8 +62,9 @@ pub(super) async fn stage(
             }
         }
     }
-    let block = StagedBlock { len: content.len(), crc64: stage.crc64, time: now, content };
-    out.put(Family::Staged, key, values::encode(&block));
+    let block =
+        StagedBlock { len: content.len(), crc64: stage.crc64, time: now, fields: None, content };
+    out.put(Family::Staged, key, values::encode_record(&block));
     let summary = StagedSummary { count, id_len, last_staged: now };
     out.put(Family::Staged, keys::staged_summary(&blob), values::encode(&summary));
     Ok(WriteReply::Done)
@@ -107,7 +108,7 @@ impl<'a> StagedBlocks<'a> {
     /// A walk of `blob`, of which `summary` tells how long it is.
     pub(super) fn new(view: &'a dyn Rows, blob: &'a RoutingKey, summary: &StagedSummary) -> Self {
         let start = keys::staged_blocks_start(blob);
-        let cursor = Cursor::new(view, Family::Staged, start, Some(keys::after(blob)))
+        let cursor = Cursor::new(view, Family::Staged, start, Some(keys::staged_blocks_end(blob)))
             .expecting(usize::try_from(summary.count).unwrap_or(usize::MAX).saturating_add(1));
         Self { blob, cursor }
     }
@@ -119,9 +120,11 @@ impl<'a> StagedBlocks<'a> {
         };
         match keys::parse_staged(&row.key, self.blob)? {
             StagedKey::Block(id) => {
-                Ok(Some((id, values::decode(Family::Staged, &row.key, &row.value)?)))
+                Ok(Some((id, values::decode_record(Family::Staged, &row.key, &row.value)?)))
             }
-            StagedKey::Summary => Err(keys::corrupt(Family::Staged, &row.key, "not a block")),
+            StagedKey::Summary | StagedKey::Upload(_) | StagedKey::Part(..) => {
+                Err(keys::corrupt(Family::Staged, &row.key, "not a block"))
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod containers;
 mod copies;
 mod copy_jobs;
 mod encrypted;
+mod fields;
 mod golden;
 mod lists;
 mod model;

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use crate::index::objects::keys;
+use crate::index::objects::keys::StagedKey;
+use crate::index::objects::keys::VersionKey;
 use crate::index::objects::values;
-use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::DeadContainer;
-use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
+use crate::index::objects::values::NullVersion;
 use crate::index::objects::values::Span;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
@@ -18,11 +19,15 @@ use crate::index::record::CopyJob;
 use crate::index::rows::Family;
 use crate::types::RoutingKey;
 
-/// Decodes `bytes` as each kind of row value and key; tells how many took them. Never panics.
+/// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is written again and read back.
+///
+/// # Panics
+/// When it is another one then: a fault of this program.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let row = Bytes::copy_from_slice(bytes);
     let staged = RoutingKey::of_row(&row).map(|blob| keys::parse_staged(&row, &blob).is_ok());
+    let key = RoutingKey::of_row(&row).map(|blob| key_again(&row, &blob));
     let family = Family::Main;
     let blob = values::decode_record_head::<BlobRecord>(family, bytes, bytes);
     let taken = [
@@ -30,9 +35,9 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         values::decode_record::<AccountRecord>(family, bytes, bytes).is_ok(),
         values::decode_record::<ContainerRecord>(family, bytes, bytes).is_ok(),
         values::decode_record::<CopyJob>(family, bytes, bytes).is_ok(),
-        values::decode::<BlobContent>(family, bytes, bytes).is_ok(),
-        values::decode::<Vec<Entry>>(family, bytes, bytes).is_ok(),
-        values::decode::<StagedBlock>(family, bytes, bytes).is_ok(),
+        values::decode_content(bytes, bytes).is_ok(),
+        values::decode_segment(bytes, bytes).is_ok(),
+        values::decode_record::<StagedBlock>(family, bytes, bytes).is_ok(),
         values::decode::<StagedSummary>(family, bytes, bytes).is_ok(),
         values::decode::<Span>(family, bytes, bytes).is_ok_and(|span| {
             // What a read does with content first: lengths of any size do not overflow.
@@ -42,7 +47,54 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         values::decode::<DeadContainer>(family, bytes, bytes).is_ok(),
         keys::parse_purge(bytes).is_some(),
         keys::routing_key(family, &row).is_ok(),
+        values::decode::<NullVersion>(family, bytes, bytes).is_ok(),
         staged == Some(true),
+        key == Some(true),
+        records_again(bytes),
     ];
     taken.iter().filter(|taken| **taken).count()
+}
+
+/// Whether a key with a suffix of this release is built again from what it says.
+fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
+    let of_version = keys::parse_version(row, blob).ok().map(|key| match key {
+        VersionKey::Snapshot(taken) => keys::snapshot(blob, taken),
+        VersionKey::Version(committed) => keys::version(blob, committed),
+        VersionKey::Null => keys::null_version(blob),
+    });
+    let of_staged = keys::parse_staged(row, blob).ok().map(|key| match key {
+        StagedKey::Summary => keys::staged_summary(blob),
+        StagedKey::Block(id) => keys::staged_block(blob, &id),
+        StagedKey::Upload(id) => keys::upload(blob, id),
+        StagedKey::Part(id, number) => keys::part(blob, id, number),
+    });
+    let of_setting = keys::parse_setting(row, blob).map(|number| keys::setting(blob, number));
+    let built: Vec<Bytes> = [of_version, of_staged, of_setting].into_iter().flatten().collect();
+    assert!(built.iter().all(|built| built == row), "a key is not built again");
+    !built.is_empty()
+}
+
+/// Whether the bytes are a record that is the same after it was written again.
+fn records_again(bytes: &[u8]) -> bool {
+    let mut taken = false;
+    if let Ok((record, content)) =
+        values::decode_record_head::<BlobRecord>(Family::Main, bytes, bytes)
+        && let Ok(content) = values::decode_content(bytes, content)
+    {
+        let again = values::encode_blob(&record, &content);
+        let read = values::decode_record_head::<BlobRecord>(Family::Main, bytes, &again);
+        let read = read.map(|(record, rest)| (record, values::decode_content(bytes, rest)));
+        assert_eq!(read, Ok((record, Ok(content))), "a blob is another one when written again");
+        taken = true;
+    }
+    if let Ok(block) = values::decode_record::<StagedBlock>(Family::Staged, bytes, bytes) {
+        let again = values::encode_record(&block);
+        assert_eq!(values::decode_record(Family::Staged, bytes, &again), Ok(block));
+        taken = true;
+    }
+    if let Ok(entries) = values::decode_segment(bytes, bytes) {
+        assert_eq!(values::decode_segment(bytes, &values::encode_segment(&entries)), Ok(entries));
+        taken = true;
+    }
+    taken
 }

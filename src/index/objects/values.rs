@@ -1,4 +1,7 @@
 //! Row values: a version byte, then postcard. Layout: `api-spec/rows.md`.
+//!
+//! Accounts, containers, blobs, pending copies and staged blocks count their versions by
+//! [`Upgrade`], layout segments by [`SEGMENT_VERSION`]; all others are version 1.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -7,8 +10,14 @@ use serde::{Deserialize, Serialize as DeriveSerialize};
 
 use crate::index::api::Error;
 use crate::index::objects::keys::corrupt;
+use crate::index::objects::part_fields;
+use crate::index::objects::part_fields::BlockFields;
+use crate::index::objects::part_fields::Numbered;
+use crate::index::objects::part_fields::PartFields;
 use crate::index::record::BlobRecord;
 use crate::index::record::Upgrade;
+use crate::index::record::tagged;
+use crate::index::record::upgraded;
 use crate::index::rows::Family;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -17,8 +26,12 @@ use crate::types::Timestamp;
 
 pub(crate) use crate::index::objects::contents::{Content, Lies, Parts};
 
-/// The first byte of every value but records; another one is refused.
+/// The first byte of every value that never had another shape; another one is refused.
 pub(super) const VERSION: u8 = 1;
+/// The first byte of a layout segment. In version 1 no block had fields.
+const SEGMENT_VERSION: u8 = 2;
+/// The variant of a layout that is [`Layout::Blocks`] with fields of some of the blocks.
+const LAYOUT_PARTS: u8 = 5;
 
 /// One committed block.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
@@ -31,6 +44,16 @@ pub(crate) struct Entry {
     pub(crate) crc64: Crc64,
     /// Its bytes.
     pub(crate) content: Content,
+    /// What few blocks have. They stand behind the list.
+    #[serde(skip)]
+    pub(crate) fields: BlockFields,
+}
+
+impl Entry {
+    /// A block without fields.
+    pub(crate) const fn new(id: BlockId, len: u64, crc64: Crc64, content: Content) -> Self {
+        Self { id, len, crc64, content, fields: None }
+    }
 }
 
 /// Where a segment of a long layout begins in the blob.
@@ -112,8 +135,39 @@ pub(crate) struct StagedBlock {
     pub(crate) crc64: Crc64,
     /// When it was staged.
     pub(crate) time: Timestamp,
+    /// What few blocks have.
+    #[serde(with = "tagged::tail")]
+    pub(crate) fields: BlockFields,
     /// Its bytes.
     pub(crate) content: Content,
+}
+
+impl Upgrade for StagedBlock {
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<StagedBlock1, Self>(bytes))
+    }
+
+    fn fault(bytes: &[u8]) -> String {
+        tagged::fault::<(u64, Crc64, Timestamp), PartFields>(bytes)
+    }
+}
+
+/// As version 1 wrote it, read for ever.
+#[derive(Deserialize)]
+struct StagedBlock1 {
+    len: u64,
+    crc64: Crc64,
+    time: Timestamp,
+    content: Content,
+}
+
+impl From<StagedBlock1> for StagedBlock {
+    fn from(old: StagedBlock1) -> Self {
+        let StagedBlock1 { len, crc64, time, content } = old;
+        Self { len, crc64, time, fields: None, content }
+    }
 }
 
 /// What is known of a blob's staged blocks without walking them.
@@ -125,6 +179,13 @@ pub(crate) struct StagedSummary {
     pub(crate) id_len: u8,
     /// The last Put Block.
     pub(crate) last_staged: Timestamp,
+}
+
+/// Which version is the null version: the row beside the versions of a blob that says where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) struct NullVersion {
+    /// When it was committed.
+    pub(crate) committed: Timestamp,
 }
 
 /// A garbage row.
@@ -148,14 +209,20 @@ pub(in crate::index) fn encode<T: Serialize>(value: &T) -> Bytes {
     append(vec![VERSION], value).into()
 }
 
-/// Encodes an account, container or pending copy.
+/// Encodes an account, container, pending copy or staged block.
 pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
     append(vec![T::VERSION], record).into()
 }
 
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
 pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
-    append(append(vec![BlobRecord::VERSION], record), content).into()
+    append_content(append(vec![BlobRecord::VERSION], record), content).into()
+}
+
+/// Encodes a segment of a long layout.
+pub(in crate::index) fn encode_segment(entries: &[Entry]) -> Bytes {
+    let fields = part_fields::numbered(entries.iter().map(|entry| &entry.fields));
+    append(vec![SEGMENT_VERSION], &(entries, fields)).into()
 }
 
 /// Encodes a blob's main row with the content part of an earlier one.
@@ -175,7 +242,20 @@ pub(crate) fn decode<T: DeserializeOwned>(
     if rest.is_empty() { Ok(decoded) } else { Err(corrupt(family, key, "bytes after the value")) }
 }
 
-/// Decodes an account, container or pending copy.
+/// Decodes a segment of a long layout.
+pub(crate) fn decode_segment(key: &[u8], value: &[u8]) -> Result<Vec<Entry>, Error> {
+    let family = Family::Layout;
+    let Some((&SEGMENT_VERSION, rest)) = value.split_first() else {
+        return decode(family, key, value);
+    };
+    match postcard::take_from_bytes(rest) {
+        Ok((parts, [])) => parts_of(parts).ok_or_else(|| corrupt(family, key, "bad fields")),
+        Ok(_) => Err(corrupt(family, key, "bytes after the value")),
+        Err(_) => Err(corrupt(family, key, "bad value")),
+    }
+}
+
+/// Decodes an account, container, pending copy or staged block.
 pub(crate) fn decode_record<T: Upgrade>(
     family: Family,
     key: &[u8],
@@ -194,12 +274,11 @@ pub(crate) fn decode_record_head<'a, T: Upgrade>(
 ) -> Result<(T, &'a [u8]), Error> {
     let (&version, rest) =
         value.split_first().ok_or_else(|| corrupt(family, key, "empty value"))?;
-    let read = if version == T::VERSION {
-        postcard::take_from_bytes(rest)
-    } else {
-        T::earlier(version, rest)
-            .ok_or_else(|| corrupt(family, key, &format!("unknown version {version}")))?
-    };
+    if version == T::VERSION {
+        return postcard::take_from_bytes(rest).map_err(|_| corrupt(family, key, &T::fault(rest)));
+    }
+    let read = T::earlier(version, rest)
+        .ok_or_else(|| corrupt(family, key, &format!("unknown version {version}")))?;
     read.map_err(|_| corrupt(family, key, "bad record"))
 }
 
@@ -220,11 +299,36 @@ fn decode_head<'a, T: DeserializeOwned>(
 
 /// Decodes the content part of a blob's main row.
 pub(crate) fn decode_content(key: &[u8], content: &[u8]) -> Result<BlobContent, Error> {
-    match postcard::take_from_bytes(content) {
+    let read = match content {
+        [id_len, LAYOUT_PARTS, rest @ ..] => {
+            postcard::take_from_bytes(rest).and_then(|(parts, rest)| {
+                let entries = parts_of(parts).ok_or(postcard::Error::SerdeDeCustom)?;
+                Ok((BlobContent { id_len: *id_len, layout: Layout::Blocks(entries) }, rest))
+            })
+        }
+        _ => postcard::take_from_bytes(content),
+    };
+    match read {
         Ok((content, [])) => Ok(content),
         Ok(_) => Err(corrupt(Family::Main, key, "bytes after the content")),
         Err(_) => Err(corrupt(Family::Main, key, "bad content")),
     }
+}
+
+/// A list of blocks and the fields that stand behind it.
+fn parts_of((mut entries, fields): (Vec<Entry>, Vec<Numbered>)) -> Option<Vec<Entry>> {
+    part_fields::restore(fields, entries.iter_mut().map(|entry| &mut entry.fields))?;
+    Some(entries)
+}
+
+fn append_content(out: Vec<u8>, content: &BlobContent) -> Vec<u8> {
+    if let BlobContent { id_len, layout: Layout::Blocks(entries) } = content {
+        let fields = part_fields::numbered(entries.iter().map(|entry| &entry.fields));
+        if !fields.is_empty() {
+            return append(out, &(*id_len, LAYOUT_PARTS, entries, fields));
+        }
+    }
+    append(out, content)
 }
 
 fn append<T: Serialize>(out: Vec<u8>, value: &T) -> Vec<u8> {

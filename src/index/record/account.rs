@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::index::record::AccountFields;
+use crate::index::record::tagged;
 use crate::types::AccountId;
 use crate::types::RoleAssignment;
 use crate::types::Secret;
@@ -28,10 +30,28 @@ pub struct AccountRecord {
     /// read with the keys, change with the account in one commit and go with it;
     /// [`Self::ASSIGNMENTS_MAX`] bounds it.
     pub assignments: Vec<RoleAssignment>,
+    /// What few accounts have.
+    #[serde(with = "tagged::tail")]
+    pub fields: Option<Box<AccountFields>>,
 }
 
 impl AccountRecord {
     /// Role assignments of one account: each one fits about 200 bytes, and the row is written as a
     /// whole.
     pub const ASSIGNMENTS_MAX: usize = 1000;
+
+    /// An account without keys and roles.
+    #[must_use]
+    pub fn new(id: AccountId, created: Timestamp, anonymous: bool) -> Self {
+        Self {
+            id,
+            created,
+            keys: Vec::new(),
+            anonymous,
+            delegation_secret: None,
+            properties: ServiceProperties::default(),
+            assignments: Vec::new(),
+            fields: None,
+        }
+    }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::index::record::BlobFields;
+use crate::index::record::tagged;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::Crc64;
@@ -52,6 +54,9 @@ pub struct BlobRecord {
     pub accessed: Option<Timestamp>,
     /// How many snapshots it has.
     pub snapshots: u32,
+    /// What few blobs have.
+    #[serde(with = "tagged::tail")]
+    pub fields: Option<Box<BlobFields>>,
 }
 
 impl BlobRecord {
@@ -74,13 +79,14 @@ impl BlobRecord {
             encryption: None,
             accessed: None,
             snapshots: 0,
+            fields: None,
         }
     }
 
     /// Bytes of its texts, which are of any length.
     #[must_use]
     pub fn weight(&self) -> usize {
-        let Self { properties, metadata, tags, copy, .. } = self;
+        let Self { properties, metadata, tags, copy, fields, .. } = self;
         let pairs = metadata.iter().chain(tags.iter());
         let texts = [
             &properties.content_type,
@@ -95,6 +101,7 @@ impl BlobRecord {
         pairs.map(|(key, value)| key.len() + value.len()).sum::<usize>()
             + texts.into_iter().flatten().map(String::len).sum::<usize>()
             + copied
+            + fields.as_ref().map_or(0, |fields| fields.weight())
     }
 
     /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The

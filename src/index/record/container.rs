@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::index::record::ContainerFields;
+use crate::index::record::tagged;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::EncryptionScope;
@@ -34,14 +36,37 @@ pub struct ContainerRecord {
     pub lease: Option<Lease>,
     /// Under which scope blobs are encrypted that name none.
     pub encryption_scope: Option<EncryptionScope>,
+    /// What few containers have.
+    #[serde(with = "tagged::tail")]
+    pub fields: Option<Box<ContainerFields>>,
 }
 
 impl ContainerRecord {
+    /// A container without metadata that is open to nobody.
+    #[must_use]
+    pub fn new(id: ContainerId, collation: Collation, now: Timestamp) -> Self {
+        Self {
+            id,
+            collation,
+            created: now,
+            last_modified: now,
+            etag: Etag::from_commit(now),
+            metadata: Metadata::default(),
+            public_access: PublicAccess::Private,
+            policies: Vec::new(),
+            lease: None,
+            encryption_scope: None,
+            fields: None,
+        }
+    }
+
     /// Bytes of its metadata and policies, of which it may have more or less.
     #[must_use]
     pub fn weight(&self) -> usize {
         let metadata = self.metadata.iter().map(|(key, value)| key.len() + value.len());
-        metadata.sum::<usize>() + self.policies.len() * size_of::<StoredPolicy>()
+        metadata.sum::<usize>()
+            + self.policies.len() * size_of::<StoredPolicy>()
+            + self.fields.as_ref().map_or(0, |fields| fields.weight())
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::record::Upgrade;
-use crate::index::record::version_1::upgraded;
+use crate::index::record::upgraded;
 use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Secret;

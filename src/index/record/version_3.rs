@@ -11,7 +11,7 @@ use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 
 #[derive(Deserialize)]
-pub(in crate::index) struct Account3 {
+pub(super) struct Account3 {
     id: AccountId,
     created: Timestamp,
     keys: Vec<Bytes>,
@@ -24,13 +24,11 @@ pub(in crate::index) struct Account3 {
 impl From<Account3> for AccountRecord {
     fn from(old: Account3) -> Self {
         Self {
-            id: old.id,
-            created: old.created,
             keys: old.keys.into_iter().map(Secret::Plain).collect(),
-            anonymous: old.anonymous,
             delegation_secret: Secret::plain(old.delegation_secret),
             properties: old.properties,
             assignments: old.assignments,
+            ..Self::new(old.id, old.created, old.anonymous)
         }
     }
 }

@@ -68,6 +68,7 @@ impl Storage {
             scrub_bytes_per_second: 0,
             compact_bytes_per_second: 0,
             catalog: CatalogPlace::Memory,
+            keeps_format: true,
             ..CapacityConfig::default()
         };
         let mut disks = open_disks(given.data, env)?;
@@ -114,6 +115,7 @@ impl Storage {
             scrub_bytes_per_second: 0,
             compact_bytes_per_second: 0,
             catalog,
+            keeps_format: true,
             ..CapacityConfig::default()
         };
         let given = Given { data, add: &[], without: &[] };

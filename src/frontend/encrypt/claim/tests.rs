@@ -3,25 +3,14 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::CustomerKey;
 use crate::types::EncryptionScope;
-use crate::types::Etag;
-use crate::types::Metadata;
-use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
 fn container(scope: Option<(&str, bool)>) -> ContainerRecord {
     let now = Timestamp::from_ticks(1);
     ContainerRecord {
-        id: ContainerId::new(1),
-        collation: Collation::Utf16,
-        created: now,
-        last_modified: now,
-        etag: Etag::from_commit(now),
-        metadata: Metadata::default(),
-        public_access: PublicAccess::Private,
-        policies: Vec::new(),
-        lease: None,
         encryption_scope: scope
             .map(|(name, deny_override)| EncryptionScope { name: name.to_owned(), deny_override }),
+        ..ContainerRecord::new(ContainerId::new(1), Collation::Utf16, now)
     }
 }
 

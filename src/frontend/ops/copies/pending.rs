@@ -1,10 +1,10 @@
 //! Copies that outlive their request: those from other servers (ADR 0017).
 //!
 //! The request commits the destination without bytes, and a work row beside it. [`run`] finds the
-//! work rows at the start of the program and whenever one was committed, copies the bytes and commits
-//! the outcome. Only the row is durable: a copy that a crash interrupts begins again, and the audit
-//! frees what it had stored. A copy that panics begins again a few times, then it fails. Accounts
-//! take turns (`turns.rs`).
+//! work rows at the start of the program and whenever one was committed, copies the bytes and
+//! commits the outcome. Only the row is durable: a copy that a crash interrupts begins again, and
+//! the audit frees what it had stored. A copy that panics begins again a few times, then it fails.
+//! Accounts take turns (`turns.rs`).
 
 mod ends;
 
@@ -179,8 +179,8 @@ async fn start_all(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<(), index::
     Ok(())
 }
 
-/// Starts one more copy of each account that has one pending and is below its share. Returns whether
-/// any was started and places are left.
+/// Starts one more copy of each account that has one pending and is below its share. Returns
+/// whether any was started and places are left.
 async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, index::Error> {
     let begin = scan.turn.clone();
     let (mut started, mut wrapped) = (false, false);
@@ -205,8 +205,8 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
     Ok(false)
 }
 
-/// The next account, from the position of the scan on, that has copies pending. An account runs fewer
-/// copies than one page has, so a copy that does not run is in the page if there is one.
+/// The next account, from the position of the scan on, that has copies pending. An account runs
+/// fewer copies than one page has, so a copy that does not run is in the page if there is one.
 async fn next_account(
     router: &Router,
     scan: &mut Scan,

@@ -123,7 +123,7 @@ fn encrypted_content_has_the_documented_bytes() {
     let value = |id: &str| {
         let row = keys::staged_block(&RoutingKey::blob(&key("a")), &block_id(id));
         let value = p.memory.rows[&(Family::Staged, row.clone())].clone();
-        let block: StagedBlock = values::decode(Family::Staged, &row, &value).unwrap();
+        let block: StagedBlock = values::decode_record(Family::Staged, &row, &value).unwrap();
         assert!(
             matches!(block.content, Content::Encrypted(_)) && block.content.nonce() == Some(NONCE)
         );

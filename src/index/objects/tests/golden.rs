@@ -97,43 +97,43 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "account `abc`",
         "Main",
         "000000000000000000000000000000006162630001",
-        "04018180e6dbd4e38bef08000100000000000000000000000000000000",
+        "05018180e6dbd4e38bef0800010000000000000000000000000000000000",
     ),
     (
         "account `abd`: keys, delegation secret, an owner, and a group that reads `live`",
         "Main",
         "000000000000000000000000000000006162640001",
-        "04098e80e6dbd4e38bef080101016b00010101640000000000000000000000000000020169000173020001690101670001046c697665",
+        "05098e80e6dbd4e38bef080101016b00010101640000000000000000000000000000020169000173020001690101670001046c69766500",
     ),
     (
         "container `live`",
         "Main",
         "000000000000000100000000000000006c6976650001",
-        "0202008280e6dbd4e38bef088280e6dbd4e38bef088280e6dbd4e38bef0801016b017601000000",
+        "0302008280e6dbd4e38bef088280e6dbd4e38bef088280e6dbd4e38bef0801016b01760100000000",
     ),
     (
         "blob `b`: two blocks in the row",
         "Main",
         "00000000000000018000000000000000620001",
-        "028980e6dbd4e38bef088980e6dbd4e38bef088980e6dbd4e38bef081ffea6b696e484aa919a01000000000000000000000000000000010102017801d2fdeeb0b4b8e8ca2300013101791ec399d0f2d988d6e624010101141e07",
+        "038980e6dbd4e38bef088980e6dbd4e38bef088980e6dbd4e38bef081ffea6b696e484aa919a0100000000000000000000000000000000010102017801d2fdeeb0b4b8e8ca2300013101791ec399d0f2d988d6e624010101141e07",
     ),
     (
         "blob `i`: inline, every property",
         "Main",
         "00000000000000018000000000000000690001",
-        "028580e6dbd4e38bef088580e6dbd4e38bef088580e6dbd4e38bef0805d784c9b280aee1bb3301017401016501016c010164010163015d41402abc4b2a76b9719d911017c59201016b017600000000000000000000000568656c6c6f",
+        "038580e6dbd4e38bef088580e6dbd4e38bef088580e6dbd4e38bef0805d784c9b280aee1bb3301017401016501016c010164010163015d41402abc4b2a76b9719d911017c59201016b01760000000000000000000000000568656c6c6f",
     ),
     (
         "blob `l`: a layout of one segment",
         "Main",
         "000000000000000180000000000000006c0001",
-        "028d80e6dbd4e38bef088d80e6dbd4e38bef088d80e6dbd4e38bef08000000000000000000000000000000000001028d80e6dbd4e38bef08010041",
+        "038d80e6dbd4e38bef088d80e6dbd4e38bef088d80e6dbd4e38bef0800000000000000000000000000000000000001028d80e6dbd4e38bef08010041",
     ),
     (
         "blob `s`: two locations",
         "Main",
         "00000000000000018000000000000000730001",
-        "028680e6dbd4e38bef088680e6dbd4e38bef088680e6dbd4e38bef08db04c399d0f2d988d6e62400000000000000000000000000000000000102010203070405d80407",
+        "038680e6dbd4e38bef088680e6dbd4e38bef088680e6dbd4e38bef08db04c399d0f2d988d6e6240000000000000000000000000000000000000102010203070405d80407",
     ),
     (
         "summary of the staged blocks of `b`",
@@ -145,7 +145,7 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "staged block `z` of `b`",
         "Staged",
         "00000000000000018000000000000000620001017a",
-        "0146c399d0f2d988d6e6248b80e6dbd4e38bef080101013c4607",
+        "0246c399d0f2d988d6e6248b80e6dbd4e38bef08000101013c4607",
     ),
     (
         "segment 0 of `l`: 65 empty blocks `w`",
@@ -167,17 +167,20 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 /// Here `*65` stands for 65 times the entry before it.
-const SEGMENT: &str = "0141017700000000*65";
+const SEGMENT: &str = "0241017700000000*65 00";
+
+fn whole(value: &str) -> String {
+    match value.split_once("017700000000*65") {
+        Some((head, rest)) => format!("{head}{}{}", "017700000000".repeat(65), rest.trim()),
+        None => value.to_owned(),
+    }
+}
 
 #[test]
 fn rows_are_written_as_specified() {
     let rows = dump(&everything());
     for (row, (what, family, key, value)) in rows.iter().zip(GOLDEN) {
-        let value = match value.strip_suffix("017700000000*65") {
-            Some(head) => format!("{head}{}", "017700000000".repeat(65)),
-            None => (*value).to_owned(),
-        };
-        assert_eq!(*row, format!("{family} {key} {value}"), "{what}");
+        assert_eq!(*row, format!("{family} {key} {}", whole(value)), "{what}");
     }
     assert_eq!(rows.len(), GOLDEN.len());
 }
@@ -207,6 +210,57 @@ const VERSION_1: &[(&str, &str)] = &[
     ),
 ];
 
+/// Rows as the releases before format 2 wrote them, where they are others now: containers and blobs
+/// of version 2, accounts of version 4, staged blocks and segments of version 1. Family, key and
+/// value.
+const FORMAT_1: &[(&str, &str, &str)] = &[
+    (
+        "Main",
+        "000000000000000000000000000000006162630001",
+        "04018180e6dbd4e38bef08000100000000000000000000000000000000",
+    ),
+    (
+        "Main",
+        "000000000000000000000000000000006162640001",
+        "04098e80e6dbd4e38bef080101016b00010101640000000000000000000000000000020169000173020001690101670001046c697665",
+    ),
+    (
+        "Main",
+        "000000000000000100000000000000006c6976650001",
+        "0202008280e6dbd4e38bef088280e6dbd4e38bef088280e6dbd4e38bef0801016b017601000000",
+    ),
+    (
+        "Main",
+        "00000000000000018000000000000000620001",
+        "028980e6dbd4e38bef088980e6dbd4e38bef088980e6dbd4e38bef081ffea6b696e484aa919a01000000000000000000000000000000010102017801d2fdeeb0b4b8e8ca2300013101791ec399d0f2d988d6e624010101141e07",
+    ),
+    (
+        "Main",
+        "00000000000000018000000000000000690001",
+        "028580e6dbd4e38bef088580e6dbd4e38bef088580e6dbd4e38bef0805d784c9b280aee1bb3301017401016501016c010164010163015d41402abc4b2a76b9719d911017c59201016b017600000000000000000000000568656c6c6f",
+    ),
+    (
+        "Main",
+        "000000000000000180000000000000006c0001",
+        "028d80e6dbd4e38bef088d80e6dbd4e38bef088d80e6dbd4e38bef08000000000000000000000000000000000001028d80e6dbd4e38bef08010041",
+    ),
+    (
+        "Main",
+        "00000000000000018000000000000000730001",
+        "028680e6dbd4e38bef088680e6dbd4e38bef088680e6dbd4e38bef08db04c399d0f2d988d6e62400000000000000000000000000000000000102010203070405d80407",
+    ),
+    (
+        "Staged",
+        "00000000000000018000000000000000620001017a",
+        "0146c399d0f2d988d6e6248b80e6dbd4e38bef080101013c4607",
+    ),
+    (
+        "Layout",
+        "000000000000000180000000000000006c000108de2f1d4b79800d00000000",
+        "0141017700000000*65",
+    ),
+];
+
 /// Account `abc` as version 2 wrote it.
 const ACCOUNT_2: &str = "02018180e6dbd4e38bef080001000000000000000000000000000000";
 
@@ -228,6 +282,53 @@ fn rows_of_version_1_are_read() {
     }
     assert_eq!(format!("{:?}", ask_everything(&old)), now);
     change_everything(&old);
+}
+
+#[test]
+fn rows_of_format_1_are_read() {
+    let mut old = everything();
+    let now = format!("{:?}", ask_everything(&old));
+    for (family, key, value) in FORMAT_1 {
+        let family = Family::ALL.into_iter().find(|f| format!("{f:?}") == *family).unwrap();
+        let value = unhex(&whole(value));
+        let new = old.memory.rows.insert((family, unhex(key)), value.clone()).unwrap();
+        assert_eq!(new.len(), value.len() + 1, "{key}: as before, one byte more");
+    }
+    assert_eq!(format!("{:?}", ask_everything(&old)), now);
+    change_everything(&old);
+}
+
+#[test]
+fn rows_of_format_1_become_rows_of_today_when_they_change() {
+    let changed = |p: &mut Partition| {
+        let guard = Guard::default;
+        for name in ["b", "i", "l", "s"] {
+            let (key, guard, snapshot) = (key(name), guard(), None);
+            let change = BlobChange::Metadata(metadata());
+            p.must(&Write::UpdateBlob(UpdateBlob { key, snapshot, guard, change }));
+        }
+        let (account, name) = (ACCOUNT, ContainerName::new("live").unwrap());
+        let change = ContainerChange::Metadata(Metadata::default());
+        let guard = guard();
+        p.must(&Write::UpdateContainer(UpdateContainer { account, name, guard, change }));
+        for name in ["abc", "abd"] {
+            let name = AccountName::new(name).unwrap();
+            p.must(&Write::UpdateAccount { name, change: AccountChange::Anonymous(true) });
+        }
+        p.must(&Write::CommitBlocks(commit(&key("b"), &["x", "z"])));
+    };
+    let mut new = everything();
+    let mut old = new.clone();
+    for (family, key, value) in FORMAT_1 {
+        let family = Family::ALL.into_iter().find(|f| format!("{f:?}") == *family).unwrap();
+        // A segment stays as it is until its blocks change.
+        if family != Family::Layout {
+            old.memory.rows.insert((family, unhex(key)), unhex(value));
+        }
+    }
+    changed(&mut new);
+    changed(&mut old);
+    assert_eq!(dump(&old), dump(&new));
 }
 
 #[test]

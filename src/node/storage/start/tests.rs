@@ -235,6 +235,60 @@ async fn a_disk_whose_format_is_damaged_is_out_of_service() {
     storage.capacity.shutdown().await;
 }
 
+/// What the `format` file of a disk says.
+async fn format_of(disk: &Mounted) -> String {
+    let file = disk.sim.disk().open("format").await.unwrap();
+    String::from_utf8(file.read_at(0, 4096).await.unwrap().to_vec()).unwrap()
+}
+
+/// As the release before wrote it: the store of a disk that it made.
+async fn become_format_1(disk: &Mounted) {
+    let now = format_of(disk).await;
+    let before = now.replace(r#""format":2"#, r#""format":1"#);
+    assert_ne!(before, now);
+    let files = disk.sim.disk();
+    files.remove("format").await.unwrap();
+    let file = files.create("format").await.unwrap();
+    file.write_sync(0, vec![before.into()]).await.unwrap();
+    files.sync_dir("").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_of_the_release_before_is_raised_when_it_is_served_and_not_when_it_is_looked_at() {
+    let disks = [mounted(1), mounted(2)];
+    let (store, stored) = extents_of(&disks).await;
+    become_format_1(&disks[0]).await;
+    become_format_1(&disks[1]).await;
+    let looked_at = CapacityConfig { keeps_format: true, ..CapacityConfig::small() };
+    let files = disks.iter().map(|disk| disk.sim.disk()).collect();
+    let node = CapacityNode::open(files, env(), looked_at, CapacityMetrics::default()).await;
+    node.unwrap().shutdown().await;
+    for disk in &disks {
+        assert!(format_of(disk).await.contains(r#""format":1"#));
+    }
+    let storage = start(&disks, &store).await.unwrap();
+    both_serve(&storage, &stored).await;
+    storage.capacity.shutdown().await;
+    for disk in &disks {
+        assert!(format_of(disk).await.contains(r#""format":2"#), "a release before refuses it");
+    }
+    let storage = start(&disks, &store).await.unwrap();
+    both_serve(&storage, &stored).await;
+    storage.capacity.shutdown().await;
+}
+
+/// A crash between two disks leaves them with different formats.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_was_raised_in_part_starts() {
+    let disks = [mounted(1), mounted(2)];
+    let (store, stored) = extents_of(&disks).await;
+    become_format_1(&disks[1]).await;
+    let storage = start(&disks, &store).await.unwrap();
+    both_serve(&storage, &stored).await;
+    storage.capacity.shutdown().await;
+    assert!(format_of(&disks[1]).await.contains(r#""format":2"#));
+}
+
 /// A new disk that is added meanwhile gets a number of its own.
 #[tokio::test(start_paused = true)]
 async fn the_number_of_an_unreadable_disk_is_not_given_again() {

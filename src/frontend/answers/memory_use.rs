@@ -8,14 +8,14 @@ use super::payer::Payer;
 
 /// The bytes that one answer holds of the memory for answers, in whichever buffer they are.
 #[derive(Debug)]
-pub(crate) struct Holding {
+pub(crate) struct MemoryUse {
     payer: Payer,
     bytes: AtomicU64,
     /// How long the answer has waited for bytes before its head was sent, in microseconds.
     waited: AtomicU64,
 }
 
-impl Holding {
+impl MemoryUse {
     /// The count of an answer that holds nothing yet.
     pub(super) const fn new(payer: Payer) -> Self {
         Self { payer, bytes: AtomicU64::new(0), waited: AtomicU64::new(0) }

@@ -1,0 +1,76 @@
+//! The versions family under check: snapshots, versions, delete markers, the null version.
+
+use crate::index::api::Error;
+use crate::index::check::BlobCheck;
+use crate::index::check::committed::Committed;
+use crate::index::check::committed::Place;
+use crate::index::objects::keys;
+use crate::index::objects::keys::VersionKey;
+use crate::index::objects::values;
+use crate::index::objects::values::NullVersion;
+use crate::index::record::BlobFields;
+use crate::index::rows::Family;
+use crate::index::rows::Row;
+use crate::types::Timestamp;
+
+impl BlobCheck<'_> {
+    pub(super) async fn version(&mut self, row: &Row) -> Result<(), Error> {
+        match keys::parse_version(&row.key, self.key)? {
+            VersionKey::Snapshot(_) => {
+                if self.committed.is_empty() {
+                    return Err(keys::corrupt(
+                        Family::Versions,
+                        &row.key,
+                        "snapshot without a blob",
+                    ));
+                }
+                self.report.snapshots += 1;
+                self.committed(Place::Snapshot, row).await
+            }
+            VersionKey::Version(committed) => self.committed(Place::Version(committed), row).await,
+            VersionKey::Null => {
+                let null: NullVersion = values::decode(Family::Versions, &row.key, &row.value)?;
+                self.null_version = Some(null.committed);
+                Ok(())
+            }
+        }
+    }
+
+    /// The version that the row of the null version names is there, and is it; and nobody else is.
+    pub(super) fn finish_versions(&mut self, all: &[Committed]) {
+        let nulls = all.iter().filter_map(|committed| {
+            let Place::Version(time) = committed.place else { return None };
+            let version = committed.record.fields.as_ref()?.version?;
+            version.is_null.then_some(time)
+        });
+        let nulls: Vec<Timestamp> = nulls.collect();
+        let named: Vec<Timestamp> = self.null_version.into_iter().collect();
+        if nulls != named {
+            self.problem(format!("null versions {nulls:?}, the row of it names {named:?}"));
+        }
+    }
+}
+
+impl Committed {
+    /// What does not agree with the key of its row.
+    pub(super) fn misplaced(&self) -> Option<String> {
+        let none = BlobFields::default();
+        let fields = self.record.fields.as_deref().unwrap_or(&none);
+        if fields.delete_marker && (self.record.len != 0 || !self.is_empty()) {
+            return Some("a delete marker has content".to_owned());
+        }
+        let version = fields.version.map(|version| version.time);
+        match self.place {
+            Place::Current if fields.delete_marker || fields.deleted.is_some() => {
+                Some("the current blob is a deleted one".to_owned())
+            }
+            Place::Version(time) if version.is_some_and(|version| version != time) => {
+                Some(format!("version {version:?} in the row of version {time:?}"))
+            }
+            Place::Version(_) if version.is_none() && fields.deleted.is_none() => {
+                Some("a version that says neither its id nor that it was deleted".to_owned())
+            }
+            Place::Current | Place::Snapshot | Place::Version(_) => None,
+        }
+    }
+}
