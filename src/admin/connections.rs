@@ -25,8 +25,8 @@ use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::Tls;
 use crate::frontend::answers::Flows;
+use crate::frontend::answers::StallCheck;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::answers::cut_stalled;
 use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
@@ -43,8 +43,8 @@ use super::work::WORK_MAX;
 use super::work::Work;
 
 /// Connections beyond those that may have running requests. A new connection, for example of a
-/// health check, always finds room: a connection without a running request is closed for it, whether
-/// its client reads its answers or not.
+/// health check, always finds room: a connection without a running request is closed for it,
+/// whether its client reads its answers or not.
 const SPARE: usize = 16;
 /// Open admin connections.
 pub(super) const CONNECTIONS_MAX: usize = WORK_MAX + SPARE;
@@ -122,10 +122,14 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
 impl Serving {
     async fn run(&self) {
         // Answers hold no memory that other requests wait for: the number of requests is limited.
-        let in_the_way = |_| Vec::new();
-        let watched = (self.shared.flows.as_ref(), self.stall);
-        let until = (self.env.clock.as_ref(), self.shared.stop.clone());
-        let watching = cut_stalled(watched, until, in_the_way, |_, _| ());
+        let contended = |_| Vec::new();
+        let check = StallCheck {
+            flows: self.shared.flows.as_ref(),
+            limits: self.stall,
+            clock: self.env.clock.as_ref(),
+            stop: self.shared.stop.clone(),
+        };
+        let watching = check.run(contended, |_, _| ());
         tokio::join!(self.accept(), watching);
     }
 

@@ -118,8 +118,8 @@ impl Grant {
                 need.account
             }
             Reach::Resource { container } => {
-                // The signature of a blob does not match for a container's URL anyway; this is a second
-                // check.
+                // The signature of a blob does not match for a container's URL anyway; this is a
+                // second check.
                 if need.service.is_empty() || (need.level == Level::Container && !container) {
                     return Err(Error::Unauthorized);
                 }

@@ -1,5 +1,5 @@
-//! The accounts this front end serves: a cache of their rows, renewed by whoever changes one.
-//! `rows.rs` lists the rows.
+//! The accounts that this front end serves: a cache of their rows. Code that changes an account
+//! also renews the cache. `rows.rs` lists the rows.
 
 mod rows;
 
@@ -21,11 +21,11 @@ use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::frontend::metrics::accounts::AccountMetrics;
 use crate::frontend::metrics::accounts::Traffic;
-use crate::frontend::route::Router;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::ReadAccount;
+use crate::index::Router;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -44,26 +44,26 @@ pub use rows::part_of_one;
 pub struct Account {
     /// The name.
     pub name: AccountName,
-    /// Its number in keys.
+    /// Its id in keys.
     pub id: AccountId,
     /// Its signing keys.
     pub keys: AccountKeys,
-    /// What its user delegation keys are derived from.
+    /// The secret that its user delegation keys are derived from.
     pub delegation: Option<DelegationSecret>,
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may have public access.
     pub anonymous: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
-    /// Who has a role in it.
+    /// Its role assignments.
     pub assignments: Vec<RoleAssignment>,
-    /// Whether its keys come from the configuration, whatever the row holds.
+    /// Whether its keys come from the configuration instead of its row.
     pub configured: bool,
-    /// What is counted of it.
+    /// Its counters.
     pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Account {
-    /// The account of a row, signed for with the configuration's `keys`.
+    /// The account of a row, with the `keys` of the configuration.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -92,8 +92,7 @@ impl Account {
         })
     }
 
-    /// The account of a row, signed for with the row's own keys; `None` when it has none that can
-    /// be used.
+    /// The account of a row, with the keys of the row; `None` when it has no usable keys.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -110,7 +109,7 @@ impl Account {
     }
 }
 
-/// The keys in an account's row, as users write them.
+/// The keys in an account's row, in Base64.
 ///
 /// # Errors
 /// [`UnsealError`].
@@ -124,20 +123,20 @@ pub fn stored_keys(
     record.keys.iter().map(open).collect()
 }
 
-/// A part of the list of accounts that could not be read, since its partition does not serve. Its
+/// A part of the list of accounts that could not be read, because its partition does not serve. Its
 /// text names the range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// The keys of the rows.
     pub keys: KeyRange,
-    /// Whose they are.
+    /// The partition that owns them.
     pub partition: PartitionId,
 }
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = RoutingKey::container_range(AccountId::new(0), ContainerId::new(0));
-        // A bound may be no whole key.
+        // A bound may be a part of a key.
         let name = |key: &RoutingKey| {
             let name = key.as_bytes().get(16..).unwrap_or_default();
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -166,16 +165,16 @@ impl From<Unread> for Error {
 pub struct Accounts {
     secrets: Secrets,
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
-    /// Where more may be.
+    /// The parts of the list that are not read yet.
     unread: Arc<RwLock<Vec<Unread>>>,
-    /// Held from reading a row until it is known here, so that an older reading never replaces a
-    /// newer one.
+    /// Held from the read of a row until its account is cached, so that an older row never replaces
+    /// a newer one.
     refreshing: Arc<Mutex<()>>,
     metrics: AccountMetrics,
 }
 
 impl Accounts {
-    /// Collects accounts.
+    /// A cache of these accounts.
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
         let (known, unread) = (Arc::default(), Arc::default());
@@ -190,7 +189,7 @@ impl Accounts {
         self.metrics.register(registry);
     }
 
-    /// What seals the secrets of accounts, and of all else.
+    /// Seals and opens secrets in rows.
     #[must_use]
     pub const fn secrets(&self) -> &Secrets {
         &self.secrets
@@ -207,7 +206,7 @@ impl Accounts {
     /// # Errors
     /// [`Unread`] when it is not known, and may be in a part of the list that could not be read.
     pub fn find(&self, name: &AccountName) -> Result<Option<Arc<Account>>, Unread> {
-        // First: what is read meanwhile is known before it counts as read.
+        // Locked first: accounts are cached before their range counts as read.
         let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner);
         let key = RoutingKey::account(name);
         let unread = unread.iter().find(|one| one.keys.contains(key.as_bytes())).cloned();
@@ -229,27 +228,27 @@ impl Accounts {
         self.unread.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes which parts of the list of accounts are not read. All accounts of the others are
-    /// known.
+    /// Sets the parts of the list of accounts that are not read. All accounts of other parts are
+    /// cached.
     pub fn set_unread(&self, unread: Vec<Unread>) {
         *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
     }
 
-    /// Lets [`Self::refresh`] wait for as long as the guard lives, so that accounts read under it
-    /// never replace newer ones.
+    /// Delays [`Self::refresh`] while the guard lives, so that accounts read under it never replace
+    /// newer ones.
     pub async fn keep_refreshes_out(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.refreshing).lock_owned().await
     }
 
-    /// The name of the account that has this number in keys.
+    /// The name of the account with this id.
     #[must_use]
     pub fn name_of(&self, id: AccountId) -> Option<AccountName> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.values().find(|account| account.id == id).map(|account| account.name.clone())
     }
 
-    /// Reads an account's row again; requests that are admitted later see it. An account that is
-    /// gone, or has lost its keys, is forgotten.
+    /// Reads an account's row again; later requests see it. An account that was deleted, or has no
+    /// keys any more, is removed.
     ///
     /// # Errors
     /// The index's.
@@ -277,14 +276,14 @@ impl Accounts {
         Ok(())
     }
 
-    /// Serves an account no longer.
+    /// Removes an account.
     pub fn forget(&self, name: &AccountName) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name.as_str());
         self.metrics.forget(name);
     }
 
-    /// Serves an account, in the place of one of the same name.
+    /// Adds an account, or replaces the one of the same name.
     pub fn put(&self, account: Account) {
         let name = account.name.as_str().to_owned();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the front end tells the audit log. Costs a branch while that is off.
+//! The front end's lines of the audit log. While the log is off, a request pays one branch.
 
 pub(in crate::frontend) mod draft;
 
@@ -20,30 +20,34 @@ use crate::protocol::model::Operation;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::LeaseAction;
-use crate::types::Peer;
 use crate::types::PublicAccess;
+
+/// A request that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestStart<'a> {
+    pub(super) arrival: Arrival<'a>,
+    /// The id that it was given.
+    pub(super) id: &'a str,
+    /// When it arrived, by the monotonic clock.
+    pub(super) begun: Duration,
+}
 
 impl FrontEnd {
     /// A draft for a request, if every request has a line.
-    pub(super) fn draft(
-        &self,
-        arrival: Arrival<'_>,
-        (id, begun): (&str, Duration),
-    ) -> Option<Box<Draft>> {
+    pub(super) fn draft(&self, start: RequestStart<'_>) -> Option<Box<Draft>> {
         let wanted = self.audit_log.has_requests();
-        wanted.then(|| self.draft_at(arrival.address().as_ref(), arrival.peer, (id, begun)))
+        wanted.then(|| self.draft_at(start.arrival.address().as_ref(), start))
     }
 
-    /// A draft for a request about what an address names.
+    /// A draft for a request about the resource of an address.
     pub(super) fn draft_at(
         &self,
         address: Option<&Address>,
-        peer: Peer,
-        (id, begun): (&str, Duration),
+        RequestStart { arrival, id, begun }: RequestStart<'_>,
     ) -> Box<Draft> {
         let entry = Entry {
             account: address.map(|address| address.account.as_str().to_owned()),
-            address: Some(peer.address.to_string()),
+            address: Some(arrival.peer.address.to_string()),
             operation: "Refused".into(),
             resource: address.and_then(resource),
             request_id: Some(id.to_owned()),
@@ -53,20 +57,19 @@ impl FrontEnd {
         Box::new(Draft::new(log, clock, begun, entry))
     }
 
-    /// Notes who asks for what, and the change that the operation is about to make, if it is one
-    /// that has a line.
+    /// Records the sender, the operation and, if it has a line, the change that it will make.
     pub(super) fn note_change(
         &self,
         operation: &Operation,
-        arrival: Arrival<'_>,
-        (seen, request): (&mut Seen, (&str, Duration)),
+        seen: &mut Seen,
+        start: RequestStart<'_>,
     ) {
         if !self.audit_log.is_on() {
             return;
         }
         let change = change(operation);
         if change.is_some() && seen.draft.is_none() {
-            seen.draft = Some(self.draft_at(arrival.address().as_ref(), arrival.peer, request));
+            seen.draft = Some(self.draft_at(start.arrival.address().as_ref(), start));
         }
         if let Some(draft) = &mut seen.draft {
             draft.asked(seen.operation, seen.principal.clone(), change);
@@ -83,7 +86,7 @@ fn resource(address: &Address) -> Option<String> {
     })
 }
 
-/// What an operation changes besides blobs.
+/// The change that an operation makes, unless it changes only blobs.
 fn change(operation: &Operation) -> Option<Change> {
     use Operation as O;
     let plain = matches!(

@@ -1,6 +1,6 @@
-//! The client of other servers, over HTTP/1.1: one request, one connection, no redirects. Who may
-//! be asked is for the caller to say, of the very address it connects to: a name is resolved once,
-//! so that it cannot turn to another address in between.
+//! An HTTP/1.1 client for other servers: one request on each connection, no redirects. The caller
+//! resolves the name once, checks the address, and passes the same address: so the name cannot
+//! change to another address in between.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,36 +29,43 @@ use crate::env::net::Dial;
 use crate::env::net::Stream;
 use crate::env::net::TcpDial;
 
-/// Header lines of an answer.
+/// The most header lines of an answer.
 const HEADERS_MAX: usize = 128;
-/// Bytes of an answer's head.
+/// The most bytes of an answer's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Why another server gives no answer.
+/// Why there is no answer.
 #[derive(Debug, Error)]
 pub(crate) enum ClientError {
-    /// Nothing a request can be made of.
+    /// The URL cannot be requested.
     #[error("not a URL that can be requested")]
     Url,
-    /// The machine has no roots of trust.
+    /// The machine has no root certificates.
     #[error("this server has no root certificates for https")]
     Trust,
-    /// Its host is no name that a certificate could have.
+    /// Its host is not a name that a certificate can have.
     #[error("it has no host name")]
     Name,
-    /// No connection, or none that is trusted.
+    /// No connection, or no trusted one.
     #[error("it cannot be reached: {0}")]
     Unreachable(io::Error),
-    /// What answered does not speak HTTP, or broke off.
+    /// The server does not speak HTTP, or ended the connection.
     #[error("it ended the connection early: {0}")]
     Broken(hyper::Error),
 }
 
-/// How other servers are reached; cheap to clone.
+/// A GET request.
+#[derive(Debug)]
+pub(crate) struct Get<'a> {
+    pub(crate) url: &'a Uri,
+    pub(crate) headers: HeaderMap,
+}
+
+/// A client; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     dial: Arc<dyn Dial>,
-    /// None when the machine has no roots of trust.
+    /// `None` when the machine has no root certificates.
     tls: Option<Arc<rustls::ClientConfig>>,
 }
 
@@ -91,14 +98,14 @@ impl Client {
         self.dial.resolve(host.trim_matches(['[', ']']), port).await
     }
 
-    /// Sends a GET with these headers to `address`, as the server of `url`; its body follows as it
-    /// is read.
+    /// Sends a request to `address`, which must be an address of the URL's host. The body of the
+    /// answer is received as it is read.
     ///
     /// # Errors
     /// [`ClientError`].
     pub(crate) async fn get(
         &self,
-        (url, headers): (&Uri, HeaderMap),
+        Get { url, headers }: Get<'_>,
         address: SocketAddr,
         tasks: &Tasks,
     ) -> Result<Response<Incoming>, ClientError> {
@@ -120,7 +127,7 @@ impl Client {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(ClientError::Broken)?;
-        // Ends with the body: whoever drops that closes the connection.
+        // Ends with the body: the connection is closed when that is dropped.
         drop(tasks.spawn_part("connection to another server", async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to another server ended early");
@@ -136,7 +143,7 @@ impl Default for Client {
     }
 }
 
-/// The port a URL names, or the one its scheme stands for.
+/// The port of a URL, or the default of its scheme.
 pub(crate) fn port(url: &Uri, authority: &Authority) -> u16 {
     let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
     authority.port_u16().unwrap_or(default)
@@ -154,7 +161,7 @@ fn request(url: &Uri, headers: HeaderMap) -> Result<Request<Empty<Bytes>>, Clien
     Ok(request)
 }
 
-/// The machine's roots of trust.
+/// The machine's root certificates.
 fn trust() -> Option<Arc<rustls::ClientConfig>> {
     let mut roots = rustls::RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();

@@ -1,4 +1,4 @@
-//! Commits row changes, whether or not the client stays.
+//! Commits changes of rows, also when the client disconnects.
 
 use std::sync::Arc;
 
@@ -14,9 +14,8 @@ use crate::index::Written;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::reply::Change;
 
-/// Commits a row change in a task of its own, so that a client that leaves cannot stop it half-way,
-/// then lets go of the bytes it refers to: for good when the rows refer to them, else they are
-/// freed.
+/// Commits a change of rows. It runs in a task of its own, so that a client that disconnects cannot
+/// stop it half-way. If the index refuses the change, the stored bytes are freed.
 pub(crate) async fn commit<W: WriteRequest>(
     front: &FrontEnd,
     write: W,
@@ -31,7 +30,7 @@ async fn commit_write(
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let router = Arc::clone(&front.router);
-    // Before the request can end: the purge of a deleted container waits for both.
+    // Registered before the request can end: the purge of a deleted container waits for both.
     let commit = front.inflight.commit();
     let task = front.env.tasks.spawn_part("commit", async move {
         let _commit = commit;
@@ -46,8 +45,8 @@ async fn commit_write(
     task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
 }
 
-/// As [`commit`], of a change that refers to no bytes that were stored for it; the task holds what
-/// must last until the change was answered.
+/// As [`commit`], for a change without newly stored bytes. `holding` is kept until the change is
+/// answered.
 pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     front: &FrontEnd,
     write: W,
@@ -65,7 +64,7 @@ pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
     answer.and_then(W::checked)
 }
 
-/// [`commit`] of a change of a blob.
+/// As [`commit`], for a change of a blob.
 pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     front: &FrontEnd,
     write: W,
@@ -74,7 +73,7 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     changed(commit(front, write, stored).await, Subject::Blob)
 }
 
-/// What a client is told of a change.
+/// The reply to a change.
 pub(crate) fn changed(
     answer: Result<Written, index::Error>,
     subject: Subject,

@@ -1,5 +1,5 @@
-//! One connection, from its first byte to its last: TLS or not, HTTP/1.1 or HTTP/2, each within
-//! limits.
+//! Serves one connection from its first byte to its last: with or without TLS, over HTTP/1.1 or
+//! HTTP/2.
 
 use std::io;
 use std::pin::pin;
@@ -38,50 +38,62 @@ use crate::frontend::linger;
 use crate::frontend::observe::Cut;
 use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
-use crate::frontend::opening::Speaks;
+use crate::frontend::opening::Protocol;
 use crate::frontend::server::config::ServerConfig;
 use crate::frontend::sniff::Rewound;
 use crate::frontend::state::FrontEnd;
 use crate::types::Peer;
 
-/// What a client may send of one body before we have read it, over HTTP/2.
+/// Bytes of one body that a client may send over HTTP/2 before the server has read them.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The same of all bodies of one connection. Those that are read no further while they are stored
-/// may use it up; `docs/overload.md` says what becomes of the others.
+/// The same for all bodies of one connection. Bodies that are not read while they are stored may
+/// use all of it; `docs/overload.md` describes the consequence.
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// What we hold of one answer that the client does not take, over HTTP/2.
+/// Bytes of one answer that are buffered over HTTP/2 while the client does not take them.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
-/// Requests at a time on one HTTP/2 connection.
+/// Concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
 
-/// What all connections of a listener share.
+/// What all connections of a listener use.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ListenerContext {
     pub(super) front: Arc<FrontEnd>,
     pub(super) opening: Opening,
     pub(super) config: ServerConfig,
     pub(super) stop: CancellationToken,
 }
 
-/// Serves one client until it leaves, is idle for too long, has to leave for another, or the server
-/// stops. Without a slot there are too many connections: the first request is told so, and the
-/// connection is closed.
+/// A connection that is served.
+#[derive(Clone, Copy)]
+struct Connection<'a> {
+    peer: Peer,
+    /// Its progress.
+    flow: &'a Arc<Flow>,
+    listener: &'a Arc<ListenerContext>,
+    /// Its place; `None` when there are too many connections.
+    slot: Option<&'a Arc<Slot>>,
+}
+
+/// Serves one client until it disconnects, is idle for too long, must make room for another, or the
+/// server stops. Without a slot there are too many connections: the first request is refused, and
+/// the connection is closed.
 pub(super) async fn run(
     stream: Box<dyn Stream>,
     peer: Peer,
-    shared: &Arc<Shared>,
+    listener: &Arc<ListenerContext>,
     slot: Option<&Arc<Slot>>,
 ) {
-    let watch = shared.front.flows.connection();
-    let clock = Arc::clone(&shared.front.env.clock);
-    let metrics = shared.front.connection_metrics();
+    let watch = listener.front.flows.connection();
+    let clock = Arc::clone(&listener.front.env.clock);
+    let metrics = listener.front.connection_metrics();
     let (stream, lender) = linger::lend(stream);
     let flow = Arc::clone(watch.flow());
     let stream = Box::new(paced(Box::new(stream), flow, Arc::clone(&clock), metrics));
     let ended = {
-        // Pinned here: a future that is moved into another one is kept twice by every idle
+        // Pinned here: a future that is moved into another one takes its space twice in every idle
         // connection.
-        let served = pin!(opened(stream, (peer, watch.flow()), shared, slot));
+        let connection = Connection { peer, flow: watch.flow(), listener, slot };
+        let served = pin!(connection.serve(stream));
         tokio::select! {
             biased;
             () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
@@ -90,56 +102,136 @@ pub(super) async fn run(
     };
     match ended {
         // The process ends soon, and its sockets with it.
-        Ok(()) if shared.stop.is_cancelled() => Box::pin(lender.linger(clock.as_ref())).await,
+        Ok(()) if listener.stop.is_cancelled() => Box::pin(lender.linger(clock.as_ref())).await,
         Ok(()) => {}
         Err(error) => tracing::debug!(?peer, %error, "a connection ended early"),
     }
 }
 
-/// Serves a connection from its first byte.
-async fn opened(
-    stream: Box<dyn Stream>,
-    (peer, flow): (Peer, &Arc<Flow>),
-    shared: &Arc<Shared>,
-    slot: Option<&Arc<Slot>>,
-) -> io::Result<()> {
-    let opened = tokio::select! {
-        biased;
-        opened = shared.opening.open(stream) => opened?,
-        // Nothing was asked yet, so nobody waits for an answer.
-        () = shared.stop.cancelled() => None,
-        () = told_to_leave(slot) => None,
-    };
-    let Some(Opened { speaks, secure, stream }) = opened else { return Ok(()) };
-    let peer = Peer { secure, ..peer };
-    match speaks {
-        // Boxed: it is larger than HTTP/1.1, whose idle connections need not have room for it.
-        Speaks::Http2 => boxed(|| http2(stream, (peer, flow), shared, slot)).await,
-        Speaks::Http1 | Speaks::Tls => http1(stream, (peer, flow), shared, slot).await,
+impl Connection<'_> {
+    /// Serves it from its first byte.
+    async fn serve(self, stream: Box<dyn Stream>) -> io::Result<()> {
+        let opened = tokio::select! {
+            biased;
+            opened = self.listener.opening.open(stream) => opened?,
+            // There is no request yet, so nobody waits for an answer.
+            () = self.listener.stop.cancelled() => None,
+            () = self.told_to_leave() => None,
+        };
+        let Some(Opened { protocol, secure, stream }) = opened else { return Ok(()) };
+        let secured = Self { peer: Peer { secure, ..self.peer }, ..self };
+        match protocol {
+            // Boxed: it is larger than HTTP/1.1, whose idle connections must not reserve its space.
+            Protocol::Http2 => boxed(|| secured.http2(stream)).await,
+            Protocol::Http1 | Protocol::Tls => secured.http1(stream).await,
+        }
     }
-}
 
-async fn told_to_leave(slot: Option<&Arc<Slot>>) {
-    match slot {
-        Some(slot) => slot.told_to_leave().await,
-        None => std::future::pending().await,
+    /// Waits until it must make room for another connection.
+    async fn told_to_leave(self) {
+        match self.slot {
+            Some(slot) => slot.told_to_leave().await,
+            None => std::future::pending().await,
+        }
     }
-}
 
-/// Ends when the connection must: `connection` was asked to end gracefully and does so once its
-/// client has taken the answers. One without a request or an answer in progress has a moment.
-async fn goodbye(
-    connection: impl Future<Output = hyper::Result<()>>,
-    flow: &Flow,
-    shared: &Shared,
-    (slot, moment): (Option<&Arc<Slot>>, Duration),
-) -> hyper::Result<()> {
-    let Some(slot) = slot else { return connection.await };
-    let most = shared.config.drain.max(shared.front.config.stall_limits().stall);
-    tokio::select! {
-        biased;
-        result = connection => result,
-        () = slot.goodbye(moment, most, || flow.is_outstanding()) => Ok(()),
+    /// Waits until it has been idle for the time `long`.
+    async fn idle_for(self, long: Duration) {
+        match self.slot {
+            Some(slot) => slot.idle_for(long).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends when the connection must. `served` was asked to end gracefully, and does so once its
+    /// client has taken the answers. Without a request or an answer in progress it has a `moment`.
+    async fn goodbye(
+        self,
+        served: impl Future<Output = hyper::Result<()>>,
+        moment: Duration,
+    ) -> hyper::Result<()> {
+        let Some(slot) = self.slot else { return served.await };
+        let config = &self.listener.config;
+        let most = config.drain.max(self.listener.front.config.stall_limits().stall);
+        tokio::select! {
+            biased;
+            result = served => result,
+            () = slot.goodbye(moment, most, || self.flow.is_outstanding()) => Ok(()),
+        }
+    }
+
+    async fn http1(self, stream: Rewound) -> io::Result<()> {
+        let Self { peer, flow, listener, slot } = self;
+        let service = service_fn(|request: Request<Incoming>| {
+            // Boxed: hyper reserves space for this future while the connection is idle, and
+            // answering takes 13 KiB.
+            let running = slot.map(Slot::begin);
+            boxed(|| answer(&listener.front, request, peer, running, |body| body.noted(flow)))
+        });
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(listener.config.head_timeout)
+            .max_headers(listener.config.headers_max)
+            .max_buf_size(listener.config.head_bytes_max)
+            .keep_alive(slot.is_some())
+            .half_close(false);
+        let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let moment = tokio::select! {
+            biased;
+            result = served.as_mut() => return result.map_err(io::Error::other),
+            () = listener.stop.cancelled() => GOODBYE,
+            // HTTP/1.1 has no goodbye, and new clients do not wait for half a head.
+            () = self.told_to_leave() => Duration::ZERO,
+        };
+        served.as_mut().graceful_shutdown();
+        self.goodbye(served, moment).await.map_err(io::Error::other)
+    }
+
+    async fn http2(self, stream: Rewound) -> io::Result<()> {
+        let Self { peer, flow, listener, slot } = self;
+        let (front, of_stream) = (Arc::clone(&listener.front), slot.cloned());
+        let next = Arc::<Mutex<Option<Watch>>>::default();
+        let streams = Streams { tasks: listener.front.env.tasks.clone(), next: Arc::clone(&next) };
+        let of = Arc::clone(flow);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let front = Arc::clone(&front);
+            // A connection that leaves begins no new request: the stream is answered 503.
+            let staying = of_stream.as_ref().filter(|slot| !slot.is_leaving());
+            let running = staying.map(Slot::begin);
+            let watch = front.flows.stream(&of);
+            let flow = Arc::clone(watch.flow());
+            *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
+            async move {
+                // Boxed: thousands of streams may wait for their turn, or for their client to take
+                // the answer, and each would reserve the space that answering takes.
+                let watched =
+                    |body: ResponseBody| body.noted(&flow).flowing(&flow, &front.env.clock);
+                boxed(|| answer(&front, request, peer, running, watched)).await
+            }
+        });
+        let config = &listener.config;
+        let mut builder = http2::Builder::new(streams);
+        builder
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_send_buf_size(SEND_BUFFER_BYTES)
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(u32::try_from(config.head_bytes_max).unwrap_or(u32::MAX))
+            .keep_alive_interval(config.head_timeout)
+            .keep_alive_timeout(config.head_timeout);
+        let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            biased;
+            result = served.as_mut() => return result.map_err(io::Error::other),
+            () = listener.stop.cancelled() => {}
+            () = self.told_to_leave() => {}
+            // hyper does not limit the idle time of HTTP/2 connections.
+            () = self.idle_for(config.head_timeout) => {}
+        }
+        served.as_mut().graceful_shutdown();
+        self.goodbye(served, GOODBYE).await.map_err(io::Error::other)
     }
 }
 
@@ -154,7 +246,7 @@ async fn answer(
         Some(running) => {
             let id = front.request_id();
             let handled = {
-                // Pinned here: a future that is moved into another one is kept twice.
+                // Pinned here: a future that is moved into another one takes its space twice.
                 let handling = pin!(front.handle((id.to_string(), request), peer, &running));
                 identified(Some(id), handling).await?
             };
@@ -163,107 +255,20 @@ async fn answer(
         }
         None => front.refuse(request, peer).map(watched).map(Either::Right),
     };
-    // A browser must not take a blob for a script because it looks like one.
+    // A browser must not run a blob as a script because it looks like one.
     let nosniff = HeaderValue::from_static("nosniff");
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     Ok(response)
 }
 
-async fn http1(
-    stream: Rewound,
-    (peer, flow): (Peer, &Arc<Flow>),
-    shared: &Shared,
-    slot: Option<&Arc<Slot>>,
-) -> io::Result<()> {
-    let service = service_fn(|request: Request<Incoming>| {
-        // Boxed: hyper keeps room for this future while the connection is idle, and an answer takes
-        // 13 KiB to make.
-        let running = slot.map(Slot::begin);
-        boxed(|| answer(&shared.front, request, peer, running, |body| body.noted(flow)))
-    });
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(shared.config.head_timeout)
-        .max_headers(shared.config.headers_max)
-        .max_buf_size(shared.config.head_bytes_max)
-        .keep_alive(slot.is_some())
-        .half_close(false);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let moment = tokio::select! {
-        biased;
-        result = connection.as_mut() => return result.map_err(io::Error::other),
-        () = shared.stop.cancelled() => GOODBYE,
-        // HTTP/1.1 has no goodbye, and half a head is not worth the wait of those who come.
-        () = told_to_leave(slot) => Duration::ZERO,
-    };
-    connection.as_mut().graceful_shutdown();
-    goodbye(connection, flow, shared, (slot, moment)).await.map_err(io::Error::other)
-}
-
-async fn http2(
-    stream: Rewound,
-    (peer, flow): (Peer, &Arc<Flow>),
-    shared: &Arc<Shared>,
-    slot: Option<&Arc<Slot>>,
-) -> io::Result<()> {
-    let (front, of_stream) = (Arc::clone(&shared.front), slot.cloned());
-    let next = Arc::<Mutex<Option<Watch>>>::default();
-    let streams = Streams { tasks: shared.front.env.tasks.clone(), next: Arc::clone(&next) };
-    let of = Arc::clone(flow);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let front = Arc::clone(&front);
-        // A connection that leaves begins nothing new: the stream is answered 503.
-        let staying = of_stream.as_ref().filter(|slot| !slot.is_leaving());
-        let running = staying.map(Slot::begin);
-        let watch = front.flows.stream(&of);
-        let flow = Arc::clone(watch.flow());
-        *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
-        async move {
-            // Boxed: thousands of streams may wait for their turn, or for their client to take the
-            // answer, and each would keep room for what an answer takes to make.
-            let watched = |body: ResponseBody| body.noted(&flow).flowing(&flow, &front.env.clock);
-            boxed(|| answer(&front, request, peer, running, watched)).await
-        }
-    });
-    let mut builder = http2::Builder::new(streams);
-    builder
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_send_buf_size(SEND_BUFFER_BYTES)
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(u32::try_from(shared.config.head_bytes_max).unwrap_or(u32::MAX))
-        .keep_alive_interval(shared.config.head_timeout)
-        .keep_alive_timeout(shared.config.head_timeout);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
-        biased;
-        result = connection.as_mut() => return result.map_err(io::Error::other),
-        () = shared.stop.cancelled() => {}
-        () = told_to_leave(slot) => {}
-        // HTTP/2 has no limit on idle connections of its own.
-        () = idle_for(shared.config.head_timeout, slot) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    goodbye(connection, flow, shared, (slot, GOODBYE)).await.map_err(io::Error::other)
-}
-
-async fn idle_for(long: Duration, slot: Option<&Arc<Slot>>) {
-    match slot {
-        Some(slot) => slot.idle_for(long).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Runs the streams of an HTTP/2 connection among the node's tasks. A stream is dropped, which
-/// resets it, when its client does not take the answer: its body is not polled then, so nothing
-/// else would end it.
+/// Runs the streams of an HTTP/2 connection as tasks of the node. A stream whose client does not
+/// take the answer is dropped, which resets it: its body is not polled then, so nothing else would
+/// end it.
 #[derive(Clone, Debug)]
 struct Streams {
     tasks: Tasks,
-    /// Of the stream that is executed next: hyper calls the service and executes its stream in one
-    /// go.
+    /// The watch of the stream that is executed next: hyper calls the service and then immediately
+    /// executes its stream.
     next: Arc<Mutex<Option<Watch>>>,
 }
 
@@ -295,10 +300,9 @@ mod tests {
 
     #[test]
     fn task_of_a_connection_is_small() {
-        type SharedRef = &'static Arc<Shared>;
+        type ListenerRef = &'static Arc<ListenerContext>;
         type SlotRef = Option<&'static Arc<Slot>>;
-        let task =
-            size(|stream, peer, shared: SharedRef, slot: SlotRef| run(stream, peer, shared, slot));
+        let task = size(|stream, peer, on: ListenerRef, slot: SlotRef| run(stream, peer, on, slot));
         assert!(task <= 2048, "{task} bytes");
     }
 }

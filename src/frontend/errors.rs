@@ -1,5 +1,5 @@
-//! From the layers' errors to the one table of codes. Each match is exhaustive: a new variant must
-//! be mapped by hand.
+//! Maps the errors of lower layers to refusals. Each match is exhaustive, so that a new variant
+//! must be mapped.
 
 use crate::auth;
 use crate::capacity;
@@ -15,7 +15,7 @@ use crate::protocol::model::Refusal;
 use crate::types::AccountName;
 use crate::types::Outcome;
 
-/// Which kind of thing the request was about, where the code depends on it.
+/// The kind of resource of a request, where the code depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Container,
@@ -70,7 +70,7 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
         E::Full(Full::Coordinator(_)) => first_disk_full(),
         E::WrongPartition => busy(Busy::PartitionMap),
         E::Overloaded => busy(Busy::Index),
-        // Not which names: they may be another account's.
+        // The names are left out: they may be another account's.
         E::Quarantined(partition) => Refusal::new(Reason::ServerBusy)
             .cause(Cause::Busy(Busy::Quarantined.word()))
             .message(format!(
@@ -94,7 +94,7 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
 }
 
 /// The coordinator's file cannot grow. The coordinator logs that once a minute, with the path and
-/// what is free; a line for each request would only hide it.
+/// the free space; a line for each request would hide it.
 pub(crate) fn first_disk_full() -> Refusal {
     Refusal::new(Reason::InsufficientStorage).message(
         "The disk of the first data directory is full. Free some space on it; another data \
@@ -102,7 +102,7 @@ pub(crate) fn first_disk_full() -> Refusal {
     )
 }
 
-/// As for a partition that was found damaged at the start.
+/// The same answer as for a partition that was found damaged at the start.
 fn damaged_index() -> Refusal {
     Refusal::new(Reason::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(
         "Files of the index, which this request needs, are damaged or cannot be read now. The \
@@ -194,8 +194,8 @@ pub(crate) fn unknown_account(name: &AccountName) -> Refusal {
         .cause(Cause::Authentication("account"))
 }
 
-/// The answer to a request for an account that may be where the list of accounts was not read. The
-/// bounds of that part are names of other accounts: only the log has them.
+/// The answer to a request for an account that may be in a part of the list of accounts that was
+/// not read. The bounds of that part are names of other accounts, so only the log has them.
 pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Refusal {
     tracing::debug!(
         account = %name, partition = %unread.partition,
@@ -214,7 +214,7 @@ pub(crate) fn from_auth(error: &auth::Error) -> Refusal {
 fn from_auth_alone(error: &auth::Error) -> Refusal {
     use auth::Error as E;
     match error {
-        // Anonymous access is not served yet, and the service hides what a stranger may not see.
+        // As the service does: anonymous callers do not learn whether the resource exists.
         E::Missing => Reason::NoAuthenticationInformation.into(),
         E::Token { detail } => Refusal::new(Reason::InvalidAuthenticationInfo)
             .status(401)
@@ -246,28 +246,27 @@ fn from_auth_alone(error: &auth::Error) -> Refusal {
 /// What was short when a request was answered 503.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Busy {
-    /// Requests at a time: of all, of the account, or of those that anybody may send.
+    /// Running requests: of all accounts, of the account, or anonymous ones.
     Requests,
-    /// Requests a second of the account.
+    /// Requests per second of the account.
     Rate,
     /// Memory for answers.
     AnswerMemory,
-    /// Memory for bodies that come.
+    /// Memory for request bodies.
     BodyMemory,
-    /// Nothing for the request itself: the source of its copy was slow, and others needed what the
-    /// copy held.
+    /// What a copy held was needed by others, because its source was slow.
     SlowSource,
     /// The queue of small bodies to be stored.
     Appends,
     /// The queue of a partition.
     Index,
-    /// The partition map went on changing.
+    /// The partition map changed again and again.
     PartitionMap,
     /// A partition out of service.
     Quarantined,
     /// Connections.
     Connections,
-    /// Nothing: the fault dial wants it.
+    /// Nothing: the fault dial injected the 503.
     FaultDial,
 }
 
@@ -310,13 +309,13 @@ pub(crate) fn busy(short: Busy) -> Refusal {
     Refusal::new(Reason::ServerBusy).detail(Detail::RetryAfter, "1").cause(cause)
 }
 
-/// The operation is for users with a token; keys and signatures do not do.
+/// The operation needs a bearer token; keys and shared access signatures do not suffice.
 pub(crate) fn only_bearer() -> Refusal {
     let detail = "Only authentication scheme Bearer is supported";
     Refusal::new(Reason::AuthenticationFailed).detail(Detail::AuthenticationFailure, detail)
 }
 
-/// The index answered another question than it was asked: a bug, answered as one.
+/// The index answered with the wrong kind of reply. This is a bug.
 pub(crate) fn mismatched() -> Refusal {
     tracing::error!("the index answered with the wrong kind of reply");
     Reason::InternalError.into()

@@ -1,4 +1,4 @@
-//! What clients see of rows.
+//! The parts of rows that clients see.
 
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobRecord;
@@ -15,7 +15,7 @@ use crate::protocol::model::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::Timestamp;
 
-/// What clients see of a container now.
+/// The properties of a container, as of now.
 pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
     ContainerFacts {
         change: Change { etag: record.etag, last_modified: record.last_modified },
@@ -26,7 +26,7 @@ pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> Container
     }
 }
 
-/// What clients see of a blob now.
+/// The properties of a blob, as of now.
 pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
     let change = Change { etag: record.etag, last_modified: record.last_modified };
     Box::new(BlobFacts {
@@ -43,7 +43,7 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
     })
 }
 
-/// What clients see of a copy.
+/// The state of a copy.
 fn copied(copy: CopyRecord) -> CopyFacts {
     CopyFacts {
         id: copy.id,

@@ -1,9 +1,9 @@
-//! The fault dial: wrong answers on request, for people who test how their code takes them.
+//! The fault dial: injects faults into requests, for people who test how their code handles them.
 //!
-//! Off unless somebody sets it by the admin listener. A rule meets requests that were let in and
-//! match it; which of them it strikes is drawn from its seed, so that the same seed strikes the
-//! same ones by number. The first rule that strikes decides. While any rule is set, the log says so
-//! every minute and `/metrics` counts.
+//! It is off unless rules are set through the admin listener. A rule applies to admitted requests
+//! that match it. Its seed decides which of them get the fault, so the same seed selects the same
+//! requests by number. The first rule that selects a request decides its fault. While a rule is
+//! set, a line is logged every minute, and `/metrics` counts.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -36,24 +36,24 @@ use super::filter::FilterError;
 
 /// Rules at a time.
 const RULES_MAX: usize = 64;
-/// How often the log says that the dial is on.
+/// The time between two log lines while the dial is on.
 const REMINDER: Duration = Duration::from_secs(60);
-/// Rates are drawn with this many steps.
+/// The resolution of rates.
 const STEPS: u64 = 1 << 32;
 
-/// What happens to a request that is struck.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
-    /// 503 `ServerBusy` with `Retry-After`; nothing is done.
+    /// 503 `ServerBusy` with `Retry-After`; the request is not executed.
     Busy,
-    /// 500 `InternalError`; nothing is done.
+    /// 500 `InternalError`; the request is not executed.
     Error,
-    /// No answer: the connection is cut after `delay_ms`; nothing is done.
+    /// No answer: the connection is closed after `delay_ms`; the request is not executed.
     Timeout,
-    /// The request is done, its answer is lost: the connection is cut after `delay_ms`.
+    /// The request is executed, but its answer is lost: the connection is closed after `delay_ms`.
     Lost,
-    /// The request is done and its answer's body trickles at `bytes_per_second`.
+    /// The request is executed, and the body of its answer is sent at `bytes_per_second`.
     Slow,
 }
 
@@ -71,11 +71,11 @@ impl FaultKind {
     }
 }
 
-/// A rule as people write it.
+/// A rule as users write it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
-    /// What happens.
+    /// The fault.
     pub kind: FaultKind,
     /// Only these operations, by REST name without regard to case; all when empty.
     #[serde(default)]
@@ -86,29 +86,29 @@ pub struct FaultRule {
     /// Only these containers; all requests, also those without a container, when empty.
     #[serde(default)]
     pub containers: Vec<String>,
-    /// The share of matching requests that is struck, above 0 and up to 1.
+    /// The part of the matching requests that gets the fault, above 0 and up to 1.
     #[serde(default = "always")]
     pub rate: f64,
-    /// Which ones: the same seed strikes the same ones by number.
+    /// Selects the requests: the same seed selects the same ones by number.
     #[serde(default)]
     pub seed: u64,
-    /// The rule ends after so many strikes.
+    /// The rule ends after so many faults.
     #[serde(default)]
     pub count: Option<u64>,
     /// The rule ends after so many seconds.
     #[serde(default)]
     pub seconds: Option<u32>,
-    /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: cut at
-    /// once.
+    /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: the
+    /// connection is closed immediately.
     #[serde(default)]
     pub delay_ms: u32,
-    /// The pace of `slow`. Default 1,024.
+    /// The rate of `slow`. Default 1,024.
     #[serde(default = "trickle")]
     pub bytes_per_second: u32,
 }
 
 impl FaultRule {
-    /// Checks the numbers, and that a request can match.
+    /// Checks the numbers, and that requests can match.
     ///
     /// # Errors
     /// [`FaultError`].
@@ -145,7 +145,7 @@ pub struct FaultState {
     pub rule: FaultRule,
     /// Requests that matched it.
     pub matched: u64,
-    /// Requests it struck.
+    /// Requests that got its fault.
     pub struck: u64,
 }
 
@@ -161,7 +161,7 @@ pub enum FaultError {
     /// The delay.
     #[error("delay_ms must be at most 600000, not {0}")]
     Delay(u32),
-    /// Requests that cannot be.
+    /// No request can match.
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// Too many.
@@ -169,7 +169,7 @@ pub enum FaultError {
     TooMany,
 }
 
-/// What a request is about, to match it with rules.
+/// The parts of a request that rules match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultTarget<'a> {
     pub(super) operation: &'a str,
@@ -177,9 +177,9 @@ pub(super) struct FaultTarget<'a> {
     pub(super) container: Option<&'a str>,
 }
 
-/// What happens to a struck request.
+/// The fault that a request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Strike {
+pub(super) struct InjectedFault {
     pub(super) kind: FaultKind,
     pub(super) delay: Duration,
     pub(super) bytes_per_second: u32,
@@ -194,7 +194,7 @@ struct KindLabels {
 struct InForce {
     state: FaultState,
     draws: SeededRand,
-    /// Monotonic time at which it ends.
+    /// When it ends, by the monotonic clock.
     ends: Option<Duration>,
 }
 
@@ -234,14 +234,14 @@ impl Faults {
         Self { on, rules, env, in_force, struck, audit_log }
     }
 
-    /// The same, telling the audit log when rules run out; whoever sets and clears them tells it
-    /// themselves.
+    /// The same dial, which writes a line of the audit log when a rule ends by itself. The admin
+    /// listener writes those of rules that are set and cleared.
     #[must_use]
     pub fn telling(self, audit_log: AuditLog) -> Self {
         Self { audit_log, ..self }
     }
 
-    /// Puts a rule in force and answers its number.
+    /// Puts a rule in force, and returns its state.
     ///
     /// # Errors
     /// [`FaultError`].
@@ -276,7 +276,7 @@ impl Faults {
         rules.in_force.iter().map(|rule| rule.state.clone()).collect()
     }
 
-    /// Ends one rule, or all; answers how many ended.
+    /// Ends one rule, or all; returns how many ended.
     pub fn clear(&self, id: Option<u64>) -> usize {
         let mut rules = self.rules();
         let before = rules.in_force.len();
@@ -289,28 +289,28 @@ impl Faults {
         ended
     }
 
-    /// Whether any rule is in force: all a request pays for while none is.
+    /// Whether a rule is in force. This is all that a request pays while none is.
     pub(super) fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Whether this request is struck, and how.
-    pub(super) fn strike(&self, target: FaultTarget<'_>) -> Option<Strike> {
+    /// The fault that this request gets, if any.
+    pub(super) fn inject(&self, target: FaultTarget<'_>) -> Option<InjectedFault> {
         let mut rules = self.rules();
         self.end_due(&mut rules);
-        let strike = rules.in_force.iter_mut().find_map(|rule| rule.meet(target))?;
+        let fault = rules.in_force.iter_mut().find_map(|rule| rule.draw(target))?;
         self.end_due(&mut rules);
         drop(rules);
-        self.struck.get_or_create(&KindLabels { kind: strike.kind.word() }).inc();
-        tracing::debug!(?target, ?strike, "the fault dial struck");
-        Some(strike)
+        self.struck.get_or_create(&KindLabels { kind: fault.kind.word() }).inc();
+        tracing::debug!(?target, ?fault, "the fault dial injects a fault");
+        Some(fault)
     }
 
     fn rules(&self) -> std::sync::MutexGuard<'_, Rules> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops rules that have run out.
+    /// Removes rules that have ended.
     fn end_due(&self, rules: &mut Rules) {
         let now = self.env.clock.monotonic();
         let over: Vec<InForce> = rules.in_force.extract_if(.., |rule| rule.is_over(now)).collect();
@@ -336,7 +336,7 @@ impl Faults {
         self.in_force.set(i64::try_from(rules.in_force.len()).unwrap_or(i64::MAX));
     }
 
-    /// Says every minute that the dial is on, until it is off.
+    /// Logs every minute that the dial is on, until it is off.
     async fn remind(self) {
         loop {
             tokio::select! {
@@ -361,9 +361,9 @@ impl Faults {
 }
 
 impl InForce {
-    /// Draws for a request that matches; every such request costs exactly one draw, so that seeds
-    /// repeat.
-    fn meet(&mut self, target: FaultTarget<'_>) -> Option<Strike> {
+    /// Decides about a request. Each matching request costs exactly one random number, so that the
+    /// same seed gives the same decisions.
+    fn draw(&mut self, target: FaultTarget<'_>) -> Option<InjectedFault> {
         if !matches(&self.state.rule, target) {
             return None;
         }
@@ -375,7 +375,7 @@ impl InForce {
             return None;
         }
         self.state.struck += 1;
-        Some(Strike {
+        Some(InjectedFault {
             kind: rule.kind,
             delay: Duration::from_millis(u64::from(rule.delay_ms)),
             bytes_per_second: rule.bytes_per_second,

@@ -1,5 +1,5 @@
-//! What requests are picked by, in `blockyard trace` and in rules of the fault dial. A name that no
-//! request can have would pick none in silence, so it is refused.
+//! Checks the filters of `blockyard trace` and of the fault dial. A name that no request can have
+//! would match nothing, so it is refused.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::types::AccountName;
 use crate::types::ContainerName;
 use crate::types::nearest;
 
-/// The operation of a request that was not recognised or not let in.
+/// The operation of a request that was not recognised or not admitted.
 pub const REFUSED: &str = "Refused";
 
 /// Why a filter is refused. Each message says what to write.
@@ -67,7 +67,7 @@ pub fn container(name: &str) -> Result<(), FilterError> {
 }
 
 /// Checks an HTTP status such as `404`, or a class such as `4xx`. A request whose connection the
-/// fault dial cut has the status 0.
+/// fault dial closed has the status 0.
 ///
 /// # Errors
 /// [`FilterError::Status`].

@@ -1,11 +1,11 @@
-//! Takes a body in: hashes it on the way, stores it where its size says, checks what the client
-//! claimed.
+//! Receives a body: hashes it while it arrives, stores it by its size, and checks the length and
+//! checksums that the client gave.
 
 use std::sync::Arc;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WritePool;
@@ -33,20 +33,41 @@ const CHUNK: usize = AUTHENTICATED_CHUNK_BYTES as usize;
 pub(crate) struct Ingested {
     pub(crate) stored: Stored,
     pub(crate) crc64: Crc64,
-    /// Computed when wanted or claimed.
+    /// Computed when it is wanted or the client gave one.
     pub(crate) md5: Option<Md5>,
 }
 
 impl Ingested {
-    /// The CRC-64 that a row keeps. Of encrypted content there is none: it would tell of the plain
-    /// text, and the tags of the chunks say more.
+    /// The CRC-64 in the row. Encrypted content has none: it would reveal something of the plain
+    /// text, and the authentication tags of the chunks protect the content better.
     pub(crate) const fn kept_crc64(&self) -> Crc64 {
         if self.stored.is_encrypted() { Crc64::EMPTY } else { self.crc64 }
     }
 }
 
-/// The memory of a document: to be kept as long as what was read from it is there.
-pub(crate) type DocumentMemory = Arc<[Held]>;
+/// The memory of a document, to be kept as long as the operation that was read from it.
+pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
+
+/// The checksums of a body.
+#[derive(Clone, Copy)]
+struct Checksums {
+    crc64: Crc64,
+    md5: Option<Md5>,
+}
+
+/// How a body is received.
+#[derive(Clone, Copy)]
+struct IngestRules {
+    md5_wanted: bool,
+    /// Bodies up to this many bytes live in the row.
+    inline_max: u64,
+}
+
+/// A body in memory, and its checksum.
+struct WholeBody {
+    content: InMemory,
+    checksum: BodyChecksum,
+}
 
 struct Hashes {
     crc64: Crc64Hasher,
@@ -66,7 +87,8 @@ impl Hashes {
         }
     }
 
-    fn finish(self, upload: &Upload) -> Result<(Crc64, Option<Md5>), Refusal> {
+    /// Compares the checksums with those that the client gave.
+    fn finish(self, upload: &Upload) -> Result<Checksums, Refusal> {
         let crc64 = self.crc64.finish();
         let md5 = self.md5.map(Md5Hasher::finish);
         match (upload.crc64, upload.md5) {
@@ -76,13 +98,13 @@ impl Hashes {
             (_, Some(claimed)) if Some(claimed) != md5 => Err(Refusal::new(Reason::Md5Mismatch)
                 .detail(Detail::ClaimedMd5, claimed.to_base64())
                 .detail(Detail::ComputedMd5, md5.map(Md5::to_base64).unwrap_or_default())),
-            _ => Ok((crc64, md5)),
+            _ => Ok(Checksums { crc64, md5 }),
         }
     }
 }
 
-/// Reads exactly `upload.len` bytes and stores them durably. Nothing refers to them yet: dropping
-/// the result frees them. Checksums are of the plain text; with `encrypting` the stored bytes
+/// Reads exactly `upload.len` bytes and stores them durably. No row names them yet: they are freed
+/// when the result is dropped. Checksums are of the plain text; with `encrypting` the stored bytes
 /// are its authenticated chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
@@ -91,45 +113,45 @@ pub(crate) async fn ingest(
     md5_wanted: bool,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
-    let inline_max = pool.inline_bytes_max();
-    ingest_within(pool, body, upload, (md5_wanted, inline_max), encrypting).await
+    let rules = IngestRules { md5_wanted, inline_max: pool.inline_bytes_max() };
+    ingest_by(pool, body, upload, rules, encrypting).await
 }
 
-/// As [`ingest`], for a part of a blob with many parts: less of it is kept in the row, as rows with
-/// many parts are written and read together.
+/// As [`ingest`], for a block of a blob. Fewer bytes live in the row, because the rows of many
+/// blocks are written and read together.
 pub(crate) async fn ingest_part(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
-    let inline_max = pool.inline_part_bytes_max();
-    ingest_within(pool, body, upload, (false, inline_max), encrypting).await
+    let rules = IngestRules { md5_wanted: false, inline_max: pool.inline_part_bytes_max() };
+    ingest_by(pool, body, upload, rules, encrypting).await
 }
 
-async fn ingest_within(
+async fn ingest_by(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-    (md5_wanted, inline_max): (bool, u64),
+    rules: IngestRules,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
     body.expect(upload);
-    let mut hashes = Hashes::new(upload, md5_wanted);
+    let mut hashes = Hashes::new(upload, rules.md5_wanted);
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let mut writer = encrypting.map(|encrypting| encrypting.begin(upload.len));
     if pool.fits_in_memory(upload.len) {
         let mut content = collect(pool, body, upload.len, &mut hashes).await?;
-        // Checked before anything is stored: a wrong body leaves no garbage.
-        let (crc64, md5) = hashes.finish(upload)?;
+        // Checked before anything is stored, so that a wrong body leaves no garbage.
+        let Checksums { crc64, md5 } = hashes.finish(upload)?;
         if let Some(writer) = &mut writer {
             content.pieces = content.pieces.iter().flat_map(|piece| writer.push(piece)).collect();
             content.pieces.extend(writer.finish());
         }
-        let stored = pool.store_within(content, upload.len, inline_max).await?.under(nonce);
+        let stored = pool.store_within(content, upload.len, rules.inline_max).await?.under(nonce);
         return Ok(Ingested { stored, crc64, md5 });
     }
-    // The chunk in the making.
+    // The memory of the chunk that is being filled.
     let _held = match writer {
         Some(_) => Some(pool.budget().take(body.memory(), CHUNK)?),
         None => None,
@@ -150,7 +172,7 @@ async fn ingest_within(
     if left > 0 {
         return Err(short());
     }
-    let (crc64, md5) = hashes.finish(upload)?;
+    let Checksums { crc64, md5 } = hashes.finish(upload)?;
     if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
@@ -158,17 +180,16 @@ async fn ingest_within(
     Ok(Ingested { stored, crc64, md5 })
 }
 
-/// Reads a body that is stored already and checks what was claimed of it; its MD5.
+/// Reads a body that is stored already, checks its checksums, and returns its MD5.
 pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md5, Refusal> {
     let mut hashes = Hashes::new(upload, true);
     while let Some(piece) = body.next().await? {
         hashes.update(&piece);
     }
-    let (_, md5) = hashes.finish(upload)?;
-    md5.ok_or_else(|| Reason::InternalError.into())
+    hashes.finish(upload)?.md5.ok_or_else(|| Reason::InternalError.into())
 }
 
-/// Checks a claimed CRC-64 against the one that is known of bytes stored already.
+/// Checks the CRC-64 that the client gave against that of bytes stored already.
 pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Refusal> {
     match upload.crc64 {
         Some(claimed) if claimed != known => Err(Refusal::new(Reason::Crc64Mismatch)
@@ -190,7 +211,7 @@ pub(crate) async fn ingest_pages(
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
-    let (crc64, md5) = hashes.finish(upload)?;
+    let Checksums { crc64, md5 } = hashes.finish(upload)?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let stored = pool.store_pages_under(content, start, encrypting.as_ref()).await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
@@ -207,13 +228,13 @@ pub(crate) async fn read_document(
     DocumentBody { upload, decode }: DocumentBody,
     operation: &mut Operation,
 ) -> Result<DocumentMemory, Refusal> {
-    let (content, checksum) = read_whole(pool, body, &upload).await?;
+    let WholeBody { content, checksum } = read_whole(pool, body, &upload).await?;
     let bytes = join(content.pieces);
     decode(operation, &Document { bytes: &bytes, checksum })?;
     Ok(content.held)
 }
 
-/// Reads a body that should be empty, and checks its length and checksums.
+/// Reads a body that must be empty, and checks its length and checksums.
 pub(crate) async fn check_empty(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -226,12 +247,12 @@ async fn read_whole(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
-) -> Result<(InMemory, BodyChecksum), Refusal> {
+) -> Result<WholeBody, Refusal> {
     body.expect(upload);
     let mut hashes = Hashes::new(upload, false);
     let content = collect(pool, body, upload.len, &mut hashes).await?;
-    let (crc64, md5) = hashes.finish(upload)?;
-    Ok((content, BodyChecksum::new(crc64, md5)))
+    let Checksums { crc64, md5 } = hashes.finish(upload)?;
+    Ok(WholeBody { content, checksum: BodyChecksum::new(crc64, md5) })
 }
 
 async fn collect(

@@ -1,4 +1,4 @@
-//! A byte stream with a layer that looks at what passes.
+//! A byte stream with a layer that observes reads and writes.
 
 use std::fmt;
 use std::io;
@@ -12,17 +12,17 @@ use tokio::io::ReadBuf;
 
 use crate::env::net::Stream;
 
-/// What a layer does beside passing bytes on.
+/// Observes a stream.
 pub(crate) trait Layer: fmt::Debug + Send + Unpin {
-    /// Gives bytes that are read before those of the stream; says whether it gave any.
+    /// Puts bytes into `buf` that are read before those of the stream. Returns whether it did.
     fn read_first(&mut self, _buf: &mut ReadBuf<'_>) -> bool {
         false
     }
 
-    /// Is told how many bytes were read from the stream.
+    /// Called with the number of bytes read from the stream.
     fn read(&mut self, _bytes: usize) {}
 
-    /// Is told what became of a write to the stream.
+    /// Called with the result of a write to the stream.
     fn wrote(&mut self, _written: &Poll<io::Result<usize>>) {}
 }
 

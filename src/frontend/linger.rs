@@ -1,9 +1,9 @@
-//! The end of a connection that the server closes.
+//! Closes a connection so that its client can read the end of the last answer.
 //!
-//! A socket that is closed while its client still sends, such as window updates, answers with a
-//! reset. The client's system then drops what its program has not read yet, which may be the end of
-//! an answer (RFC 9112, section 9.6). So the server sends its last byte and goes on reading until
-//! the client closes too, for a moment.
+//! A socket that is closed while its client still sends, for example window updates, answers with a
+//! reset. The client's system then drops bytes that its program has not read yet, perhaps the end
+//! of an answer (RFC 9112, section 9.6). So the server sends its last byte, and reads for a moment
+//! until the client closes too.
 
 use std::io;
 use std::pin::Pin;
@@ -25,16 +25,16 @@ use crate::env::net::Stream;
 
 /// How long a client may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
-/// Read at a time, and thrown away.
+/// Bytes that are read and dropped at a time.
 const PIECE: usize = 4 << 10;
 
-/// A stream that whoever serves it drops, and that comes back then.
+/// A stream that returns to its lender when it is dropped.
 pub(super) struct Lent {
     stream: Option<Box<dyn Stream>>,
     back: Arc<Mutex<Option<Box<dyn Stream>>>>,
 }
 
-/// Where a lent stream comes back to.
+/// Receives a lent stream back.
 pub(super) struct Lender(Arc<Mutex<Option<Box<dyn Stream>>>>);
 
 /// Lends a stream.
@@ -44,7 +44,7 @@ pub(super) fn lend(stream: Box<dyn Stream>) -> (Lent, Lender) {
 }
 
 impl Lender {
-    /// Closes the stream once it is back, so that its client can read what was sent.
+    /// Closes the stream, if it is back, so that its client can read what was sent.
     pub(super) async fn linger(self, clock: &dyn Clock) {
         let Some(mut stream) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;

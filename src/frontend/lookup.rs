@@ -99,7 +99,8 @@ fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> Blo
     BlobKey { account, container: id, collation, name }
 }
 
-/// The conditions, lease and encryption that the index checks before it answers or changes anything.
+/// The conditions, lease and encryption that the index checks before it answers or changes
+/// anything.
 pub(crate) fn guard(precondition: Precondition) -> Guard {
     let encryption = claim::claim(&precondition.encryption);
     Guard {

@@ -1,5 +1,5 @@
-//! What the front end counts: requests here; `refusals.rs`, `connections.rs`, `accounts.rs` say
-//! what of. Every name stands in one of them.
+//! The metrics of the front end: requests here, the others in `refusals.rs`, `connections.rs` and
+//! `accounts.rs`. Every name stands in one of these files.
 
 pub(super) mod accounts;
 mod connections;
@@ -13,7 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::Registry;
 
-use crate::frontend::answers::Fault;
+use crate::frontend::answers::CutReason;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
@@ -21,12 +21,12 @@ use crate::protocol::model::Refusal;
 pub(crate) use accounts::Traffic;
 pub(crate) use connections::ConnectionMetrics;
 pub(crate) use connections::NotServed;
-use refusals::Refusals;
+use refusals::RefusalMetrics;
 
 /// Labels of a finished request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RequestLabels {
-    /// REST name of the operation, or `Refused` when it was not recognised or not let in.
+    /// REST name of the operation, or `Refused` when it was not recognised or not admitted.
     pub operation: &'static str,
     /// HTTP status.
     pub status: u16,
@@ -39,10 +39,10 @@ pub struct OperationLabels {
     pub operation: &'static str,
 }
 
-/// Labels of answers and uploads that were cut.
+/// Labels of answers and uploads that were cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CutLabels {
-    /// `stalled`, `slow`, or `in_the_way` of others.
+    /// `stalled`, `slow`, or `in_the_way` when others needed its resources.
     pub reason: &'static str,
 }
 
@@ -54,11 +54,11 @@ pub struct Metrics {
     running: Gauge,
     cut: Family<CutLabels, Counter>,
     uploads_cut: Family<CutLabels, Counter>,
-    refusals: Refusals,
+    refusals: RefusalMetrics,
     pub(crate) connections: ConnectionMetrics,
-    /// Reads of content under customer-provided keys that was not what was stored.
+    /// Reads of content under customer-provided keys that was not authentic.
     pub(crate) not_authentic: Counter,
-    /// Last-access times given to the index.
+    /// Last-access times written to the index.
     pub reads_noted: Counter,
     /// Last-access times lost because too many were waiting.
     pub reads_dropped: Counter,
@@ -69,7 +69,7 @@ fn latency_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.000_05, 2.0, 20))
 }
 
-/// A request being answered, until it is dropped: a client that leaves takes its request with it.
+/// A request that is being answered. Dropped when its client disconnects.
 #[derive(Debug)]
 pub struct RunningGauge(Gauge);
 
@@ -94,7 +94,9 @@ impl Metrics {
         registry.register("requests_running", "Requests being answered", running.clone());
         let cut = Family::<CutLabels, Counter>::default();
         let uploads_cut = Family::<CutLabels, Counter>::default();
-        for reason in [Fault::Stalled, Fault::Slow, Fault::InTheWay].map(Fault::as_str) {
+        for reason in
+            [CutReason::Stalled, CutReason::Slow, CutReason::Contention].map(CutReason::as_str)
+        {
             drop(cut.get_or_create(&CutLabels { reason }));
             drop(uploads_cut.get_or_create(&CutLabels { reason }));
         }
@@ -125,7 +127,7 @@ impl Metrics {
             "Reads of content under customer-provided keys that was damaged or changed on disk",
             not_authentic.clone(),
         );
-        let refusals = Refusals::register(registry);
+        let refusals = RefusalMetrics::register(registry);
         let connections = ConnectionMetrics::register(registry);
         Self {
             requests,
@@ -148,17 +150,17 @@ impl Metrics {
         RunningGauge(self.running.clone())
     }
 
-    /// Counts an answer that is cut.
+    /// Counts an answer that is cut off.
     pub fn cut(&self, reason: &'static str) {
         self.cut.get_or_create(&CutLabels { reason }).inc();
     }
 
-    /// Counts an upload that is cut.
+    /// Counts an upload that is cut off.
     pub fn upload_cut(&self, reason: &'static str) {
         self.uploads_cut.get_or_create(&CutLabels { reason }).inc();
     }
 
-    /// Counts a request that is answered with an error, if that refuses it.
+    /// Counts an error answer, if it refuses the request.
     pub(crate) fn refused(&self, error: &Refusal) {
         self.refusals.refused(error);
     }

@@ -1,48 +1,46 @@
-//! The front end: stateless; parses, authenticates, routes, streams. Holds nothing a request needs
-//! to survive.
+//! The front end parses, authenticates, routes and streams. It is stateless: all durable state is
+//! in the index and the capacity nodes.
 //!
 //! The main path, PUT of a block:
-//! 1. `server.rs` accepts, within the limits of `connections/`; `opening.rs` tells TLS and HTTP
-//!    versions apart (`sniff.rs`, `tls.rs`); `connection.rs` drives HTTP, and `linger.rs` ends a
-//!    connection so that its client can read the end of an answer.
+//! 1. `server.rs` accepts connections within the limits of `connections/`. `opening.rs` detects TLS
+//!    and the HTTP version (`sniff.rs`, `tls.rs`). `connection.rs` drives HTTP, and `linger.rs`
+//!    closes a connection so that its client can read the end of an answer.
 //! 2. `pipeline.rs` asks `dialect/` which protocol the request speaks, has the request admitted
-//!    (`admission/`: room for it; `access/`: account, sender, parse, permission), reads a document,
-//!    dispatches, renders, measures.
-//! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file per family of operations. They find
-//!    rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
-//! 4. `body.rs` takes the body in pieces, from a client that must not be too slow, `ingest.rs`
-//!    hashes it on the way, `encrypt.rs` encrypts it when it comes with a key.
-//! 5. `write/` appends it: small bodies of all requests share appends, large ones stream into an
-//!    extent of their own. **Here bytes become durable.**
-//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
-//!    visible.** A list asks all stripes of a range, whose pages `stripes.rs` makes one.
-//! 7. `read.rs` streams a blob's pieces back, a step of at most 1 MiB at a time. `answers/` bounds
-//!    what all of them hold, and cuts those that a client does not take, and uploads that it does
-//!    not send.
+//!    (`admission/`: overload; `access/`: account, sender, parsing, permission), reads a document,
+//!    dispatches, renders, counts.
+//! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file for each family of operations. They
+//!    find rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
+//! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it, and
+//!    `encrypt.rs` encrypts it if the request has a key.
+//! 5. `write/` appends it: small bodies of several requests share an append, a large one is
+//!    streamed into an extent of its own. **Here bytes become durable.**
+//! 6. The index's client sends the row change to the partition that owns the name. **Here the name
+//!    becomes visible.**
+//! 7. `read.rs` streams the pieces of a blob, in steps of at most 1 MiB. `answers/` bounds the
+//!    memory of all answers, and cuts off answers that a client does not take and uploads that it
+//!    does not send.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or
-//! stores it. `client.rs` asks other servers, for those bodies and for the keys of issuers of
-//! bearer tokens, which `tokens/` keeps.
+//! stores it. `client.rs` requests it from other servers, and also the keys of the issuers of
+//! bearer tokens (`tokens/`).
 //!
 //! Only `dialect/` names a protocol: it addresses, identifies, parses and renders. Azure's batches
 //! and web endpoint are there too.
 //!
-//! `last_access.rs` notes reads, when they are tracked, and writes them to rows later, many at a
-//! time.
+//! `last_access.rs` notes reads, if they are tracked, and writes them to rows later, in batches.
 //!
-//! `state.rs` is what all of them use: routes, stores of bytes, budgets, limits (`config.rs`). It
-//! imports neither the pipeline nor operations. `copies.rs` holds the pending copies that this
-//! process carries out.
+//! `state.rs` is used by all of them: routes, storage, budgets, limits (`config.rs`). It imports
+//! neither the pipeline nor operations. `copies.rs` holds the state of running pending copies.
 //!
-//! Beside it: `audit_log.rs` tells the audit log, `trace.rs` tells watchers of live requests,
-//! `faults.rs` is the fault dial, `observe.rs` joins both to the path.
+//! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
+//! the fault dial; `observe.rs` connects the last two to the pipeline.
 //!
-//! Invariants: bytes before pointers (5 before 6, always); a body that ends early makes nothing
-//! visible; a short response body never looks complete (the connection is cut); a write runs on
-//! when its client leaves.
+//! Invariants: bytes before pointers (5 always precedes 6). A body that ends early makes nothing
+//! visible. A response body that ends early never looks complete: the connection is cut. A commit
+//! continues when its client disconnects.
 //!
-//! Not here: what rows mean (`index`), where bytes lie (`capacity`), what headers are called
-//! (`protocol`).
+//! Not here: the owners of names and the meaning of rows (`index`), the places of bytes
+//! (`capacity`), the names of headers (`protocol`).
 
 mod access;
 pub mod accounts;
@@ -76,15 +74,11 @@ mod ops;
 mod pipeline;
 mod read;
 mod refusals;
-pub mod route;
 pub mod secrets;
 pub mod server;
 mod sniff;
 pub mod source;
 pub mod state;
-mod stripes;
-#[cfg(test)]
-mod testing;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
@@ -98,7 +92,6 @@ pub use last_access::run::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
-pub use route::Router;
 pub use secrets::Secrets;
 pub use server::serve;
 pub use state::{FrontEnd, Parts};

@@ -23,7 +23,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::frontend::faults::FaultKind;
 use crate::frontend::faults::FaultTarget;
-use crate::frontend::faults::Strike;
+use crate::frontend::faults::InjectedFault;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
@@ -47,7 +47,7 @@ pub(super) struct Seen {
     /// REST name of the operation, once it was let in.
     pub(super) operation: &'static str,
     /// What the fault dial does to it.
-    pub(super) strike: Option<Strike>,
+    pub(super) strike: Option<InjectedFault>,
     /// Whether the sender proved who they are, and was let in.
     pub(super) authenticated: bool,
     /// Who that is, while the audit log is on.
@@ -86,7 +86,7 @@ impl FrontEnd {
             return Ok(());
         }
         let Some(address) = arrival.address() else { return Ok(()) };
-        seen.strike = self.faults.strike(FaultTarget {
+        seen.strike = self.faults.inject(FaultTarget {
             operation: seen.operation,
             account: address.account.as_str(),
             container: address.container.as_ref().map(ContainerName::as_str),
@@ -107,7 +107,7 @@ impl FrontEnd {
     /// [`Cut`] when the client is to get none.
     pub(super) async fn strike(
         &self,
-        strike: Option<Strike>,
+        strike: Option<InjectedFault>,
         response: Response<ResponseBody>,
     ) -> Result<Response<ResponseBody>, Cut> {
         let Some(strike) = strike else { return Ok(response) };
@@ -166,11 +166,11 @@ struct Slow {
     body: ResponseBody,
     /// Of the piece being given out.
     rest: Bytes,
-    strike: Strike,
+    strike: InjectedFault,
     env: Env,
 }
 
-fn slowed(body: ResponseBody, strike: Strike, env: Env) -> ResponseBody {
+fn slowed(body: ResponseBody, strike: InjectedFault, env: Env) -> ResponseBody {
     let len = body.size_hint().lower();
     let slow = Slow { body, rest: Bytes::new(), strike, env };
     ResponseBody::stream(VecDeque::new(), Some(Box::new(slow)), len)
@@ -212,7 +212,8 @@ mod tests {
             rand: Arc::new(SeededRand::new(1)),
             tasks: Tasks::new(),
         };
-        let strike = Strike { kind: FaultKind::Slow, delay: Duration::ZERO, bytes_per_second: 100 };
+        let strike =
+            InjectedFault { kind: FaultKind::Slow, delay: Duration::ZERO, bytes_per_second: 100 };
         let content = Bytes::from(vec![7; 1005]);
         let begun = env.clock.monotonic();
         let body = slowed(ResponseBody::full(content.clone()), strike, env.clone());

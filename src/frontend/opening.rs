@@ -7,11 +7,12 @@ use std::time::Duration;
 use crate::env::Clock;
 use crate::env::net::Stream;
 use crate::frontend::sniff::Rewound;
+use crate::frontend::sniff::Sniffed;
 use crate::frontend::sniff::sniff;
 use crate::frontend::tls::Alpn;
 use crate::frontend::tls::Tls;
 
-pub(crate) use crate::frontend::sniff::Speaks;
+pub(crate) use crate::frontend::sniff::Protocol;
 
 /// How connections of one listener start.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct Opening {
     pub(crate) tls: Option<Tls>,
     /// The protocols that TLS clients are offered.
     pub(crate) alpn: Alpn,
-    /// How long a connection may send nothing, before and after a handshake.
+    /// How long a connection may be silent, before and after a handshake.
     pub(crate) first_byte: Duration,
     /// How long a handshake may take.
     pub(crate) handshake: Duration,
@@ -31,7 +32,7 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The protocol of the first bytes; with TLS, that of the first bytes inside it.
-    pub(crate) speaks: Speaks,
+    pub(crate) protocol: Protocol,
     /// Whether the connection is TLS.
     pub(crate) secure: bool,
     /// The connection, from its first byte on.
@@ -44,22 +45,21 @@ impl Opening {
     /// # Errors
     /// A time limit is exceeded, the handshake fails, or the stream does.
     pub(crate) async fn open(&self, stream: Box<dyn Stream>) -> io::Result<Option<Opened>> {
-        let Some((speaks, stream)) = self.within(self.first_byte, sniff(stream)).await? else {
-            return Ok(None);
-        };
-        if speaks != Speaks::Tls {
-            return Ok(Some(Opened { speaks, secure: false, stream }));
+        let first = self.within(self.first_byte, sniff(stream)).await?;
+        let Some(Sniffed { protocol, stream }) = first else { return Ok(None) };
+        if protocol != Protocol::Tls {
+            return Ok(Some(Opened { protocol, secure: false, stream }));
         }
         let Some(tls) = &self.tls else {
             return Err(io::Error::other(
                 "the client speaks TLS and this server has no certificate: start it with --tls auto",
             ));
         };
-        // Boxed: a handshake's state is large, and most connections never have one.
+        // Boxed: the state of a handshake is large, and most connections have none.
         let shaking = Box::pin(tls.accept(stream, self.alpn));
         let secured = self.within(self.handshake, shaking).await?;
         let first = self.within(self.first_byte, sniff(Box::new(secured))).await?;
-        Ok(first.map(|(speaks, stream)| Opened { speaks, secure: true, stream }))
+        Ok(first.map(|Sniffed { protocol, stream }| Opened { protocol, secure: true, stream }))
     }
 
     async fn within<T>(
@@ -111,7 +111,7 @@ mod tests {
         };
         let (opened, ()) = tokio::join!(opening.open(Box::new(far)), late);
         let opened = opened.unwrap().unwrap();
-        assert_eq!((opened.speaks, opened.secure), (Speaks::Http1, false));
+        assert_eq!((opened.protocol, opened.secure), (Protocol::Http1, false));
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,6 +18,8 @@ use crate::frontend::access;
 use crate::frontend::access::admit::admit;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
+use crate::frontend::audit_log::RequestStart;
+use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
@@ -77,7 +79,8 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let dialect = self.config.dialects.of(&head);
         let arrival = Arrival { dialect, head: &head, peer };
-        let mut seen = Seen { draft: self.draft(arrival, (&id, begun)), ..Seen::nothing() };
+        let draft = self.draft(RequestStart { arrival, id: &id, begun });
+        let mut seen = Seen { draft, ..Seen::nothing() };
         let mut echo = dialect.echo(&head, id, came);
         let mut body = RequestBody::new(incoming, &self.uploads, self.env.clone());
         let counted = self.metrics.begin();
@@ -118,10 +121,11 @@ impl FrontEnd {
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         if let Some(mut draft) = seen.draft.take() {
-            let bytes = (body.received(), response.body().size_hint().lower());
-            let outcome = (response.status(), dialect.error_code(response.headers()));
-            let asked = (seen.operation, std::mem::take(&mut seen.principal));
-            draft.answered(asked, bytes, outcome).await;
+            let bytes = response.body().size_hint().lower();
+            let code = dialect.error_code(response.headers());
+            let answer = AnswerFacts { status: response.status(), code, bytes };
+            let principal = std::mem::take(&mut seen.principal);
+            draft.answered(seen.operation, principal, body.received(), answer).await;
             seen.draft = Some(draft);
         }
         let response = self.strike(seen.strike, response).await;
@@ -191,7 +195,8 @@ impl FrontEnd {
         body.pay(account.id);
         seen.operation = operation.name();
         self.meet_faults(arrival, seen)?;
-        self.note_change(&operation, arrival, (seen, (echo.request_id(), begun)));
+        let id = echo.request_id();
+        self.note_change(&operation, seen, RequestStart { arrival, id, begun });
         let admitted = body.admitted_for();
         let requester = Requester { account: &account, arrival, authenticated, admitted };
         let mut memory = None;
@@ -222,15 +227,16 @@ impl FrontEnd {
         let id = self.request_id().to_string();
         let dialect = self.config.dialects.of(&head);
         let arrival = Arrival { dialect, head: &head, peer };
-        let draft = self.draft(arrival, (&id, begun));
+        let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let echo = dialect.echo(&head, id, came);
         RequestBody::unwanted(incoming, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         if let Some(mut draft) = draft {
-            let (bytes, status) = (response.body().size_hint().lower(), response.status());
-            draft.refused(bytes, (status, dialect.error_code(response.headers())));
+            let bytes = response.body().size_hint().lower();
+            let code = dialect.error_code(response.headers());
+            draft.refused(AnswerFacts { status: response.status(), code, bytes });
             response = response.map(|body| body.drafting(Some(draft)));
         }
         if self.trace.is_watched() {

@@ -28,13 +28,13 @@ use crate::frontend::encrypt::PieceError;
 use crate::frontend::encrypt::Split;
 use crate::frontend::errors;
 use crate::frontend::lookup::BlobVersion;
-use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::Piece;
 use crate::index::ReadBlob;
+use crate::index::Router;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::model::Refusal;
 use crate::types::ByteRange;
@@ -124,8 +124,8 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
-/// Begins a body. Its first bytes are read before the head is sent, so that a failure still becomes a
-/// status.
+/// Begins a body. Its first bytes are read before the head is sent, so that a failure still becomes
+/// a status.
 pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<ResponseBody, Refusal> {
     let len = reading.view.range.end - reading.view.range.start;
     if let [Piece::Inline(bytes)] = reading.view.pieces.as_slice() {
@@ -227,8 +227,9 @@ impl BlobSource {
         first
     }
 
-    /// Looks up the next pieces; the pieces so far have been read. The look-up is a task of its own,
-    /// because reclaim waits for it: a client that does not take its bytes must not stop it half-way.
+    /// Looks up the next pieces; the pieces so far have been read. The look-up is a task of its
+    /// own, because reclaim waits for it: a client that does not take its bytes must not stop it
+    /// half-way.
     async fn more(&mut self) -> Result<(), Failure> {
         let content = self.content;
         let range = self.pieces_end..self.end;

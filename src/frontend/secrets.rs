@@ -1,5 +1,4 @@
-//! Secrets on their way to rows and back: sealed under the node's key ring, which a rotation
-//! replaces.
+//! Seals and opens the secrets in rows with the node's key ring, which a rotation replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::auth::UnsealError;
 use crate::env::Rand;
 use crate::types::Secret;
 
-/// The key ring, and nonces for it; clones share them.
+/// The key ring and the source of its nonces; clones share them.
 #[derive(Clone)]
 pub struct Secrets {
     ring: Arc<RwLock<Arc<KeyRing>>>,
@@ -22,7 +21,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Seals and opens with this ring. Nonces may be seen: they come from `rand`.
+    /// Seals and opens with this ring. Nonces come from `rand`; they need not be secret.
     #[must_use]
     pub fn new(ring: KeyRing, rand: Arc<dyn Rand>) -> Self {
         Self { ring: Arc::new(RwLock::new(Arc::new(ring))), rand }
@@ -36,13 +35,13 @@ impl Secrets {
         Self::new(ring, Arc::clone(rand))
     }
 
-    /// The ring as of now.
+    /// The current ring.
     #[must_use]
     pub fn ring(&self) -> Arc<KeyRing> {
         Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Uses another ring from now on: the same one after a rotation.
+    /// Replaces the ring, after a rotation.
     pub fn replace(&self, ring: KeyRing) {
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
     }
@@ -57,7 +56,7 @@ impl Secrets {
         self.ring().seal(context, secret, nonce)
     }
 
-    /// What a secret says.
+    /// Opens a secret.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -69,7 +68,7 @@ impl Secrets {
         self.ring().open(context, secret)
     }
 
-    /// The same secret sealed under the active key; `None` when it is.
+    /// The secret sealed under the active key; `None` if it is already.
     ///
     /// # Errors
     /// [`UnsealError`].

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::env::net::Listener;
 use crate::env::net::Stream;
 use crate::frontend::connection;
-use crate::frontend::connection::Shared;
+use crate::frontend::connection::ListenerContext;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
-use crate::frontend::connections::Refusal;
+use crate::frontend::connections::RefusedSlot;
 use crate::frontend::opening::Opening;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::tls::Alpn;
@@ -23,13 +23,14 @@ use crate::types::Peer;
 
 pub use config::ServerConfig;
 
-/// How long a connection that is refused may take to ask, and to be told.
+/// How long a refused connection may take to send its request and to read the answer.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
-/// Connections that cannot be served are logged once in so long.
+/// At most one line about refused connections is logged in this time.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// Serves connections until `stop` fires, then drains: answers what runs, takes nothing new. With a
-/// certificate, the same port speaks both TLS and plain HTTP: the first byte tells.
+/// Serves connections until `stop` fires, then drains: running requests are answered, new ones are
+/// not accepted. With a certificate, the same port serves TLS and plain HTTP: the first byte tells
+/// which.
 pub async fn serve(
     listener: Box<dyn Listener>,
     front: Arc<FrontEnd>,
@@ -46,7 +47,8 @@ pub async fn serve(
     };
     let front_of_all = Arc::clone(&front);
     let metrics = front.connection_metrics();
-    let shared = Arc::new(Shared { front: front_of_all, opening, config, stop: stop.clone() });
+    let context = ListenerContext { front: front_of_all, opening, config, stop: stop.clone() };
+    let context = Arc::new(context);
     let connections =
         Connections::new(config.limits(), Arc::clone(&front.env.clock), metrics.clone());
     let mut logged = None;
@@ -58,19 +60,19 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, address)) => {
-                let shared = Arc::clone(&shared);
+                let context = Arc::clone(&context);
                 let peer = Peer { address, secure: false };
                 match connections.enter(address.ip()) {
                     Entry::Serve(slot) => {
                         drop(front.env.tasks.spawn("connection", async move {
                             tracing::trace!(?peer, "connected");
-                            connection::run(stream, peer, &shared, Some(&slot)).await;
+                            connection::run(stream, peer, &context, Some(&slot)).await;
                         }));
-                        // Who was told to leave for it does so before the next one comes.
+                        // The connection that makes room leaves before the next one is accepted.
                         tokio::task::yield_now().await;
                         continue;
                     }
-                    Entry::Refuse(refusal) => refuse(stream, peer, shared, refusal),
+                    Entry::Refuse(slot) => refuse(stream, peer, context, slot),
                     Entry::Close => drop(stream),
                 }
                 let now = front.env.clock.monotonic();
@@ -85,13 +87,13 @@ pub async fn serve(
             }
             Err(error) => {
                 metrics.accept_errors.inc();
-                // Out of file descriptors, most likely: waiting is all that helps.
+                // Probably out of file descriptors: only waiting helps.
                 tracing::warn!(%error, "a connection cannot be accepted");
                 pause(&front, &error).await;
             }
         }
     }
-    // New connections are refused from now on; otherwise they would wait for the drain in vain.
+    // From now on the system refuses connections; otherwise they would wait during the drain.
     drop(listener);
     tokio::select! {
         biased;
@@ -102,16 +104,16 @@ pub async fn serve(
     }
 }
 
-/// Answers what a connection beyond the limit asks, and closes it.
-fn refuse(stream: Box<dyn Stream>, peer: Peer, shared: Arc<Shared>, refusal: Refusal) {
-    let env = shared.front.env.clone();
+/// Answers 503 to the first request of a connection beyond the limit, and closes it.
+fn refuse(stream: Box<dyn Stream>, peer: Peer, context: Arc<ListenerContext>, slot: RefusedSlot) {
+    let env = context.front.env.clone();
     drop(env.tasks.clone().spawn("refused connection", async move {
         tokio::select! {
             biased;
-            () = connection::run(stream, peer, &shared, None) => {}
+            () = connection::run(stream, peer, &context, None) => {}
             () = env.clock.sleep(REFUSAL_TIME_MAX) => {}
         }
-        drop(refusal);
+        drop(slot);
     }));
 }
 

@@ -14,8 +14,8 @@ use crate::env::Env;
 use crate::frontend::accounts::Accounts;
 use crate::frontend::admission::Gate;
 use crate::frontend::admission::Rates;
-use crate::frontend::answers::Budget;
-use crate::frontend::answers::Fault;
+use crate::frontend::answers::AnswerBudget;
+use crate::frontend::answers::CutReason;
 use crate::frontend::answers::Flows;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::copies::Copies;
@@ -24,11 +24,11 @@ use crate::frontend::last_access::LastAccess;
 use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
-use crate::frontend::route::Router;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
+use crate::index::Router;
 use crate::protocol::model::Refusal;
 
 /// What a front end is made of.
@@ -80,7 +80,7 @@ pub struct FrontEnd {
     /// Reads to be remembered, when they are tracked.
     pub(crate) last_access: Option<LastAccess>,
     /// Memory of answers on their way out.
-    pub(crate) answers: Arc<Budget>,
+    pub(crate) answers: Arc<AnswerBudget>,
     /// How clients take them.
     pub(super) flows: Arc<Flows>,
     /// How clients send the bodies of their requests.
@@ -98,7 +98,7 @@ impl FrontEnd {
     pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
         let gate = Gate::new(config.requests_max, Arc::clone(&parts.env.clock));
         Self {
-            answers: Budget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
+            answers: AnswerBudget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
             flows: Arc::default(),
             uploads: Arc::default(),
             refusals: Refusals::default(),
@@ -138,12 +138,12 @@ impl FrontEnd {
     }
 
     /// Counts an answer that is cut.
-    pub(super) fn count_cut(&self, fault: Fault) {
+    pub(super) fn count_cut(&self, fault: CutReason) {
         self.metrics.cut(fault.as_str());
     }
 
     /// Counts an upload that is cut.
-    pub(super) fn count_upload_cut(&self, fault: Fault) {
+    pub(super) fn count_upload_cut(&self, fault: CutReason) {
         self.metrics.upload_cut(fault.as_str());
     }
 

@@ -1,4 +1,6 @@
-//! TLS for the blob listener: a certificate made ready, and handshakes within a time.
+//! TLS for the listeners: a certificate and its handshakes.
+
+#![deny(clippy::indexing_slicing)]
 
 use std::fmt;
 use std::io;
@@ -24,9 +26,9 @@ use yasna::tags::TAG_UTCTIME;
 
 use crate::types::Timestamp;
 
-/// HTTP/2 as ALPN names it.
+/// The ALPN name of HTTP/2.
 const H2: &[u8] = b"h2";
-/// HTTP/1.1 as ALPN names it.
+/// The ALPN name of HTTP/1.1.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// Why a certificate cannot be served.
@@ -38,7 +40,7 @@ pub enum TlsError {
     /// No private key in the text.
     #[error("no private key in it: a PEM file with -----BEGIN PRIVATE KEY----- is needed")]
     NoKey,
-    /// Certificate and key do not belong together, or are of a kind not served.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("certificate and key are refused: {0}")]
     Refused(#[from] rustls::Error),
 }
@@ -79,7 +81,7 @@ fn skip_rest(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<()> {
     Ok(())
 }
 
-/// What TLS clients are offered.
+/// The protocols that TLS clients are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alpn {
     /// HTTP/2, else HTTP/1.1.
@@ -88,7 +90,7 @@ pub(crate) enum Alpn {
     Http1,
 }
 
-/// A certificate made ready, once for each offer.
+/// A certificate, with an acceptor for each offer of protocols.
 #[derive(Clone)]
 struct Ready {
     expires: Option<Timestamp>,
@@ -96,8 +98,7 @@ struct Ready {
     http1: TlsAcceptor,
 }
 
-/// A certificate ready to answer handshakes; cheap to clone. Clones share it, so that one may
-/// replace it for all.
+/// A certificate that can be replaced. Cheap to clone; clones share it.
 #[derive(Clone)]
 pub struct Tls(Arc<RwLock<Ready>>);
 
@@ -119,8 +120,7 @@ impl Tls {
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
         let expires = expiry(first);
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsError::NoKey)?;
-        // Named, so that another crate that brings another provider into the build changes nothing
-        // here.
+        // Explicit, so that another crate that adds another provider to the build has no effect.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
@@ -133,20 +133,19 @@ impl Tls {
         Ok(Self(Arc::new(RwLock::new(Ready { expires, http2_or_http1, http1 }))))
     }
 
-    /// When the certificate that is shown now ends; `None` when it does not say that in a known
-    /// way.
+    /// When the current certificate expires; `None` when that cannot be read.
     #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).expires
     }
 
-    /// Has handshakes from now on, on all clones, show the certificate of `other`.
+    /// Replaces the certificate for later handshakes, of all clones too.
     pub fn replace(&self, other: &Self) {
         let ready = other.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = ready;
     }
 
-    /// Shakes hands on `stream`. How long that may take is for the caller to bound.
+    /// Performs the handshake on `stream`. The caller limits its time.
     ///
     /// # Errors
     /// The client's or the stream's.

@@ -1,7 +1,7 @@
-//! Live requests for whoever watches: one line each, sent when the head of the answer is ready.
+//! Live requests for watchers: one line for each, sent when the head of its answer is ready.
 //!
-//! Lines go to a bounded ring. A watcher that reads too slowly loses the oldest ones and is told
-//! how many. While nobody watches, a request pays for one atomic load.
+//! Lines go to a bounded ring. A watcher that reads too slowly loses the oldest lines, and learns
+//! how many. While there is no watcher, a request pays one atomic load.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -21,11 +21,11 @@ const RING: usize = 4096;
 /// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceLine {
-    /// When it came, RFC 3339 in UTC with milliseconds.
+    /// When it arrived, RFC 3339 in UTC with milliseconds.
     pub time: String,
     /// The HTTP method.
     pub method: String,
-    /// REST name of the operation; `Refused` when it was not recognised or not let in.
+    /// REST name of the operation; `Refused` when it was not recognised or not admitted.
     pub operation: String,
     /// The account that the URL names; empty when it names none.
     pub account: String,
@@ -33,7 +33,7 @@ pub struct TraceLine {
     pub container: Option<String>,
     /// The blob.
     pub blob: Option<String>,
-    /// The HTTP status; 0 when the fault dial had the connection cut.
+    /// The HTTP status; 0 when the fault dial closed the connection.
     pub status: u16,
     /// The error code.
     pub code: Option<String>,
@@ -53,12 +53,12 @@ pub struct TraceLine {
     pub scheme: String,
 }
 
-/// What a watcher gets.
+/// An event for watchers.
 #[derive(Clone, Debug)]
 pub enum TraceEvent {
     /// A request.
     Line(Arc<TraceLine>),
-    /// So many lines were lost to a slow reader.
+    /// So many lines were lost because the watcher read too slowly.
     Lost(u64),
 }
 
@@ -69,7 +69,7 @@ pub struct Trace {
     watchers: Arc<AtomicUsize>,
 }
 
-/// A watcher: gets what happens from its making on.
+/// A watcher. It gets the events after its creation.
 #[derive(Debug)]
 pub struct TraceWatch {
     receiver: broadcast::Receiver<Arc<TraceLine>>,
@@ -84,19 +84,19 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Whether anybody watches.
+    /// Whether there is a watcher.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.watchers.load(Ordering::Relaxed) > 0
     }
 
-    /// Sends a line to everybody who watches.
+    /// Sends a line to all watchers.
     pub fn send(&self, line: TraceLine) {
-        // Without a receiver there is nobody to miss it.
+        // It fails only without a receiver.
         drop(self.sender.send(Arc::new(line)));
     }
 
-    /// Begins to watch.
+    /// A new watcher.
     #[must_use]
     pub fn watch(&self) -> TraceWatch {
         let receiver = self.sender.subscribe();
@@ -122,7 +122,7 @@ impl Drop for TraceWatch {
     }
 }
 
-/// Which lines a watcher wants: all that are set must hold. Names compare without regard to case.
+/// The lines that a watcher wants. All parts that are set must match; case is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceFilter {
@@ -134,12 +134,12 @@ pub struct TraceFilter {
     pub container: Option<String>,
     /// This status, or a class of them such as `5xx`.
     pub status: Option<String>,
-    /// Not faster than this, milliseconds.
+    /// At least this slow, milliseconds.
     pub slow_ms: Option<u32>,
 }
 
 impl TraceFilter {
-    /// Checks that a request can match.
+    /// Checks that requests can match.
     ///
     /// # Errors
     /// [`FilterError`].
@@ -150,7 +150,7 @@ impl TraceFilter {
         self.status.as_deref().map_or(Ok(()), filter::status)
     }
 
-    /// Whether the line is wanted.
+    /// Whether a line matches.
     #[must_use]
     pub fn wants(&self, line: &TraceLine) -> bool {
         let same = |wanted: &Option<String>, value: &str| {

@@ -1,12 +1,12 @@
-//! The rows of accounts, read past partitions that do not serve.
+//! Lists the rows of accounts. Partitions that do not serve are skipped.
 
 use futures_util::future::try_join_all;
 
 use crate::frontend::accounts::Unread;
-use crate::frontend::route::Router;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::ListAccounts;
+use crate::index::Router;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -16,12 +16,12 @@ use crate::types::RoutingKey;
 /// Accounts read at a time.
 const PAGE: usize = 1000;
 
-/// What was found of the rows of accounts.
+/// The rows of accounts that could be read.
 #[derive(Debug, Default)]
 pub struct AccountRows {
     /// Names and records, in name order within a range that was read.
     pub rows: Vec<(AccountName, AccountRecord)>,
-    /// Where more may be.
+    /// The ranges that could not be read.
     pub unread: Vec<Unread>,
 }
 
@@ -32,11 +32,11 @@ impl AccountRows {
         RoutingKey::container_range(AccountId::new(0), ContainerId::new(0))
     }
 
-    /// Reads the rows of some ranges. All partitions are asked at once: each of those that do not
-    /// serve may take as long as the router's patience, and together they take no longer.
+    /// Reads the rows of some ranges. All partitions are read concurrently: one that does not serve
+    /// takes as long as the router waits, and all of them together take no longer.
     ///
     /// # Errors
-    /// The index's, but for outages: they are noted as unread.
+    /// The index's, except outages: their ranges are noted as unread.
     pub async fn read(router: &Router, ranges: &[KeyRange]) -> Result<Self, Error> {
         let map = router.map();
         let partitions = map.partitions().iter();
@@ -90,7 +90,7 @@ impl AccountRows {
     }
 }
 
-/// A range in parts that begin at those of these keys that lie in it.
+/// Splits a range at those of the keys that lie in it.
 fn split_at(range: &KeyRange, keys: &[&RoutingKey]) -> Vec<KeyRange> {
     let inner = keys.iter().filter(|key| **key > range.low() && range.contains(key.as_bytes()));
     let mut parts = Vec::new();
@@ -103,7 +103,7 @@ fn split_at(range: &KeyRange, keys: &[&RoutingKey]) -> Vec<KeyRange> {
     parts
 }
 
-/// The first part of `keys` that one partition has, which failed with `error`.
+/// The first part of `keys` that one partition owns, which failed with `error`.
 ///
 /// # Errors
 /// [`Error::WrongPartition`] when no partition has them.
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
     use crate::coordinator::Coordinator;
     use crate::coordinator::SimulatedStore;
-    use crate::frontend::testing::ReadIndex;
-    use crate::frontend::testing::Reads;
-    use crate::frontend::testing::env;
-    use crate::frontend::testing::publish;
     use crate::index::AccountPage;
     use crate::index::Read;
     use crate::index::ReadReply;
     use crate::index::Target;
+    use crate::index::client::testing::ReadIndex;
+    use crate::index::client::testing::Reads;
+    use crate::index::client::testing::env;
+    use crate::index::client::testing::publish;
     use crate::types::PartitionId;
 
     /// Has empty partitions, of which only the first is open.

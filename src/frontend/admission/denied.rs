@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// For so long after a refusal room is made: whoever was refused tries again meanwhile.
+/// A refusal is recent for so long; the refused client tries again in this time.
 const RECENT: Duration = Duration::from_secs(5);
 
 /// The time of the last refusal of an account below its share.
@@ -15,13 +15,13 @@ pub(crate) struct Denied {
 }
 
 impl Denied {
-    /// An account below its share is refused.
+    /// Records that an account below its share is refused.
     pub(crate) fn note(&self, now: Duration) {
         let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         self.at.store(now.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Whether one was refused a moment ago.
+    /// Whether the last refusal is recent.
     pub(crate) fn is_recent(&self, now: Duration) -> bool {
         let at = self.at.load(Ordering::Relaxed).checked_sub(1);
         at.is_some_and(|at| now.saturating_sub(Duration::from_millis(at)) < RECENT)

@@ -1,4 +1,4 @@
-//! Requests answered at a time, shared by accounts.
+//! Limits the requests that run at a time; accounts share them fairly.
 
 use std::collections::HashSet;
 use std::collections::VecDeque;
@@ -12,63 +12,65 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::env::Clock;
-use crate::frontend::admission::ANYBODY;
+use crate::frontend::admission::ANONYMOUS;
 use crate::frontend::admission::Denied;
 use crate::frontend::admission::Shares;
 use crate::frontend::admission::Taken;
+use crate::frontend::admission::Transfer;
+use crate::frontend::admission::Usage;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// How long a request waits for others to end: a burst is let in piece by piece, and overload is
-/// told well within 100 ms.
+/// How long a request waits for others to end. A burst is admitted step by step, and overload is
+/// refused well within 100 ms.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Lets requests in.
+/// Admits requests.
 #[derive(Debug)]
 pub(crate) struct Gate {
     max: usize,
     shares: Shares,
     clock: Arc<dyn Clock>,
     denied: Denied,
-    waiting: Mutex<VecDeque<Waiting>>,
-    /// As many as `waiting` has, to be looked at without the lock.
+    waiting: Mutex<VecDeque<Waiter>>,
+    /// The length of `waiting`, readable without the lock.
     waiters: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     account: AccountId,
     pass: oneshot::Sender<Pass>,
 }
 
-/// What there is little left of.
+/// Which requests have little room left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scarcity {
-    /// Room for any request.
+    /// All requests.
     All,
-    /// Room for requests that anybody may send.
+    /// Anonymous requests.
     Open,
 }
 
 impl Scarcity {
     /// Whether the end of a request of this account would help.
     pub(crate) fn concerns(self, account: AccountId) -> bool {
-        self == Self::All || account == ANYBODY
+        self == Self::All || account == ANONYMOUS
     }
 }
 
-/// A request that was let in; another may come when it is dropped.
+/// The place of an admitted request; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Pass {
-    /// None once it was given back.
+    /// `None` once it was given back.
     gate: Option<Arc<Gate>>,
     account: AccountId,
 }
 
 impl Gate {
-    /// Lets in `max` at a time.
+    /// Admits `max` requests at a time.
     pub(crate) fn new(max: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
             max,
@@ -80,11 +82,11 @@ impl Gate {
         })
     }
 
-    /// Lets a request of an account in. Cancel safe.
+    /// Admits a request of an account. Cancel safe.
     ///
     /// # Errors
-    /// `ServerBusy`: at once when the account has its share and others are about, or has as many
-    /// waiting as may be let in; after a moment when nothing was given back.
+    /// `ServerBusy`: immediately when the account has its share and others are active, or when as
+    /// many of its requests wait as may run; after [`PATIENCE`] when nothing was given back.
     pub(crate) async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Pass, Refusal> {
         let taken = self.shares.take(account, 1, self.clock.monotonic());
         let entered = match taken {
@@ -98,18 +100,18 @@ impl Gate {
         entered.map_err(|_| errors::busy(Busy::Requests))
     }
 
-    /// Waits a moment for what others give back.
+    /// Waits a moment for a place that others give back.
     ///
     /// # Errors
-    /// `No` when the account has got its share meanwhile, else what it was told before.
-    async fn wait(self: &Arc<Self>, account: AccountId, told: Taken) -> Result<Pass, Taken> {
-        let mut promised = self.queue(account).ok_or(told)?;
-        // Something may have been given back before the queue was seen to have somebody in it.
+    /// `No` when the account got its share meanwhile, else `refused`.
+    async fn wait(self: &Arc<Self>, account: AccountId, refused: Taken) -> Result<Pass, Taken> {
+        let mut promised = self.queue(account).ok_or(refused)?;
+        // A place may have been given back before the request was in the queue.
         self.serve();
         tokio::select! {
             biased;
             pass = &mut promised => pass.map_err(|_| Taken::No),
-            () = self.clock.sleep(PATIENCE) => Err(told),
+            () = self.clock.sleep(PATIENCE) => Err(refused),
         }
     }
 
@@ -118,10 +120,10 @@ impl Gate {
         self.denied.is_recent(now)
     }
 
-    /// What little is left of, if anything.
+    /// Which requests have little room left, if any.
     pub(crate) fn scarcity(&self) -> Option<Scarcity> {
         let max = u64::try_from(self.max).unwrap_or(u64::MAX);
-        let (all, open) = self.shares.taken(ANYBODY);
+        let Usage { all, own: open } = self.shares.taken(ANONYMOUS);
         let many = |taken: u64, max: u64| taken >= max - max / 8;
         match (many(all, max), many(open, self.open_max())) {
             (true, _) => Some(Scarcity::All),
@@ -135,7 +137,7 @@ impl Gate {
         self.shares.above_share(now)
     }
 
-    /// What requests may have that anybody may send: the rest is for callers who say who they are.
+    /// The most anonymous requests; the rest is for authenticated callers.
     fn open_max(&self) -> u64 {
         let max = u64::try_from(self.max).unwrap_or(u64::MAX);
         max - max / 4
@@ -145,7 +147,7 @@ impl Gate {
         Pass { gate: Some(Arc::clone(self)), account }
     }
 
-    /// A place in the queue, of which an account has no more than are let in.
+    /// Joins the queue. An account has at most as many places there as requests may run.
     fn queue(&self, account: AccountId) -> Option<oneshot::Receiver<Pass>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= self.max {
@@ -155,13 +157,13 @@ impl Gate {
         let room = waiting.len() < self.max || own() < self.max;
         let (pass, promised) = oneshot::channel();
         if room {
-            waiting.push_back(Waiting { account, pass });
+            waiting.push_back(Waiter { account, pass });
         }
         self.waiters.store(waiting.len(), Ordering::SeqCst);
         room.then_some(promised)
     }
 
-    /// Gives what is free to who waits, first come, first served.
+    /// Gives free places to waiting requests, first come, first served.
     fn serve(self: &Arc<Self>) {
         while self.waiters.load(Ordering::SeqCst) > 0 {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,7 +182,7 @@ impl Gate {
             if taken == Taken::Yes
                 && let Err(unwanted) = first.pass.send(self.pass(first.account))
             {
-                // Given back here: its own end would serve again, from within.
+                // Its `Drop` would call `serve` again from within.
                 unwanted.give_back();
             }
         }
@@ -188,21 +190,22 @@ impl Gate {
 }
 
 impl Pass {
-    /// Whom the request is counted for.
+    /// The account that the request is counted for.
     pub(crate) const fn account(&self) -> AccountId {
         self.account
     }
 
-    /// Counts the request as one that anybody may send.
+    /// Counts the request as anonymous.
     ///
     /// # Errors
-    /// `ServerBusy` when there are as many of those as may be.
+    /// `ServerBusy` when the most anonymous requests run already.
     pub(crate) fn open(&mut self) -> Result<(), Refusal> {
         let Some(gate) = &self.gate else { return Ok(()) };
-        if !gate.shares.hand_over((self.account, ANYBODY), 1, gate.open_max()) {
+        let transfer = Transfer { from: self.account, to: ANONYMOUS, amount: 1 };
+        if !gate.shares.hand_over(transfer, gate.open_max()) {
             return Err(errors::busy(Busy::Requests));
         }
-        self.account = ANYBODY;
+        self.account = ANONYMOUS;
         Ok(())
     }
 
@@ -321,9 +324,9 @@ mod tests {
         assert_eq!(refused.open().unwrap_err().reason, Reason::ServerBusy);
         drop(refused);
         let owners = fill(&gate, A, 4).await;
-        assert_eq!((gate.shares.of(A), gate.shares.of(ANYBODY)), (4, 12));
+        assert_eq!((gate.shares.of(A), gate.shares.of(ANONYMOUS)), (4, 12));
         drop((owners, passes));
-        assert_eq!(gate.shares.taken(ANYBODY), (0, 0));
+        assert_eq!(gate.shares.taken(ANONYMOUS), Usage { all: 0, own: 0 });
         assert_eq!(gate.scarcity(), None);
     }
 

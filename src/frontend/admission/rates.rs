@@ -1,4 +1,4 @@
-//! Requests a second of an account: a bucket that holds what a second brings.
+//! Requests per second of an account: a token bucket that holds the requests of one second.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,29 +10,29 @@ use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// What an account that rested may ask at once: as much as in so long.
+/// An account that was idle may send as many requests at once as its rate permits in this time.
 const BURST: Duration = Duration::from_secs(1);
 
-/// The limit of every account, and how far each has used it.
+/// The rate limit of every account, and how far each has used it.
 #[derive(Debug)]
 pub(crate) struct Rates {
-    /// The time one request stands for; `None` without a limit.
+    /// The time between two requests at the limit; `None` without a limit.
     step: Option<Duration>,
-    /// By when the requests so far would have come at exactly the limit's pace. Monotonic.
+    /// When the requests so far would have come at exactly the limit's rate. Monotonic.
     used: Mutex<HashMap<AccountId, Duration>>,
 }
 
 impl Rates {
-    /// So many requests a second for each account; 0 is no limit.
+    /// A limit for each account; 0 means no limit.
     pub(crate) fn new(per_second: u32) -> Self {
         let step = (per_second > 0).then(|| Duration::from_secs(1) / per_second);
         Self { step, used: Mutex::default() }
     }
 
-    /// Counts a request of an account that is known; `now` is asked for only when there is a limit.
+    /// Counts a request of a known account. `now` is called only if there is a limit.
     ///
     /// # Errors
-    /// `ServerBusy`, in the service's own words for it.
+    /// `ServerBusy`, with the message of the service.
     pub(crate) fn count(
         &self,
         account: AccountId,

@@ -1,8 +1,8 @@
-//! A bounded good that accounts share.
+//! Fair shares of a bounded resource.
 //!
-//! While a quarter of it is free, whoever comes may take. Below that, an account that has its share
-//! already takes no more as long as others are about, so the rest stays for those that have less.
-//! An account alone may take everything.
+//! While at least a quarter of the resource is free, every account may take some. Below that, an
+//! account that has its share takes no more while other accounts are active, so that the rest is
+//! left for those below their share. An account that is alone may take everything.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use crate::types::AccountId;
 
-/// An account counts as being about for so long after it came last.
-const ABOUT: Duration = Duration::from_secs(10);
-/// So many that came are remembered before those that are not about any more are forgotten.
+/// An account is active for so long after its last request.
+const ACTIVE: Duration = Duration::from_secs(10);
+/// So many accounts are remembered before inactive ones are forgotten.
 const REMEMBERED: usize = 1024;
-/// The part of the good kept for accounts below their share, while there are several.
+/// One in so many units is kept for accounts below their share, while several are active.
 const KEPT: u64 = 4;
 
-/// How much of the good is taken, and by whom.
+/// How much of the resource is taken, and by whom.
 #[derive(Debug)]
 pub(crate) struct Shares<K = AccountId> {
     max: u64,
@@ -31,11 +31,11 @@ pub(crate) struct Shares<K = AccountId> {
 struct State<K> {
     taken: u64,
     of: HashMap<K, Use>,
-    /// How many may be in `of` before it is tidied.
+    /// How many may be in `of` before inactive ones are removed.
     room: usize,
 }
 
-/// One account's part. Times are monotonic.
+/// What one account holds, and when it came last by the monotonic clock.
 #[derive(Debug, Default)]
 struct Use {
     taken: u64,
@@ -43,23 +43,40 @@ struct Use {
 }
 
 impl Use {
-    fn is_about(&self, now: Duration) -> bool {
-        self.taken > 0 || now.saturating_sub(self.came) < ABOUT
+    fn is_active(&self, now: Duration) -> bool {
+        self.taken > 0 || now.saturating_sub(self.came) < ACTIVE
     }
 }
 
-/// What becomes of a wish.
+/// Whether an account gets what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It is granted; to be given back.
+    /// Yes; it must be given back.
     Yes,
-    /// Nothing is free, and others are about. The account is below its share: it may have what is
+    /// Nothing is free, and others are active. The account is below its share: it may have what is
     /// given back next.
     Soon,
     /// Nothing is free, but the account is alone: it may have what it gives back next.
     Alone,
-    /// The account has its share, and others are about.
+    /// The account has its share, and others are active.
     No,
+}
+
+/// How much is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// By all accounts.
+    pub(crate) all: u64,
+    /// By one account.
+    pub(crate) own: u64,
+}
+
+/// What is counted for another account from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer<K> {
+    pub(crate) from: K,
+    pub(crate) to: K,
+    pub(crate) amount: u64,
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
@@ -79,13 +96,13 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         let (holds_none, own_after) = (own.taken == 0, own.taken.saturating_add(amount));
         let is_short = after > self.max - self.max / KEPT;
         if is_short || of.len() > *room {
-            of.retain(|_, other| other.is_about(now));
+            of.retain(|_, other| other.is_active(now));
             *room = (of.len() * 2).max(REMEMBERED);
         }
         if is_short {
             let accounts = u64::try_from(of.len()).unwrap_or(u64::MAX);
-            // With many about, a share may be less than one answer takes: who holds nothing may
-            // have one.
+            // With many active accounts, a share may be smaller than one answer. An account that
+            // holds nothing may have one answer.
             let is_below = holds_none || own_after <= (self.max / accounts).max(1);
             match (after <= self.max, is_below) {
                 (true, true) => {}
@@ -100,7 +117,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Taken::Yes
     }
 
-    /// An account is about that asks for something later.
+    /// An account is active, and asks for something later.
     pub(crate) fn came(&self, account: K, now: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.of.entry(account).or_default().came = now;
@@ -115,17 +132,19 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         }
     }
 
-    /// Those that have more than their share now.
+    /// The accounts that have more than their share now.
     pub(crate) fn above_share(&self, now: Duration) -> HashSet<K> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let about = state.of.values().filter(|own| own.is_about(now)).count();
-        let share = self.max / u64::try_from(about).unwrap_or(u64::MAX).max(1);
+        let active = state.of.values().filter(|own| own.is_active(now)).count();
+        let share = self.max / u64::try_from(active).unwrap_or(u64::MAX).max(1);
         let above = state.of.iter().filter(|(_, own)| own.taken > share);
         above.map(|(account, _)| *account).collect()
     }
 
-    /// Counts what `from` has for `to`, if that has less than `most`; says whether it did.
-    pub(crate) fn hand_over(&self, (from, to): (K, K), amount: u64, most: u64) -> bool {
+    /// Counts for another account what one holds, unless the other would then hold more than
+    /// `most`. Returns whether it did.
+    pub(crate) fn hand_over(&self, transfer: Transfer<K>, most: u64) -> bool {
+        let Transfer { from, to, amount } = transfer;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let other = state.of.entry(to).or_default();
         if other.taken.saturating_add(amount) > most {
@@ -138,13 +157,13 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         true
     }
 
-    /// How much is taken in all, and of that by one.
-    pub(crate) fn taken(&self, account: K) -> (u64, u64) {
+    /// How much is taken by all accounts, and by this one.
+    pub(crate) fn taken(&self, account: K) -> Usage {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.taken, state.of.get(&account).map_or(0, |own| own.taken))
+        Usage { all: state.taken, own: state.of.get(&account).map_or(0, |own| own.taken) }
     }
 
-    /// What an account has.
+    /// What an account holds.
     #[cfg(test)]
     pub(crate) fn of(&self, account: K) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -204,10 +223,12 @@ mod tests {
     fn what_is_handed_over_counts_for_the_other_up_to_a_limit() {
         let shares = Shares::new(64);
         take_all(&shares, A, Duration::ZERO);
-        let handed = (0..64).filter(|_| shares.hand_over((A, B), 1, 48)).count();
+        let handed = (0..64)
+            .filter(|_| shares.hand_over(Transfer { from: A, to: B, amount: 1 }, 48))
+            .count();
         assert_eq!((handed, shares.of(A), shares.of(B)), (48, 16, 48));
         shares.give(B, 48);
-        assert_eq!(shares.taken(A), (16, 16));
+        assert_eq!(shares.taken(A), Usage { all: 16, own: 16 });
     }
 
     #[test]
@@ -227,7 +248,7 @@ mod tests {
     fn those_that_came_once_are_not_remembered_for_ever() {
         let shares = Shares::new(u64::MAX);
         for number in 0..100_000_u64 {
-            let now = ABOUT / 100 * u32::try_from(number).unwrap();
+            let now = ACTIVE / 100 * u32::try_from(number).unwrap();
             assert_eq!(shares.take(number, 1, now), Taken::Yes);
             shares.give(number, 1);
         }
@@ -238,9 +259,9 @@ mod tests {
     fn account_that_stays_away_is_forgotten() {
         let shares = Shares::new(64);
         assert_eq!(shares.take(B, 1, Duration::ZERO), Taken::Yes);
-        assert_eq!(take_all(&shares, A, ABOUT), 47, "one that still has something is about");
+        assert_eq!(take_all(&shares, A, ACTIVE), 47, "one that still has something is about");
         shares.give(B, 1);
-        assert_eq!(take_all(&shares, A, ABOUT * 2), 17);
+        assert_eq!(take_all(&shares, A, ACTIVE * 2), 17);
     }
 
     #[test]
@@ -250,7 +271,7 @@ mod tests {
         assert!(shares.above_share(Duration::ZERO).is_empty(), "it is alone");
         shares.came(B, Duration::ZERO);
         assert!(shares.above_share(Duration::ZERO).contains(&A));
-        assert!(shares.above_share(ABOUT).is_empty(), "the other went away");
+        assert!(shares.above_share(ACTIVE).is_empty(), "the other went away");
     }
 
     #[test]

@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use crate::protocol::model::Refusal;
 
-use super::budget::Budget;
+use super::budget::AnswerBudget;
 use super::budget::PATIENCE;
 use super::budget::Reservation;
-use super::holding::Holding;
+use super::memory_use::MemoryUse;
 use super::payer::Payer;
 
 /// Takes memory for one answer. Clones belong to the same answer.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerMemory {
-    budget: Arc<Budget>,
-    holding: Arc<Holding>,
+    budget: Arc<AnswerBudget>,
+    holding: Arc<MemoryUse>,
 }
 
 impl AnswerMemory {
     /// The memory of an answer that holds nothing yet.
-    pub(crate) fn new(budget: &Arc<Budget>, payer: Payer) -> Self {
-        Self { budget: Arc::clone(budget), holding: Arc::new(Holding::new(payer)) }
+    pub(crate) fn new(budget: &Arc<AnswerBudget>, payer: Payer) -> Self {
+        Self { budget: Arc::clone(budget), holding: Arc::new(MemoryUse::new(payer)) }
     }
 
     /// What the answer holds.
-    pub(crate) const fn holding(&self) -> &Arc<Holding> {
+    pub(crate) const fn holding(&self) -> &Arc<MemoryUse> {
         &self.holding
     }
 
-    /// How many bytes it should read in one step now (`Budget::step_bytes`).
+    /// How many bytes it should read in one step now (`AnswerBudget::step_bytes`).
     pub(crate) fn step_bytes(&self) -> u64 {
         self.budget.step_bytes(self.holding.payer())
     }
@@ -53,7 +53,7 @@ impl AnswerMemory {
     pub(crate) async fn begin(&self, bytes: u64) -> Result<Reservation, Refusal> {
         let patience = PATIENCE.saturating_sub(self.holding.waited());
         let began = self.budget.now();
-        let begun = self.budget.begin((self.holding.payer(), bytes), patience).await;
+        let begun = self.budget.begin(self.holding.payer(), bytes, patience).await;
         self.holding.wait_more(self.budget.now().saturating_sub(began));
         Ok(begun?.of(&self.holding))
     }

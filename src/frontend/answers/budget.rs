@@ -16,13 +16,14 @@ use crate::frontend::admission::Taken;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
-use crate::types::AccountId;
 
-use super::holding::Holding;
+use super::memory_use::MemoryUse;
 use super::payer::Payer;
+use super::payer::ShareKey;
+use super::queue::Demand;
 use super::queue::Lines;
 use super::queue::Queue;
-use super::queue::Waiting;
+use super::queue::Waiter;
 
 /// Bytes that a body reads in one step while at least half of the memory is free.
 const STEP_MAX_BYTES: u64 = 1 << 20;
@@ -39,14 +40,14 @@ const PASSED_OVER_MAX: usize = 32;
 
 /// The bytes that all answers hold together.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct AnswerBudget {
     max: u64,
     clock: Arc<dyn Clock>,
     taken: AtomicU64,
     /// The part of `taken` that anonymous callers hold.
     open: AtomicU64,
-    /// Shares by account. The anonymous callers of an account have a share of their own.
-    accounts: Shares<(AccountId, bool)>,
+    /// Shares by account.
+    accounts: Shares<ShareKey>,
     /// Shares of anonymous callers, by peer. Together they get three quarters of the memory; the
     /// rest is for authenticated callers.
     peers: Shares<IpAddr>,
@@ -59,19 +60,19 @@ pub(crate) struct Budget {
 /// Payers that have more than their share.
 #[derive(Debug)]
 pub(super) struct AboveShare {
-    accounts: HashSet<(AccountId, bool)>,
+    accounts: HashSet<ShareKey>,
     peers: HashSet<IpAddr>,
 }
 
 impl AboveShare {
     /// Whether a payer has more than its share.
     pub(super) fn contains(&self, payer: &Payer) -> bool {
-        self.accounts.contains(&(payer.account, payer.known))
+        self.accounts.contains(&payer.share())
             || !payer.known && self.peers.contains(&payer.network())
     }
 }
 
-impl Budget {
+impl AnswerBudget {
     /// A budget of `max` bytes.
     pub(crate) fn new(max: u64, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
@@ -102,8 +103,8 @@ impl Budget {
         if !self.queue_of(payer).is_empty() {
             return None;
         }
-        let taken = self.take(payer, bytes.min(self.max_of(payer)));
-        (taken == Taken::Yes).then(|| self.reserved(payer, bytes))
+        let demand = self.capped(payer, bytes);
+        (self.take(demand) == Taken::Yes).then(|| self.reserved(demand))
     }
 
     /// Takes bytes and waits for them without a limit. Only for a body that holds none: otherwise
@@ -114,7 +115,7 @@ impl Budget {
                 return reservation;
             }
             let promised = self.queue(payer, bytes, usize::MAX);
-            // Bytes may have been given back before the wish was in the queue.
+            // Bytes may have been given back before the demand was in the queue.
             self.serve();
             if let Some(promised) = promised
                 && let Ok(reservation) = promised.await
@@ -130,7 +131,8 @@ impl Budget {
     /// `ServerBusy` when `WAITING_MAX` callers wait already, or after `patience`.
     pub(crate) async fn begin(
         self: &Arc<Self>,
-        (payer, bytes): (Payer, u64),
+        payer: Payer,
+        bytes: u64,
         patience: Duration,
     ) -> Result<Reservation, Refusal> {
         if let Some(reservation) = self.try_take(payer, bytes) {
@@ -150,7 +152,7 @@ impl Budget {
     /// Whether a caller waits for bytes: an authenticated one if `known`, else an anonymous one.
     pub(crate) fn is_short(self: &Arc<Self>, known: bool) -> bool {
         let queue = if known { &self.known_queue } else { &self.open_queue };
-        // Drops wishes whose callers gave up, so that they do not count.
+        // Drops demands whose callers gave up, so that they do not count.
         self.serve_queue(queue);
         !queue.is_empty()
     }
@@ -189,22 +191,25 @@ impl Budget {
         if payer.known { self.max } else { self.max - self.max / 4 }
     }
 
-    fn reserved(self: &Arc<Self>, payer: Payer, bytes: u64) -> Reservation {
-        let bytes = bytes.min(self.max_of(payer));
+    /// A demand for at most as many bytes as one answer may ask for.
+    fn capped(&self, payer: Payer, bytes: u64) -> Demand {
+        Demand { payer, bytes: bytes.min(self.max_of(payer)) }
+    }
+
+    fn reserved(self: &Arc<Self>, Demand { payer, bytes }: Demand) -> Reservation {
         Reservation::new(Arc::clone(self), payer, bytes)
     }
 
-    fn take(&self, payer: Payer, bytes: u64) -> Taken {
+    fn take(&self, Demand { payer, bytes }: Demand) -> Taken {
         let now = self.clock.monotonic();
-        let account = (payer.account, payer.known);
-        let taken = self.accounts.take(account, bytes, now);
+        let taken = self.accounts.take(payer.share(), bytes, now);
         if taken != Taken::Yes {
             return taken;
         }
         if !payer.known {
             let taken = self.peers.take(payer.network(), bytes, now);
             if taken != Taken::Yes {
-                self.accounts.give(account, bytes);
+                self.accounts.give(payer.share(), bytes);
                 return taken;
             }
         }
@@ -217,7 +222,7 @@ impl Budget {
 
     fn give(&self, payer: Payer, bytes: u64) {
         self.taken.fetch_sub(bytes, Ordering::SeqCst);
-        self.accounts.give((payer.account, payer.known), bytes);
+        self.accounts.give(payer.share(), bytes);
         if !payer.known {
             self.open.fetch_sub(bytes, Ordering::SeqCst);
             self.peers.give(payer.network(), bytes);
@@ -230,14 +235,14 @@ impl Budget {
         bytes: u64,
         most: usize,
     ) -> Option<oneshot::Receiver<Reservation>> {
-        let bytes = bytes.min(self.max_of(payer));
-        // Other payers must leave it its share from now on. Its wish may be served much later.
+        let demand = self.capped(payer, bytes);
+        // Other payers must leave it its share from now on. Its demand may be served much later.
         let now = self.clock.monotonic();
-        self.accounts.came((payer.account, payer.known), now);
+        self.accounts.came(payer.share(), now);
         if !payer.known {
             self.peers.came(payer.network(), now);
         }
-        self.queue_of(payer).push(payer, bytes, most)
+        self.queue_of(payer).push(demand, most)
     }
 
     /// Gives free bytes to waiting payers in turn. Payers that have their share are passed over.
@@ -256,17 +261,17 @@ impl Budget {
         let mut passed_over = 0;
         // Nothing is given back during this call, so a second round would find nothing new.
         while passed_over < PASSED_OVER_MAX.min(lines.payers())
-            && let Some((payer, bytes)) = lines.first()
+            && let Some(demand) = lines.first()
         {
-            match self.take(payer, bytes) {
+            match self.take(demand) {
                 Taken::Soon | Taken::Alone => break,
                 Taken::No => {
                     passed_over += 1;
                     lines.pass_over();
                 }
                 Taken::Yes => {
-                    if let Some(Waiting { promise, .. }) = lines.pop()
-                        && let Err(unwanted) = promise.send(self.reserved(payer, bytes))
+                    if let Some(Waiter { promise, .. }) = lines.pop()
+                        && let Err(unwanted) = promise.send(self.reserved(demand))
                     {
                         // Its `Drop` would call `serve` again from within.
                         unwanted.give_back();
@@ -281,28 +286,28 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     /// `None` once the bytes were given back.
-    budget: Option<Arc<Budget>>,
+    budget: Option<Arc<AnswerBudget>>,
     payer: Payer,
     bytes: u64,
     /// The count of the answer that holds the bytes.
-    holding: Option<Arc<Holding>>,
+    holding: Option<Arc<MemoryUse>>,
 }
 
 impl Reservation {
     /// Bytes that `budget` has counted for `payer`.
-    const fn new(budget: Arc<Budget>, payer: Payer, bytes: u64) -> Self {
+    const fn new(budget: Arc<AnswerBudget>, payer: Payer, bytes: u64) -> Self {
         Self { budget: Some(budget), payer, bytes, holding: None }
     }
 
     /// The same bytes, added to what an answer holds.
-    pub(super) fn of(mut self, holding: &Arc<Holding>) -> Self {
+    pub(super) fn of(mut self, holding: &Arc<MemoryUse>) -> Self {
         holding.grow(self.bytes);
         self.holding = Some(Arc::clone(holding));
         self
     }
 
     /// The count of the answer that holds the bytes.
-    pub(crate) const fn holding(&self) -> Option<&Arc<Holding>> {
+    pub(crate) const fn holding(&self) -> Option<&Arc<MemoryUse>> {
         self.holding.as_ref()
     }
 
@@ -330,7 +335,7 @@ impl Reservation {
         drop(self.take_back());
     }
 
-    fn take_back(&mut self) -> Option<Arc<Budget>> {
+    fn take_back(&mut self) -> Option<Arc<AnswerBudget>> {
         let budget = self.budget.take()?;
         budget.give(self.payer, self.bytes);
         if let Some(holding) = &self.holding {

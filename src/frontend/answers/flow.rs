@@ -1,12 +1,12 @@
-//! How fast a client takes its answers, and sends its uploads.
+//! Measures how fast a client takes its answers and sends its uploads.
 //!
-//! Only the time counts in which bytes are ready and the client does not take them; the time of
-//! our disks does not count. While bytes are ready, the client must take some within the stall
+//! Only the time counts in which bytes are ready and the client does not take them; the time of the
+//! server's disks does not count. While bytes are ready, the client must take some within the stall
 //! time, and in each stall time as many bytes as the minimum rate demands.
 //!
-//! An upload is the same the other way round: what is offered to the client is room for bytes, and
-//! the client takes it when it sends them. Only the time counts in which we wait for the client.
-//! `docs/overload.md` names an exception over HTTP/2.
+//! An upload is measured likewise: the client is offered space for bytes, and takes it when it
+//! sends them. Only the time counts in which the server waits for the client. `docs/overload.md`
+//! names an exception over HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::frontend::admission::Pass;
-use crate::frontend::answers::Holding;
+use crate::frontend::answers::MemoryUse;
 use crate::frontend::answers::Payer;
 use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
@@ -58,24 +58,24 @@ impl StallLimits {
     }
 }
 
-/// Why an answer or an upload is cut.
+/// Why an answer or an upload is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Fault {
+pub(crate) enum CutReason {
     /// Nothing was taken for the stall time.
     Stalled,
     /// Bytes were taken more slowly than the minimum rate.
     Slow,
     /// Nothing of note was taken for some seconds, and others need what the answer or upload holds.
-    InTheWay,
+    Contention,
 }
 
-impl Fault {
+impl CutReason {
     /// As metrics name it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Stalled => "stalled",
             Self::Slow => "slow",
-            Self::InTheWay => "in_the_way",
+            Self::Contention => "in_the_way",
         }
     }
 }
@@ -86,12 +86,12 @@ struct Holds {
     /// Its place among the requests in progress.
     pass: Weak<Pass>,
     /// Its memory.
-    memory: Vec<Weak<Holding>>,
+    memory: Vec<Weak<MemoryUse>>,
 }
 
 /// What an upload holds that others may need.
 #[derive(Debug)]
-pub(crate) struct Upload {
+pub(crate) struct UploadResources {
     /// The account for which it has a place among the requests.
     pub(crate) admitted: Option<AccountId>,
     /// Its memory.
@@ -107,6 +107,13 @@ struct Mark {
     taken: AtomicU64,
 }
 
+/// Bytes taken, and time for which the client let bytes wait.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    taken: u64,
+    waited: Duration,
+}
+
 /// The progress of the answer of one HTTP/2 stream, of all answers of a connection, or of one
 /// upload. Times are monotonic milliseconds.
 #[derive(Debug)]
@@ -114,7 +121,7 @@ pub(crate) struct Flow {
     /// The time, plus one, since which bytes are ready and the client takes none; 0 while no bytes
     /// are ready.
     since: AtomicU64,
-    /// How long the client let bytes wait, but for those that wait now.
+    /// How long the client let bytes wait, without the current wait.
     waited: AtomicU64,
     /// Bytes that the client took.
     taken: AtomicU64,
@@ -125,7 +132,7 @@ pub(crate) struct Flow {
     /// What it holds that others may need.
     holds: Mutex<Holds>,
     /// The same of an upload.
-    upload: Option<Upload>,
+    upload: Option<UploadResources>,
     cut: Notify,
     is_cut: AtomicBool,
     /// The stream's connection; `None` for a connection or an upload.
@@ -141,7 +148,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Flow {
-    fn new(connection: Option<Arc<Self>>, upload: Option<Upload>) -> Self {
+    fn new(connection: Option<Arc<Self>>, upload: Option<UploadResources>) -> Self {
         Self {
             since: AtomicU64::new(0),
             waited: AtomicU64::new(0),
@@ -185,7 +192,7 @@ impl Flow {
 
     /// Records what it holds until an answer has been sent. The memory of a stream counts for its
     /// connection too: the connection may still buffer the end of an answer when the stream ends.
-    pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<Holding>>) {
+    pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<MemoryUse>>) {
         let mut holds = self.holds();
         holds.pass = pass.map(Arc::downgrade).unwrap_or_default();
         holds.memory.retain(|other| other.strong_count() > 0);
@@ -211,7 +218,7 @@ impl Flow {
     }
 
     /// What it holds, if it is an upload.
-    pub(crate) const fn upload(&self) -> Option<&Upload> {
+    pub(crate) const fn upload(&self) -> Option<&UploadResources> {
         self.upload.as_ref()
     }
 
@@ -233,16 +240,16 @@ impl Flow {
     /// How long bytes have been ready since the last progress of note; `None` when none are ready.
     pub(crate) fn stood(&self, now: Duration) -> Option<Duration> {
         let still = self.still(now)?;
-        Some(self.since(&self.note).1 + still)
+        Some(self.since(&self.note).waited + still)
     }
 
-    /// Bytes taken and time waited since a mark, but for the wait that goes on now.
-    fn since(&self, mark: &Mark) -> (u64, Duration) {
+    /// The progress since a mark, without the current wait.
+    fn since(&self, mark: &Mark) -> Progress {
         let since = |now: &AtomicU64, then: &AtomicU64| {
             now.load(Ordering::Relaxed).saturating_sub(then.load(Ordering::Relaxed))
         };
         let waited = since(&self.waited, &mark.waited);
-        (since(&self.taken, &mark.taken), Duration::from_millis(waited))
+        Progress { taken: since(&self.taken, &mark.taken), waited: Duration::from_millis(waited) }
     }
 
     /// Only the watch calls it.
@@ -253,8 +260,8 @@ impl Flow {
 
     /// The fault of its client under these limits; a copy source has other limits. Begins the next
     /// quota when one is complete, and marks progress of note.
-    pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<Fault> {
-        if self.since(&self.note).0 >= limits.note {
+    pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<CutReason> {
+        if self.since(&self.note).taken >= limits.note {
             self.set(&self.note);
         }
         if self.upload.as_ref().is_some_and(|upload| upload.is_copy) {
@@ -262,26 +269,26 @@ impl Flow {
         }
         let still = self.still(now).unwrap_or_default();
         if !still.is_zero() && still >= limits.stall {
-            return Some(Fault::Stalled);
+            return Some(CutReason::Stalled);
         }
-        let (taken, waited) = self.since(&self.quota);
+        let Progress { taken, waited } = self.since(&self.quota);
         if taken >= limits.quota() {
             self.set(&self.quota);
             return None;
         }
-        (waited + still >= limits.stall && !still.is_zero()).then_some(Fault::Slow)
+        (waited + still >= limits.stall && !still.is_zero()).then_some(CutReason::Slow)
     }
 
     /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams
     /// within [`STREAMS_CUT_IN`] the connection ends too; streams that were cut as
-    /// [`Fault::InTheWay`] do not count.
-    pub(crate) fn cut(&self, fault: Fault, now: Duration) -> bool {
+    /// [`CutReason::Contention`] do not count.
+    pub(crate) fn cut(&self, fault: CutReason, now: Duration) -> bool {
         if self.is_cut.swap(true, Ordering::SeqCst) {
             return false;
         }
         self.cut.notify_one();
         if let Some(connection) = &self.connection
-            && fault != Fault::InTheWay
+            && fault != CutReason::Contention
             && connection.stream_was_cut(now) >= STREAMS_CUT_MAX
         {
             connection.cut(fault, now);
@@ -339,7 +346,7 @@ impl Flows {
     }
 
     /// Watches an upload, whose body its client is to send.
-    pub(crate) fn upload(self: &Arc<Self>, upload: Upload) -> Watch {
+    pub(crate) fn upload(self: &Arc<Self>, upload: UploadResources) -> Watch {
         self.watch(Flow::new(None, Some(upload)))
     }
 
@@ -393,7 +400,7 @@ mod tests {
         flow.offer(at(1_030));
         assert_eq!(flow.judge(LIMITS, at(1_059)), None);
         assert_eq!(flow.still(at(1_059)), Some(at(59)));
-        assert_eq!(flow.judge(LIMITS, at(1_060)), Some(Fault::Stalled));
+        assert_eq!(flow.judge(LIMITS, at(1_060)), Some(CutReason::Stalled));
         flow.took(1 << 20, at(1_060));
         assert_eq!(flow.judge(LIMITS, at(2_000)), None);
     }
@@ -408,7 +415,7 @@ mod tests {
             now += 10;
             assert!(now < 100, "it takes a byte in ten seconds");
         }
-        assert_eq!((flow.judge(LIMITS, at(now)), now), (Some(Fault::Slow), 60));
+        assert_eq!((flow.judge(LIMITS, at(now)), now), (Some(CutReason::Slow), 60));
         let free = StallLimits { rate_min: 0, ..LIMITS };
         assert_eq!(flow.judge(free, at(now)), None);
     }
@@ -453,18 +460,18 @@ mod tests {
         let is_cut = || connection.flow.is_cut.load(Ordering::SeqCst);
         for number in 0..STREAMS_CUT_MAX * 2 {
             let stream = flows.stream(connection.flow());
-            assert!(stream.flow.cut(Fault::InTheWay, at(1_000)));
-            assert!(!stream.flow.cut(Fault::InTheWay, at(1_000)), "it is done already");
+            assert!(stream.flow.cut(CutReason::Contention, at(1_000)));
+            assert!(!stream.flow.cut(CutReason::Contention, at(1_000)), "it is done already");
             stream.flow.until_cut().await;
             flows
                 .stream(connection.flow())
                 .flow
-                .cut(Fault::Slow, at(1_000 + u64::from(number) * 5));
+                .cut(CutReason::Slow, at(1_000 + u64::from(number) * 5));
             assert!(!is_cut(), "after {number}: it is not often, or for others' sake");
         }
         for number in 0..STREAMS_CUT_MAX {
             assert!(!is_cut(), "after {number}");
-            flows.stream(connection.flow()).flow.cut(Fault::Stalled, at(2_000));
+            flows.stream(connection.flow()).flow.cut(CutReason::Stalled, at(2_000));
         }
         connection.flow.until_cut().await;
         assert_eq!(flows.find(|_| Some(())).len(), 1);

@@ -16,16 +16,34 @@ pub(crate) struct Payer {
     pub(crate) known: bool,
 }
 
-/// An account; for anonymous callers the network too.
-pub(super) type Key = (AccountId, Option<IpAddr>);
+/// The payers that wait in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LineKey {
+    account: AccountId,
+    /// The network of anonymous callers.
+    network: Option<IpAddr>,
+}
+
+/// The payers that have one share. The anonymous callers of an account have a share of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ShareKey {
+    account: AccountId,
+    known: bool,
+}
 
 impl Payer {
-    /// Wishes with the same key wait in one line.
-    pub(super) fn key(&self) -> Key {
-        (self.account, (!self.known).then(|| self.network()))
+    /// The line in which it waits.
+    pub(super) fn line(&self) -> LineKey {
+        let network = (!self.known).then(|| self.network());
+        LineKey { account: self.account, network }
     }
 
-    /// A network counts as one peer: whoever has an IPv6 address has 2^64 of them.
+    /// The share that it takes from.
+    pub(super) const fn share(&self) -> ShareKey {
+        ShareKey { account: self.account, known: self.known }
+    }
+
+    /// A network counts as one peer: a client with one IPv6 address usually has 2^64 of them.
     pub(super) fn network(&self) -> IpAddr {
         match self.peer.to_canonical() {
             IpAddr::V6(address) => {

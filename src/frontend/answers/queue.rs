@@ -1,4 +1,4 @@
-//! The queue of payers that wait for memory. They are served in turn.
+//! The queue of requests for memory. Payers are served in turn.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -10,33 +10,39 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
 
-use super::payer::Key;
+use super::payer::LineKey;
 use super::payer::Payer;
 
-/// One queue of payers that wait for a `T`. That is a reservation, which the budget above makes.
+/// Demands that wait for a `T`. That is a reservation, which the budget above makes.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     lines: Mutex<Lines<T>>,
-    /// The number of wishes in `lines`, readable without the lock.
+    /// The number of demands in `lines`, readable without the lock.
     waiters: AtomicUsize,
 }
 
-/// One line for each payer; payers are served in turn. So many wishes of one payer do not delay the
-/// other payers.
+/// One line for each payer. Payers are served in turn, so that many demands of one payer do not
+/// delay the others.
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     /// The line of each payer; no line is empty.
-    of: HashMap<Key, VecDeque<Waiting<T>>>,
+    of: HashMap<LineKey, VecDeque<Waiter<T>>>,
     /// The waiting payers in the order of their turns, each once.
-    turns: VecDeque<Key>,
+    turns: VecDeque<LineKey>,
     len: usize,
 }
 
-/// One wish: bytes that a payer waits for.
-#[derive(Debug)]
-pub(super) struct Waiting<T> {
+/// The bytes that a payer needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
     pub(super) payer: Payer,
     pub(super) bytes: u64,
+}
+
+/// A demand that waits.
+#[derive(Debug)]
+pub(super) struct Waiter<T> {
+    pub(super) demand: Demand,
     pub(super) promise: oneshot::Sender<T>,
 }
 
@@ -53,21 +59,16 @@ impl<T> Queue<T> {
         self.waiters.load(Ordering::SeqCst) == 0
     }
 
-    /// Adds a wish, and returns what receives its bytes; `None` when `most` wishes wait already.
-    pub(super) fn push(
-        &self,
-        payer: Payer,
-        bytes: u64,
-        most: usize,
-    ) -> Option<oneshot::Receiver<T>> {
+    /// Adds a demand, and returns what receives its bytes; `None` when `most` demands wait already.
+    pub(super) fn push(&self, demand: Demand, most: usize) -> Option<oneshot::Receiver<T>> {
         self.with(|lines| {
             if lines.len >= most {
-                lines.forget_who_gave_up();
+                lines.drop_abandoned();
             }
             let room = lines.len < most;
             let (promise, promised) = oneshot::channel();
             if room {
-                lines.push(Waiting { payer, bytes, promise });
+                lines.push(Waiter { demand, promise });
             }
             room.then_some(promised)
         })
@@ -89,22 +90,22 @@ impl<T> Lines<T> {
         self.turns.len()
     }
 
-    fn push(&mut self, waiting: Waiting<T>) {
-        let key = waiting.payer.key();
+    fn push(&mut self, waiter: Waiter<T>) {
+        let key = waiter.demand.payer.line();
         let line = self.of.entry(key).or_default();
         if line.is_empty() {
             self.turns.push_back(key);
         }
-        line.push_back(waiting);
+        line.push_back(waiter);
         self.len += 1;
     }
 
-    /// The first wish of the payer whose turn it is. Drops wishes whose callers gave up.
-    pub(super) fn first(&mut self) -> Option<(Payer, u64)> {
+    /// The first demand of the payer whose turn it is. Drops demands whose callers gave up.
+    pub(super) fn first(&mut self) -> Option<Demand> {
         while let Some(key) = self.turns.front() {
             match self.of.get(key).and_then(VecDeque::front) {
                 Some(first) if !first.promise.is_closed() => {
-                    return Some((first.payer, first.bytes));
+                    return Some(first.demand);
                 }
                 _ => drop(self.pop()),
             }
@@ -112,8 +113,9 @@ impl<T> Lines<T> {
         None
     }
 
-    /// Removes the first wish of the payer whose turn it is, and gives the turn to the next payer.
-    pub(super) fn pop(&mut self) -> Option<Waiting<T>> {
+    /// Removes the first demand of the payer whose turn it is, and gives the turn to the next
+    /// payer.
+    pub(super) fn pop(&mut self) -> Option<Waiter<T>> {
         let key = self.turns.pop_front()?;
         let line = self.of.get_mut(&key)?;
         let first = line.pop_front();
@@ -126,16 +128,16 @@ impl<T> Lines<T> {
         first
     }
 
-    /// Gives the turn to the next payer and keeps the wish.
+    /// Gives the turn to the next payer and keeps the demand.
     pub(super) fn pass_over(&mut self) {
         if let Some(key) = self.turns.pop_front() {
             self.turns.push_back(key);
         }
     }
 
-    fn forget_who_gave_up(&mut self) {
+    fn drop_abandoned(&mut self) {
         self.of.retain(|_, line| {
-            line.retain(|waiting| !waiting.promise.is_closed());
+            line.retain(|waiter| !waiter.promise.is_closed());
             !line.is_empty()
         });
         self.turns.retain(|key| self.of.contains_key(key));

@@ -1,36 +1,37 @@
-//! Warns of uploads that are cut.
+//! Log lines about uploads that are cut off.
 
 use std::time::Duration;
 
-use crate::frontend::answers::flow::Fault;
+use crate::frontend::answers::flow::CutReason;
 use crate::types::AccountName;
 
-/// A line is written once in so long, however many uploads are cut.
+/// At most one line is written in this time, however many uploads are cut off.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// When the last line was written, and what it did not tell yet.
+/// The time of the last line, and what was not logged since.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     last: Option<Duration>,
-    /// Uploads that were cut since then.
+    /// Uploads that were cut off since then.
     uploads: u64,
 }
 
 impl Warnings {
-    /// Tells of an upload that is cut; `account` finds the name of its account.
-    pub(super) fn tell(
+    /// Records an upload that is cut off; `account` finds the name of its account.
+    pub(super) fn record(
         &mut self,
-        (fault, now): (Fault, Duration),
+        cut: CutReason,
+        now: Duration,
         account: impl FnOnce() -> Option<AccountName>,
     ) {
         self.uploads += 1;
         if self.last.is_some_and(|last| now.saturating_sub(last) < WARN_EVERY) {
             return;
         }
-        let (uploads, reason) = (std::mem::take(&mut self.uploads), fault.as_str());
+        let (uploads, reason) = (std::mem::take(&mut self.uploads), cut.as_str());
         self.last = Some(now);
         let account = account().map(|name| name.to_string()).unwrap_or_default();
-        if fault == Fault::InTheWay {
+        if cut == CutReason::Contention {
             tracing::warn!(
                 uploads,
                 account,

@@ -1,4 +1,4 @@
-//! The lines of one request in the making.
+//! The lines of one request, while it runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +11,39 @@ use crate::audit_log::Entry;
 use crate::audit_log::Principal;
 use crate::env::Clock;
 
-/// The lines of one request in the making. They are written when it is dropped, so that a request
-/// whose client leaves has them too.
+/// The lines of one request, while it runs. They are written when this is dropped, also when the
+/// client disconnects.
 #[derive(Debug)]
 pub(in crate::frontend) struct Draft {
     log: AuditLog,
     clock: Arc<dyn Clock>,
-    /// By the monotonic clock.
+    /// When the request arrived, by the monotonic clock.
     begun: Duration,
     entry: Entry,
-    /// The change that it makes, until its line is written.
+    /// The change that the request makes, until its line is written.
     change: Option<Change>,
-    /// Bytes of the answer, once it is known.
+    /// The length of the answer, once it is known.
     answer: Option<u64>,
 }
 
+/// The answer to a request.
+#[derive(Clone, Copy)]
+pub(in crate::frontend) struct AnswerFacts<'a> {
+    pub(in crate::frontend) status: StatusCode,
+    /// Its error code.
+    pub(in crate::frontend) code: Option<&'a str>,
+    /// The length of its body.
+    pub(in crate::frontend) bytes: u64,
+}
+
 impl Draft {
-    /// A draft of a request that came at `begun`, by the monotonic clock.
+    /// A draft of a request that arrived at `begun`, by the monotonic clock.
     pub(super) fn new(log: AuditLog, clock: Arc<dyn Clock>, begun: Duration, entry: Entry) -> Self {
         Self { log, clock, begun, entry, change: None, answer: None }
     }
 
-    /// Notes who asks for what, and the change that it is about to make, if it is one that has a
-    /// line. Done before the change, since the client may leave at any time.
+    /// Records the sender, the operation and, if it has a line, the change that it will make. This
+    /// precedes the change, because the client may disconnect at any time.
     pub(super) fn asked(
         &mut self,
         operation: &'static str,
@@ -45,15 +55,17 @@ impl Draft {
         self.change = change;
     }
 
-    /// Takes what is known once there is an answer, and writes the line of a change: what was
-    /// refused changed nothing, and of what failed nobody knows.
+    /// Records the answer, and writes the line of a change unless the request was refused: then it
+    /// changed nothing. After a failure the outcome is unknown, so there is a line.
     pub(in crate::frontend) async fn answered(
         &mut self,
-        (operation, principal): (&'static str, Principal),
-        (bytes_in, bytes_out): (u64, u64),
-        (status, code): (StatusCode, Option<&str>),
+        operation: &'static str,
+        principal: Principal,
+        bytes_in: u64,
+        answer: AnswerFacts<'_>,
     ) {
-        self.refused(bytes_out, (status, code));
+        let status = answer.status;
+        self.refused(answer);
         self.entry.bytes_in = bytes_in;
         self.entry.operation = operation.into();
         self.entry.principal = principal;
@@ -64,18 +76,15 @@ impl Draft {
         }
     }
 
-    /// Takes what is known of an answer to a request that changes nothing.
-    pub(in crate::frontend) fn refused(
-        &mut self,
-        bytes: u64,
-        (status, code): (StatusCode, Option<&str>),
-    ) {
+    /// Records the answer to a request that changes nothing.
+    pub(in crate::frontend) fn refused(&mut self, answer: AnswerFacts<'_>) {
+        let AnswerFacts { status, code, bytes } = answer;
         self.answer = Some(bytes);
         self.entry.status = Some(status.as_u16());
         self.entry.code = code.map(str::to_owned);
     }
 
-    /// Counts bytes of the answer that were given out.
+    /// Counts bytes of the answer that were sent.
     pub(in crate::frontend) const fn sent(&mut self, bytes: u64) {
         self.entry.bytes_out += bytes;
     }

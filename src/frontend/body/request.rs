@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use crate::env::Env;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Flows;
-use crate::frontend::answers::Upload;
+use crate::frontend::answers::UploadResources;
 use crate::frontend::answers::Watch;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dialect::framing::Decoder;
@@ -292,7 +292,7 @@ impl RequestBody {
         let is_copy = matches!(self.origin, Origin::Outside(..));
         let watch = self.watch.get_or_insert_with(|| {
             let memory = Arc::clone(memory);
-            uploads.upload(Upload { admitted: self.admitted, memory, is_copy })
+            uploads.upload(UploadResources { admitted: self.admitted, memory, is_copy })
         });
         watch.flow().offer(self.env.clock.monotonic());
     }

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::env::Clock;
 use crate::frontend::admission::Pass;
 use crate::frontend::answers::Flow;
-use crate::frontend::answers::Holding;
+use crate::frontend::answers::MemoryUse;
 use crate::frontend::answers::Reservation;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::dialect::framing::Encoder;
@@ -59,7 +59,7 @@ struct Sending {
     /// Memory for what is rendered into it.
     reserved: Option<Reservation>,
     /// All of the memory for answers that it holds.
-    holding: Option<Arc<Holding>>,
+    holding: Option<Arc<MemoryUse>>,
     /// Over HTTP/2, how its client takes it, and the bytes it has to take.
     stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
     /// Whose bytes they are.
@@ -113,7 +113,7 @@ impl ResponseBody {
     }
 
     /// A body whose bytes are counted in `holding`.
-    pub(crate) fn holding(mut self, holding: Option<Arc<Holding>>) -> Self {
+    pub(crate) fn holding(mut self, holding: Option<Arc<MemoryUse>>) -> Self {
         self.sending.holding = holding;
         self
     }

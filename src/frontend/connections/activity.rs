@@ -1,5 +1,5 @@
-//! What one connection does now. Requests record it in atomics; the table reads them only when it
-//! needs a place.
+//! The state of one connection. Requests record it in atomics; the table reads them only when it
+//! must make room.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;

@@ -1,14 +1,13 @@
-//! The open connections of a listener: how many there may be in all and of one peer, and which one
-//! is closed to make room for a new one.
+//! The open connections of a listener. Limits how many are open in all and from one peer, and
+//! decides which one is closed to make room for a new one.
 //!
-//! 1. `peer.rs`: what counts as one peer.
-//! 2. `activity.rs`: what one connection does now, in atomics, so that a request takes no lock.
+//! 1. `peer.rs`: the addresses that count as one peer.
+//! 2. `activity.rs`: the state of one connection, in atomics, so that a request takes no lock.
 //! 3. `table.rs`: the policy, a state machine without clock or I/O.
 //! 4. This file: the table behind a lock, and guards that update it when they are dropped.
 //!
-//! Invariants: accepting never waits for a client; a connection with a request in progress is never
-//! closed for another; sockets are bounded: those served, those that were told to leave, and those
-//! that are being refused.
+//! Invariants: accepting never waits for a client. A connection with a request in progress is never
+//! closed for another. The numbers of served, leaving and refused connections are bounded.
 
 mod activity;
 mod peer;
@@ -34,7 +33,7 @@ use crate::frontend::metrics::ConnectionMetrics;
 
 use activity::Activity;
 use peer::PeerKey;
-use table::Admission;
+use table::Decision;
 use table::Id;
 use table::Table;
 
@@ -54,14 +53,14 @@ pub(crate) struct Connections {
     empty: Notify,
 }
 
-/// What becomes of a new connection.
+/// The decision about a new connection.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// It is served while the slot lives.
     Serve(Arc<Slot>),
     /// Its first request is answered 503.
-    Refuse(Refusal),
-    /// So many are being refused that it is closed without an answer.
+    Refuse(RefusedSlot),
+    /// Too many are being refused: it is closed without an answer.
     Close,
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct Slot {
 
 /// The place of a connection that is being refused; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RefusedSlot {
     connections: Arc<Connections>,
     peer: PeerKey,
 }
@@ -100,11 +99,11 @@ impl Connections {
         let peer = PeerKey::of(address);
         let now = self.clock.monotonic();
         match self.lock().admit(peer, now) {
-            Admission::Open(id, activity) => {
+            Decision::Open(id, activity) => {
                 Entry::Serve(Arc::new(Slot { connections: Arc::clone(self), id, activity }))
             }
-            Admission::Refuse => Entry::Refuse(Refusal { connections: Arc::clone(self), peer }),
-            Admission::Close => Entry::Close,
+            Decision::Refuse => Entry::Refuse(RefusedSlot { connections: Arc::clone(self), peer }),
+            Decision::Close => Entry::Close,
         }
     }
 
@@ -191,7 +190,7 @@ impl Drop for Slot {
     }
 }
 
-impl Drop for Refusal {
+impl Drop for RefusedSlot {
     fn drop(&mut self) {
         self.connections.lock().refused(self.peer);
     }

@@ -1,9 +1,9 @@
-//! What counts as one peer.
+//! The addresses that count as one peer.
 
 use std::net::IpAddr;
 
-/// One peer: an IPv4 address, or an IPv6 network of 64 bits, since a client with one of its
-/// addresses usually has them all.
+/// One peer: an IPv4 address, or an IPv6 network of 64 bits. A client that has one address of such
+/// a network usually has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     V4(u32),
@@ -26,7 +26,7 @@ impl PeerKey {
     pub(super) const fn is_loopback(self) -> bool {
         match self {
             Self::V4(bits) => bits >> 24 == 127,
-            // Nothing but ::1 is left of that network.
+            // Of this network only ::1 is left: the others were mapped to IPv4.
             Self::V6(network) => matches!(network, [0, 0, 0, 0]),
         }
     }

@@ -1,5 +1,4 @@
-//! The policy: which connection is served, which one leaves for it, which one is refused. Without
-//! clock or I/O.
+//! The policy: which connections are served, closed to make room, or refused. No clock, no I/O.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -44,9 +43,9 @@ pub(crate) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Id(u64);
 
-/// What becomes of a new connection.
+/// The decision about a new connection.
 #[derive(Debug)]
-pub(super) enum Admission {
+pub(super) enum Decision {
     /// It is served; another was told to leave if there was no room.
     Open(Id, Arc<Activity>),
     /// Its first request is answered 503.
@@ -64,15 +63,15 @@ struct Row {
     leaving: bool,
     /// Whether its peer was unknown when it was accepted, and none of its requests was
     /// authenticated since.
-    stranger: bool,
+    unknown: bool,
 }
 
 impl Row {
     fn class(&self) -> Class {
-        match (self.activity.is_authenticated(), self.stranger) {
+        match (self.activity.is_authenticated(), self.unknown) {
             (true, _) => Class::Authenticated,
             (false, false) => Class::Silent,
-            (false, true) => Class::Stranger,
+            (false, true) => Class::Unknown,
         }
     }
 }
@@ -81,17 +80,33 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// Its peer is unknown.
-    Stranger,
+    Unknown,
     /// Its peer is known through other connections.
     Silent,
     /// A request of it was authenticated.
     Authenticated,
 }
 
+/// The connections of one peer.
 #[derive(Clone, Copy, Debug, Default)]
-struct OfPeer {
+struct PeerCounts {
     open: usize,
     refused: usize,
+}
+
+/// A connection without a request in progress.
+#[derive(Clone, Copy, Debug)]
+struct IdleConnection {
+    id: Id,
+    class: Class,
+    since: Duration,
+}
+
+impl IdleConnection {
+    /// Sorts the one that has been idle for longest first.
+    const fn age_order(&self) -> (Duration, u64) {
+        (self.since, self.id.0)
+    }
 }
 
 /// All connections of a listener.
@@ -101,14 +116,15 @@ pub(super) struct Table {
     metrics: ConnectionMetrics,
     last: u64,
     rows: HashMap<Id, Row>,
-    peers: HashMap<PeerKey, OfPeer>,
+    peers: HashMap<PeerKey, PeerCounts>,
     /// When a request of a peer was last authenticated.
     known: HashMap<PeerKey, Duration>,
     leaving: usize,
-    strangers: usize,
+    unknown: usize,
     refused: usize,
-    /// Strangers that have been idle for longest, in that order, as of the last scan.
-    next: VecDeque<(Id, Duration)>,
+    /// Connections of unknown peers that have been idle for longest, in that order, as of the last
+    /// scan.
+    next: VecDeque<IdleConnection>,
 }
 
 impl Table {
@@ -121,33 +137,33 @@ impl Table {
             peers: HashMap::new(),
             known: HashMap::new(),
             leaving: 0,
-            strangers: 0,
+            unknown: 0,
             refused: 0,
             next: VecDeque::new(),
         }
     }
 
     /// Decides about a new connection.
-    pub(super) fn admit(&mut self, peer: PeerKey, now: Duration) -> Admission {
+    pub(super) fn admit(&mut self, peer: PeerKey, now: Duration) -> Decision {
         let of_peer = self.peers.get(&peer).copied().unwrap_or_default();
         let limits = &self.limits;
         let peer_max = if peer.is_loopback() { limits.loopback_max } else { limits.peer_max };
         if of_peer.open >= peer_max {
             return self.refuse(peer, of_peer, NotServed::Peer);
         }
-        let stranger = !self.is_known(peer, now);
-        if !self.has_room(stranger) && !self.make_room(stranger) {
+        let unknown = !self.is_known(peer, now);
+        if !self.has_room(unknown) && !self.make_room(unknown) {
             return self.refuse(peer, of_peer, NotServed::Full);
         }
         self.metrics.accepted.inc();
         self.metrics.open.inc();
         self.last += 1;
         let (id, activity) = (Id(self.last), Arc::new(Activity::new(now)));
-        let row = Row { peer, activity: Arc::clone(&activity), leaving: false, stranger };
+        let row = Row { peer, activity: Arc::clone(&activity), leaving: false, unknown };
         self.rows.insert(id, row);
-        self.strangers += usize::from(stranger);
+        self.unknown += usize::from(unknown);
         self.peers.entry(peer).or_default().open += 1;
-        Admission::Open(id, activity)
+        Decision::Open(id, activity)
     }
 
     /// A connection is closed.
@@ -155,7 +171,7 @@ impl Table {
         let Some(row) = self.rows.remove(&id) else { return };
         self.metrics.open.dec();
         self.leaving -= usize::from(row.leaving);
-        self.strangers -= usize::from(row.stranger && !row.leaving);
+        self.unknown -= usize::from(row.unknown && !row.leaving);
         self.leave_peer(row.peer, |of_peer| of_peer.open -= 1);
     }
 
@@ -168,9 +184,9 @@ impl Table {
     /// A request of the connection was authenticated.
     pub(super) fn authenticated(&mut self, id: Id, now: Duration) {
         let Some(row) = self.rows.get_mut(&id) else { return };
-        if row.stranger {
-            row.stranger = false;
-            self.strangers -= usize::from(!row.leaving);
+        if row.unknown {
+            row.unknown = false;
+            self.unknown -= usize::from(!row.leaving);
         }
         self.known.insert(row.peer, now);
         if self.known.len() > KNOWN_MAX {
@@ -192,58 +208,56 @@ impl Table {
         self.known.get(&peer).is_some_and(|seen| now.saturating_sub(*seen) < KNOWN_FOR)
     }
 
-    fn has_room(&self, stranger: bool) -> bool {
+    fn has_room(&self, unknown: bool) -> bool {
         let open = self.rows.len() - self.leaving;
-        open < self.limits.open_max && (!stranger || self.strangers_have_room())
+        open < self.limits.open_max && (!unknown || self.unknown_have_room())
     }
 
-    fn strangers_have_room(&self) -> bool {
-        self.strangers + self.limits.reserved < self.limits.open_max
+    fn unknown_have_room(&self) -> bool {
+        self.unknown + self.limits.reserved < self.limits.open_max
     }
 
     /// Tells the least important idle connection to leave; `false` when there is none.
-    fn make_room(&mut self, stranger: bool) -> bool {
+    fn make_room(&mut self, unknown: bool) -> bool {
         if self.leaving >= self.limits.leaving_max {
             return false;
         }
-        let found = self.next_stranger().or_else(|| {
-            // A stranger beyond the share of strangers gets the place of a stranger only.
-            let any = !stranger || self.strangers_have_room();
-            any.then(|| self.longest_idle().map(|(id, ..)| id)).flatten()
+        let found = self.next_unknown().or_else(|| {
+            // Beyond the share of unknown peers, one of them replaces only another of them.
+            let any = !unknown || self.unknown_have_room();
+            any.then(|| self.longest_idle().map(|idle| idle.id)).flatten()
         });
         let Some(row) = found.and_then(|id| self.rows.get_mut(&id)) else { return false };
         row.leaving = true;
         row.activity.leave();
         self.metrics.gave_way.inc();
         self.leaving += 1;
-        self.strangers -= usize::from(row.stranger);
+        self.unknown -= usize::from(row.unknown);
         true
     }
 
-    /// The stranger that has been idle for longest. One scan of all connections collects several
-    /// candidates, so that not every new connection costs a scan while there is no room.
-    fn next_stranger(&mut self) -> Option<Id> {
-        for look in [false, true] {
-            if look {
-                let mut idle: Vec<(Duration, Id)> = self
-                    .idle()
-                    .filter(|(_, class, _)| *class == Class::Stranger)
-                    .map(|(id, _, since)| (since, id))
-                    .collect();
+    /// The connection of an unknown peer that has been idle for longest. One scan of all
+    /// connections collects several candidates, so that not every new connection costs a scan while
+    /// all are taken.
+    fn next_unknown(&mut self) -> Option<Id> {
+        for scan in [false, true] {
+            if scan {
+                let mut idle: Vec<IdleConnection> =
+                    self.idle().filter(|idle| idle.class == Class::Unknown).collect();
                 let count = NEXT_MAX.min(idle.len());
                 if count < idle.len() {
-                    idle.select_nth_unstable_by_key(count, |(since, id)| (*since, id.0));
+                    idle.select_nth_unstable_by_key(count, IdleConnection::age_order);
                 }
                 idle.truncate(count);
-                idle.sort_unstable_by_key(|(since, id)| (*since, id.0));
-                self.next = idle.into_iter().map(|(since, id)| (id, since)).collect();
+                idle.sort_unstable_by_key(IdleConnection::age_order);
+                self.next = idle.into();
             }
-            while let Some((id, since)) = self.next.pop_front() {
+            while let Some(IdleConnection { id, since, .. }) = self.next.pop_front() {
                 // It may have sent a request since the scan.
                 let row = self.rows.get(&id);
                 if row.is_some_and(|row| {
                     let is_idle = row.activity.idle_since() == Some(since);
-                    is_idle && !row.leaving && row.class() == Class::Stranger
+                    is_idle && !row.leaving && row.class() == Class::Unknown
                 }) {
                     return Some(id);
                 }
@@ -252,31 +266,32 @@ impl Table {
         None
     }
 
-    fn longest_idle(&self) -> Option<(Id, Class, Duration)> {
-        self.idle().min_by_key(|(id, class, since)| (*class, *since, id.0))
+    fn longest_idle(&self) -> Option<IdleConnection> {
+        self.idle().min_by_key(|idle| (idle.class, idle.age_order()))
     }
 
-    fn idle(&self) -> impl Iterator<Item = (Id, Class, Duration)> {
-        self.rows
-            .iter()
-            .filter(|(_, row)| !row.leaving)
-            .filter_map(|(id, row)| Some((*id, row.class(), row.activity.idle_since()?)))
+    fn idle(&self) -> impl Iterator<Item = IdleConnection> {
+        let staying = self.rows.iter().filter(|(_, row)| !row.leaving);
+        staying.filter_map(|(id, row)| {
+            let since = row.activity.idle_since()?;
+            Some(IdleConnection { id: *id, class: row.class(), since })
+        })
     }
 
-    fn refuse(&mut self, peer: PeerKey, of_peer: OfPeer, why: NotServed) -> Admission {
+    fn refuse(&mut self, peer: PeerKey, of_peer: PeerCounts, why: NotServed) -> Decision {
         if self.refused >= self.limits.refused_max
             || of_peer.refused >= self.limits.refused_peer_max
         {
             self.metrics.refused(NotServed::Unanswered);
-            return Admission::Close;
+            return Decision::Close;
         }
         self.metrics.refused(why);
         self.refused += 1;
         self.peers.entry(peer).or_default().refused += 1;
-        Admission::Refuse
+        Decision::Refuse
     }
 
-    fn leave_peer(&mut self, peer: PeerKey, change: impl FnOnce(&mut OfPeer)) {
+    fn leave_peer(&mut self, peer: PeerKey, change: impl FnOnce(&mut PeerCounts)) {
         if let Some(of_peer) = self.peers.get_mut(&peer) {
             change(of_peer);
             if of_peer.open == 0 && of_peer.refused == 0 {

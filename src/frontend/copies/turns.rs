@@ -1,5 +1,5 @@
-//! Which account's pending copy runs next. Places are shared by account, so that slow copies of one
-//! account do not stop those of another.
+//! The places of running copies. Accounts share them, so that slow copies of one account do not
+//! stop those of another.
 
 use std::collections::HashMap;
 

@@ -11,6 +11,8 @@ use http::request::Parts;
 
 use crate::env::boxed;
 use crate::frontend::access::admitted::Admitted;
+use crate::frontend::audit_log::RequestStart;
+use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
 use crate::frontend::dialect::Arrival;
@@ -107,8 +109,9 @@ async fn admit_part<'a>(
         Err(error) => (None, Err(error)),
     };
     let logged = front.audit_log.has_requests();
-    let request = (echo.request_id(), begun);
-    let draft = logged.then(|| front.draft_at(address.as_ref(), outer.peer, request));
+    let arrival = Arrival { head: &head, ..outer };
+    let start = RequestStart { arrival, id: echo.request_id(), begun };
+    let draft = logged.then(|| front.draft_at(address.as_ref(), start));
     if let Ok(admitted) = &admitted {
         seen.operation = admitted.operation.name();
     }
@@ -172,9 +175,10 @@ async fn answer(
     if let Some(mut draft) = draft {
         let bytes_out = response.body().len() as u64;
         draft.sent(bytes_out);
-        let asked = (seen.operation, std::mem::take(&mut seen.principal));
+        let principal = std::mem::take(&mut seen.principal);
         let code = outer.dialect.error_code(response.headers());
-        draft.answered(asked, (0, bytes_out), (response.status(), code)).await;
+        let answer = AnswerFacts { status: response.status(), code, bytes: bytes_out };
+        draft.answered(seen.operation, principal, 0, answer).await;
     }
     (id, response)
 }

@@ -21,7 +21,7 @@ fn put(container: &str) -> FaultTarget<'_> {
 }
 
 fn struck(dial: &Faults, requests: usize) -> Vec<bool> {
-    (0..requests).map(|_| dial.strike(put("c")).is_some()).collect()
+    (0..requests).map(|_| dial.inject(put("c")).is_some()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +45,7 @@ async fn only_what_matches_is_struck() {
         r#"{"kind":"error","operations":["putblob"],"accounts":["acct"],"containers":["con"]}"#;
     dial.set(rule(text)).unwrap();
     assert!(dial.is_on());
-    assert_eq!(dial.strike(put("con")).unwrap().kind, FaultKind::Error);
+    assert_eq!(dial.inject(put("con")).unwrap().kind, FaultKind::Error);
     let others = [
         put("d"),
         FaultTarget { operation: "GetBlob", ..put("con") },
@@ -53,7 +53,7 @@ async fn only_what_matches_is_struck() {
         FaultTarget { container: None, ..put("con") },
     ];
     for other in others {
-        assert_eq!(dial.strike(other), None, "{other:?}");
+        assert_eq!(dial.inject(other), None, "{other:?}");
     }
     let state = &dial.list()[0];
     assert_eq!((state.matched, state.struck), (1, 1));
@@ -74,9 +74,9 @@ async fn rules_end_by_count_by_time_and_by_hand() {
 
     let first = dial.set(rule(r#"{"kind":"slow","bytes_per_second":9}"#)).unwrap();
     let second = dial.set(rule(r#"{"kind":"timeout","delay_ms":5}"#)).unwrap();
-    assert_eq!(dial.strike(put("c")).unwrap().bytes_per_second, 9, "the first rule decides");
+    assert_eq!(dial.inject(put("c")).unwrap().bytes_per_second, 9, "the first rule decides");
     assert_eq!(dial.clear(Some(first.id)), 1);
-    let strike = dial.strike(put("c")).unwrap();
+    let strike = dial.inject(put("c")).unwrap();
     assert_eq!((strike.kind, strike.delay), (FaultKind::Timeout, Duration::from_millis(5)));
     let shown =
         crate::telemetry::render(&registry, crate::telemetry::Exposition::OpenMetrics).unwrap();

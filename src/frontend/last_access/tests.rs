@@ -9,8 +9,6 @@ use async_trait::async_trait;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
-use crate::frontend::testing::env;
-use crate::frontend::testing::publish;
 use crate::index::Error;
 use crate::index::Full;
 use crate::index::IndexHost;
@@ -18,6 +16,8 @@ use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
 use crate::index::WriteReply;
+use crate::index::client::testing::env;
+use crate::index::client::testing::publish;
 use crate::telemetry::Registry;
 use crate::types::*;
 

@@ -1,5 +1,5 @@
-//! Requests and bytes of each account. Only so many accounts have counters of their own: the
-//! others are counted together, so that who makes accounts does not make metrics without end.
+//! Requests and bytes of each account. A bounded number of accounts have counters of their own; the
+//! others are counted together, so that the number of metrics is bounded too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,21 +18,21 @@ use prometheus_client::registry::Unit;
 
 use crate::types::AccountName;
 
-/// Accounts with counters of their own; more are counted as [`OTHER`].
+/// The most accounts with counters of their own; others are counted as [`OTHER`].
 const ACCOUNTS_MAX: usize = 100;
 
 /// No account can have this name.
 const OTHER: &str = "_other";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfAccount {
+struct AccountLabels {
     account: String,
 }
 
-/// What is counted of one account, or of all beyond the limit.
+/// The counters of one account, or of all accounts beyond the limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traffic {
-    /// Requests that were let in.
+    /// Requests that were admitted.
     pub(crate) requests: Counter,
     /// Bytes of their bodies.
     pub(crate) received: Counter,
@@ -56,7 +56,7 @@ impl AccountMetrics {
         registry.register_collector(Box::new(self.clone()));
     }
 
-    /// The counters of an account. To be kept with the account: this takes a lock.
+    /// The counters of an account. Callers keep them, because this takes a lock.
     pub(crate) fn of(&self, name: &AccountName) -> Arc<Traffic> {
         let mut named = self.0.named.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = named.get(name.as_str()) {
@@ -68,7 +68,7 @@ impl AccountMetrics {
         Arc::clone(named.entry(name.as_str().to_owned()).or_default())
     }
 
-    /// Makes room for another account. What was counted of this one is shown no longer.
+    /// Removes the counters of an account, which makes room for another.
     pub(crate) fn forget(&self, name: &AccountName) {
         self.0.named.lock().unwrap_or_else(PoisonError::into_inner).remove(name.as_str());
     }
@@ -92,7 +92,7 @@ impl Collector for AccountMetrics {
         for (name, help, unit, which) in families {
             let mut metric = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
             for (account, traffic) in &all {
-                let labels = OfAccount { account: (*account).to_owned() };
+                let labels = AccountLabels { account: (*account).to_owned() };
                 which(traffic).encode(metric.encode_family(&labels)?)?;
             }
         }

@@ -10,11 +10,11 @@ use crate::telemetry::Counters;
 /// Why a connection was not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotServed {
-    /// Its peer has as many as it may have.
+    /// Its peer has the most that it may have.
     Peer,
-    /// All are taken, and none could give way.
+    /// All places are taken, and no connection could be closed for it.
     Full,
-    /// So many are being refused that it was closed without an answer.
+    /// Too many were being refused: it was closed without an answer.
     Unanswered,
 }
 
@@ -30,20 +30,20 @@ impl NotServed {
     }
 }
 
-/// What a listener counts; clones share it.
+/// The counters of a listener; clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionMetrics {
     /// Connections that are served now.
     pub(crate) open: Gauge,
     /// Connections that were served.
     pub(crate) accepted: Counter,
-    /// Idle connections that were told to leave for new ones.
+    /// Idle connections that were closed to make room for new ones.
     pub(crate) gave_way: Counter,
-    /// Failures of the system to accept one.
+    /// Failures to accept a connection.
     pub(crate) accept_errors: Counter,
-    /// Bytes that came.
+    /// Bytes received.
     pub(crate) received: Counter,
-    /// Bytes that went.
+    /// Bytes sent.
     pub(crate) sent: Counter,
     refused: Counters,
 }

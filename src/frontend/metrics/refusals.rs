@@ -1,4 +1,4 @@
-//! Requests that were refused, by the reason an operator is told.
+//! Refused requests, by reason.
 
 use prometheus_client::registry::Registry;
 
@@ -9,18 +9,18 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::telemetry::Counters;
 
-/// The reason of a 503 that says none.
+/// The reason of a 503 without a cause.
 const OTHER: &str = "other";
 
 /// A counter for each reason; every reason shows 0 from the start.
 #[derive(Clone, Debug)]
-pub(super) struct Refusals {
+pub(super) struct RefusalMetrics {
     busy: Counters,
     authentication: Counters,
     authorization: Counters,
 }
 
-impl Default for Refusals {
+impl Default for RefusalMetrics {
     fn default() -> Self {
         let made = Self {
             busy: Counters::new("reason", Busy::ALL.map(Busy::word).into_iter().chain([OTHER])),
@@ -32,7 +32,7 @@ impl Default for Refusals {
     }
 }
 
-impl Refusals {
+impl RefusalMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let made = Self::default();
         let help = "Requests answered 503 ServerBusy, by what was short";
@@ -44,7 +44,7 @@ impl Refusals {
         made
     }
 
-    /// Counts a refusal. Errors that are no refusal are not counted.
+    /// Counts a refusal. Other errors are not counted.
     pub(super) fn refused(&self, error: &Refusal) {
         match error.cause {
             Some(cause) => self.count(cause, 1),
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn every_reason_shows_from_the_start_and_counts() {
         let mut registry = Registry::default();
-        let refusals = Refusals::register(&mut registry);
+        let refusals = RefusalMetrics::register(&mut registry);
         let shown = || render(&registry, Exposition::Classic).unwrap();
         let before = shown();
         for busy in Busy::ALL {

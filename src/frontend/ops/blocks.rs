@@ -113,8 +113,8 @@ pub(crate) async fn commit(
     Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
 }
 
-/// The most memory that a block list of this kind takes, reserved before its length is known. Blocks
-/// of both kinds are read, and those of the wanted kind rendered.
+/// The most memory that a block list of this kind takes, reserved before its length is known.
+/// Blocks of both kinds are read, and those of the wanted kind rendered.
 pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
     let both = BLOCKS_COMMITTED_MAX + BLOCKS_UNCOMMITTED_MAX;
     let rendered = match kind {

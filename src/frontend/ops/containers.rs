@@ -8,13 +8,13 @@ use crate::frontend::facts;
 use crate::frontend::lookup;
 use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::ops::acl;
-use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
 use crate::index::ReadAccount;
+use crate::index::Router;
 use crate::index::UpdateContainer;
 use crate::index::Written;
 use crate::protocol::model::Reason;
@@ -72,9 +72,10 @@ pub(crate) async fn create(
     commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
-/// Creates a container in an account that may be deleted at the same time. The deletion of an account
-/// removes the account's row, then lists its containers again. It finds a container that was created
-/// before that list; one created later finds no row of the account here, and is deleted again.
+/// Creates a container in an account that may be deleted at the same time. The deletion of an
+/// account removes the account's row, then lists its containers again. It finds a container that
+/// was created before that list; one created later finds no row of the account here, and is deleted
+/// again.
 pub(crate) async fn create_in(
     router: &Router,
     account: &AccountName,

@@ -29,7 +29,6 @@ use crate::index::PAGE_WEIGHT_MAX;
 use crate::index::ReadBlob;
 use crate::index::TagEntry;
 use crate::index::TagPage;
-use crate::index::Write;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -51,8 +50,8 @@ use crate::types::Tags;
 
 /// Candidates read at once.
 const CANDIDATES: usize = 512;
-/// The most candidates that one request checks. Where few of them match, the page is short and has a
-/// marker, as on the service.
+/// The most candidates that one request checks. Where few of them match, the page is short and has
+/// a marker, as on the service.
 const CANDIDATES_MAX: usize = 20_000;
 /// Records read at a time.
 const PARALLEL_READS: usize = 16;
@@ -290,7 +289,7 @@ impl Search<'_> {
     /// Removes an outdated entry, unless it was written again meanwhile.
     async fn forget(&self, entry: &TagEntry) {
         let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
-        if let Err(error) = self.front.router.write(Write::IndexTag(remove)).await {
+        if let Err(error) = self.front.router.tell(remove).await {
             tracing::debug!(%error, "an outdated entry of the tag index was not removed");
         }
     }

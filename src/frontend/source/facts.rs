@@ -1,19 +1,19 @@
-//! What is known of a source.
+//! The properties of a source.
 
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::Metadata;
 use crate::types::Tags;
 
-/// What a copy may take over from its source.
+/// What a copy may take from its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// What it is.
+    /// The kind of blob.
     pub(crate) kind: BlobKind,
     /// System properties.
     pub(crate) properties: BlobProperties,
     /// User metadata.
     pub(crate) metadata: Metadata,
-    /// Index tags; none of a source elsewhere.
+    /// Index tags; a source on another server has none.
     pub(crate) tags: Tags,
 }

@@ -1,14 +1,14 @@
-//! Where this process listens.
+//! The addresses that this process listens on.
 
 use std::net::IpAddr;
 use std::net::SocketAddr;
 
-/// Where this process listens, by which it knows its own URLs.
+/// The addresses that this process listens on. Its own URLs are recognised by them.
 #[derive(Clone, Debug, Default)]
 pub struct Listening(pub Vec<SocketAddr>);
 
 impl Listening {
-    /// Whether a connection to `host` and `port` would end here.
+    /// Whether a connection to `host` and `port` would reach this process.
     pub(super) fn is_at(&self, host: &str, port: u16) -> bool {
         self.0.iter().filter(|own| own.port() == port).any(|own| {
             let own = own.ip().to_canonical();

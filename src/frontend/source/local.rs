@@ -1,4 +1,4 @@
-//! Which URLs name this same store.
+//! Recognises URLs of this store.
 
 use http::Uri;
 use http::uri::Authority;
@@ -7,9 +7,9 @@ use crate::frontend::client::port;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::source::requester::Requester;
 
-/// Whether the URL names this store: under the name the request itself came by, at an address
-/// listened on, or under one of the served domains at a port listened on. A wrong yes costs nothing
-/// but a refusal: what is here is authorized as any request is.
+/// Whether the URL names this store: by the host of the request, by an address that this process
+/// listens on, or by a served domain and a port that it listens on. A wrong yes only causes a
+/// refusal, because each source in this store is authorized like a request.
 pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return false };
     let own =

@@ -1,16 +1,15 @@
-//! Where the bytes of "from URL" operations come from.
+//! The sources of "from URL" operations.
 //!
-//! 1. `local.rs` tells URLs of this same store from others.
-//! 2. `inside.rs` reads the store's own blobs, without HTTP: a source is authorized by the same
-//!    code as a request for it, then looked up, and shared or streamed.
-//! 3. `outside.rs` asks other servers, those that `rules.rs` permits; `rate.rs` holds them to a
-//!    minimum rate.
-//! 4. `refusal.rs` says why a source cannot be taken, in the words of the service.
+//! 1. `local.rs` decides whether a URL names a blob of this store.
+//! 2. `inside.rs` reads blobs of this store, without HTTP: a source is authorized by the same code
+//!    as a request for it, then looked up, and shared or streamed.
+//! 3. `outside.rs` fetches from other servers that `rules.rs` permits; `rate.rs` enforces a minimum
+//!    rate.
+//! 4. `refusal.rs` maps refusals of a source to those of the service.
 //!
-//! Invariants: nothing of a source is read before it was authorized; what is shared was noted in
-//! `index::InFlight` before it was looked up, and is held until the commit that names it was
-//! answered; the address that was permitted is the one that is asked, and no answer leads to
-//! another server.
+//! Invariants: nothing of a source is read before it is authorized. Shared content is noted in
+//! `index::InFlight` before it is looked up, and held until the commit that names it was answered.
+//! The address that was permitted is the one that is connected to, and redirects are not followed.
 
 mod facts;
 mod inside;

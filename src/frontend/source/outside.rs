@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::frontend::answers::Flows;
 use crate::frontend::body::RequestBody;
 use crate::frontend::client::ClientError;
+use crate::frontend::client::Get;
 use crate::frontend::client::port;
 use crate::frontend::dialect;
 use crate::frontend::source::facts::Facts;
@@ -131,8 +132,8 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     let authority = source.url.authority().ok_or(Reason::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
-    let asked = (&source.url, dialect::outside::headers(source)?);
-    let answer = outside.client.get(asked, address, &front.env.tasks).await;
+    let request = Get { url: &source.url, headers: dialect::outside::headers(source)? };
+    let answer = outside.client.get(request, address, &front.env.tasks).await;
     answer.map_err(|error| {
         tracing::debug!(%error, host, "a copy source does not answer");
         match error {
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
     use crate::frontend::client::Client;
     use crate::frontend::source::rules::Rules;
-    use crate::frontend::testing;
+    use crate::index::client::testing;
 
     const SECOND: Duration = Duration::from_secs(1);
     const IDLE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Why a source cannot be taken.
+//! The refusals of sources.
 
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -7,7 +7,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::SourceRefusal;
 
-/// The status of a source that cannot be reached or broke off: clients try again.
+/// The status of a source that cannot be reached or whose answer ended early: clients try again.
 pub(super) const UNREACHABLE: u16 = 500;
 
 /// The refusal of the source as the answer of the copy: the source's status under the copy's code.
@@ -24,7 +24,7 @@ pub(in crate::frontend) fn explain(refusal: Refusal) -> Refusal {
     Refusal { source, message: refusal.message, ..Refusal::new(Reason::CannotVerifyCopySource) }
 }
 
-/// The index's refusal of a look-up of the source.
+/// The refusal of a source whose look-up failed.
 pub(super) fn of_index(error: &index::Error) -> Refusal {
     explain(errors::from_index(error, Subject::Blob))
 }

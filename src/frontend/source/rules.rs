@@ -1,5 +1,5 @@
-//! Which other servers sources may be taken from: what keeps a copy from reaching into the network
-//! behind the server.
+//! The servers that sources may be fetched from. The rules keep copies from reaching into the
+//! private network of this server.
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ pub enum Pattern {
     Name(String),
     /// All names below a domain, lower case, without the leading dot.
     Below(String),
-    /// The addresses that share so many leading bits.
+    /// The addresses with the same leading bits.
     Network(IpAddr, u8),
 }
 
@@ -95,20 +95,20 @@ fn shares(network: IpAddr, ip: IpAddr, bits: u8) -> bool {
     kind == other_kind && (own ^ other).checked_shr(dropped).unwrap_or(0) == 0
 }
 
-/// What is allowed and what is not. A denied address is never asked, unless it is `*` that denies
-/// it and something else allows it; an allowed one always is; of the rest, only public addresses
-/// are.
+/// The permitted and the denied servers. A denied address is never used, unless only `*` denies it
+/// and another pattern allows it. An allowed address is always used. Of the rest, only public
+/// addresses are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Opened, whatever their address.
+    /// Allowed, also with a private address.
     pub allow: Vec<Pattern>,
-    /// Never asked.
+    /// Never used.
     pub deny: Vec<Pattern>,
 }
 
 impl Rules {
-    /// Whether `host`, which resolved to `ip`, may be asked. To be decided on the very address that
-    /// is connected to.
+    /// Whether a source on `host`, which resolved to `ip`, is permitted. `ip` must be the address
+    /// that is connected to.
     #[must_use]
     pub fn permit(&self, host: &str, ip: IpAddr) -> bool {
         let name = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
@@ -142,14 +142,14 @@ const SPECIAL_V4: &[(Ipv4Addr, u8)] = &[
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
-/// Parts of the global unicast range that are not, or that hide an IPv4 address.
+/// Parts of the global unicast range that are not public, or that embed an IPv4 address.
 const SPECIAL_V6: &[(Ipv6Addr, u8)] = &[
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
-/// What is global unicast at all.
+/// The global unicast range.
 const GLOBAL_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 fn is_public(ip: IpAddr) -> bool {

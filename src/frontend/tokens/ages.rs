@@ -1,4 +1,4 @@
-//! How old the keys of issuers are, for metrics.
+//! The metric of the age of issuers' keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::env::Clock;
 use crate::frontend::tokens::keyring::Keyring;
 use crate::frontend::tokens::metrics::IssuerLabels;
 
-/// How old the keys of each issuer are, seconds.
+/// The age of the keys of each issuer, in seconds.
 #[derive(Debug)]
 pub(super) struct Ages {
     pub(super) keyrings: Vec<Arc<Keyring>>,

@@ -1,4 +1,4 @@
-//! Asks for the keys of an issuer.
+//! Fetches the keys of an issuer.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -16,15 +16,16 @@ use crate::auth::KeySetError;
 use crate::env::Tasks;
 use crate::frontend::client::Client;
 use crate::frontend::client::ClientError;
+use crate::frontend::client::Get;
 use crate::frontend::client::port;
 use crate::frontend::tokens::place::KeysAt;
 use crate::frontend::tokens::place::KeysUrl;
 use crate::frontend::tokens::place::KeysUrlError;
 
-/// Bytes of an answer. Key sets of large issuers have some ten thousand.
+/// The most bytes of an answer. Key sets of large issuers have some ten thousand.
 pub(super) const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// Why keys cannot be had.
+/// Why keys cannot be fetched.
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
     /// The file cannot be read.
@@ -39,31 +40,31 @@ pub(super) enum FetchError {
     /// No answer.
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// An answer that is none.
+    /// An answer without a document.
     #[error("it answered {0}")]
     Status(StatusCode),
     /// An answer that leads elsewhere.
     #[error("it answered {0}; redirects are not followed")]
     Redirect(StatusCode),
-    /// More than is taken.
+    /// Too long an answer.
     #[error("it answered more than {ANSWER_BYTES_MAX} bytes")]
     Large,
-    /// Broken off.
+    /// An answer that ended early.
     #[error("its answer ended early: {0}")]
     Body(Box<dyn std::error::Error + Send + Sync>),
-    /// Too late.
+    /// No answer within the time limit.
     #[error("it did not answer in time")]
     Late,
     /// Not a configuration document.
     #[error("its configuration document is refused: {0}")]
     Configuration(serde_json::Error),
-    /// The configuration document of somebody else.
+    /// The configuration document of another issuer.
     #[error("its configuration document is of the issuer `{0}`")]
     Issuer(String),
-    /// The configuration document leads to a place keys are not taken from.
+    /// The configuration document names a place that keys are not fetched from.
     #[error("the jwks_uri of its configuration document: {0}")]
     Place(#[from] KeysUrlError),
-    /// A document that came safely leads to keys that do not.
+    /// A document at an https URL names keys at an http URL.
     #[error("the jwks_uri of its configuration document is http, and the document came by https")]
     Downgrade,
     /// Not a key set.
@@ -71,18 +72,19 @@ pub(super) enum FetchError {
     Keys(#[from] KeySetError),
 }
 
-/// What is read of a configuration document (OpenID Connect Discovery 1.0, section 3).
+/// The parts used of a configuration document (OpenID Connect Discovery 1.0, section 3).
 #[derive(Deserialize)]
 struct Configuration {
     issuer: String,
     jwks_uri: String,
 }
 
-/// The keys of the issuer of that name.
+/// Fetches the keys of the issuer of that name from `place`.
 pub(super) async fn keys(
     client: &Client,
     tasks: &Tasks,
-    (place, issuer): (&KeysAt, &str),
+    place: &KeysAt,
+    issuer: &str,
 ) -> Result<KeySet, FetchError> {
     let url = match place {
         KeysAt::File(path) => {
@@ -94,31 +96,32 @@ pub(super) async fn keys(
         KeysAt::Url(url) => url.clone(),
         KeysAt::Configuration(url) => {
             let answer = get(client, tasks, url).await?;
-            led_to(&answer, (url, issuer))?
+            keys_url(&answer, url, issuer)?
         }
     };
     let answer = get(client, tasks, &url).await?;
     Ok(KeySet::parse(&String::from_utf8_lossy(&answer))?)
 }
 
-/// Where the configuration document of an issuer, which stood at `url`, says its keys are.
-pub(super) fn led_to(
+/// The URL of the keys in the configuration document of an issuer, which was read from `url`.
+pub(super) fn keys_url(
     document: &[u8],
-    (url, issuer): (&KeysUrl, &str),
+    url: &KeysUrl,
+    issuer: &str,
 ) -> Result<KeysUrl, FetchError> {
-    let said: Configuration =
+    let configuration: Configuration =
         serde_json::from_slice(document).map_err(FetchError::Configuration)?;
-    if said.issuer != issuer {
-        return Err(FetchError::Issuer(said.issuer));
+    if configuration.issuer != issuer {
+        return Err(FetchError::Issuer(configuration.issuer));
     }
-    let keys: KeysUrl = said.jwks_uri.parse()?;
+    let keys: KeysUrl = configuration.jwks_uri.parse()?;
     if url.is_secure() && !keys.is_secure() {
         return Err(FetchError::Downgrade);
     }
     Ok(keys)
 }
 
-/// The body of what stands at `url`.
+/// The body of the document at `url`.
 async fn get(client: &Client, tasks: &Tasks, url: &KeysUrl) -> Result<Bytes, FetchError> {
     let uri = url.uri();
     let authority = uri.authority().ok_or(ClientError::Url)?;
@@ -128,9 +131,9 @@ async fn get(client: &Client, tasks: &Tasks, url: &KeysUrl) -> Result<Bytes, Fet
         if !url.is_secure() && !address.ip().to_canonical().is_loopback() {
             continue;
         }
-        let headers =
-            HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
-        let response = match client.get((uri, headers), address, tasks).await {
+        let accept = (ACCEPT, HeaderValue::from_static("application/json"));
+        let request = Get { url: uri, headers: HeaderMap::from_iter([accept]) };
+        let response = match client.get(request, address, tasks).await {
             Ok(response) => response,
             Err(error) => {
                 refused = error.into();

@@ -1,4 +1,4 @@
-//! All issuers.
+//! All issuers whose bearer tokens are trusted.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::frontend::tokens::metrics::Metrics;
 use crate::frontend::tokens::place::TokenSource;
 use crate::telemetry::Registry;
 
-/// The resource that clients ask tokens for.
+/// The resource that clients request tokens for.
 const RESOURCE: &str = "https://storage.azure.com";
 
 /// All issuers; none when bearer tokens are not served.
@@ -28,8 +28,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Begins to ask the issuers that are asked by URL for their keys; waits for none. Ends with
-    /// the tasks of `env`.
+    /// Begins to fetch keys at URLs in the background, until the tasks of `env` stop.
     #[must_use]
     pub fn start(
         sources: Vec<TokenSource>,
@@ -41,7 +40,7 @@ impl Tokens {
         let trusted = sources.iter().map(|source| source.issuer.trusted.clone()).collect();
         let keyrings: Arc<[Arc<Keyring>]> = sources
             .into_iter()
-            .map(|source| Arc::new(Keyring::new(source, (client, &metrics), now)))
+            .map(|source| Arc::new(Keyring::new(source, client, &metrics, now)))
             .collect();
         let remote: Vec<_> = keyrings.iter().filter(|one| one.is_remote()).cloned().collect();
         for keyring in &remote {
@@ -54,14 +53,13 @@ impl Tokens {
         Self { keyrings, trusted }
     }
 
-    /// The issuers' names, and the accounts that are bound to them.
+    /// The issuers' names, and the accounts that they are limited to.
     #[must_use]
     pub fn trusted(&self) -> &[TrustedIssuer] {
         &self.trusted
     }
 
-    /// The `WWW-Authenticate` that tells clients where to get a token; `None` when none is
-    /// believed.
+    /// The `WWW-Authenticate` that tells clients where to get a token; `None` without an issuer.
     #[must_use]
     pub fn challenge(&self) -> Option<String> {
         let name = self.keyrings.first()?.name();
@@ -69,7 +67,7 @@ impl Tokens {
         Some(format!("Bearer authorization_uri={base}/oauth2/authorize resource_id={RESOURCE}"))
     }
 
-    /// Who a token speaks of.
+    /// Verifies a token, and returns the user that it names.
     ///
     /// # Errors
     /// [`auth::Error::Token`].

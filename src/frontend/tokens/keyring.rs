@@ -18,18 +18,18 @@ use crate::frontend::tokens::metrics::Metrics;
 use crate::frontend::tokens::place::KeysAt;
 use crate::frontend::tokens::place::TokenSource;
 
-/// The keys in a file are read again after so long, so that a withdrawn one ends.
+/// Keys in a file are read again after so long, so that removed ones are no longer trusted.
 const FILE_AGE_MAX: Duration = Duration::from_secs(5 * 60);
-/// And not more often than so, whatever tokens claim.
+/// Keys in a file are not read more often, whatever keys tokens name.
 const FILE_AGE_MIN: Duration = Duration::from_secs(5);
-/// Keys are asked for by URL again after so long.
+/// Keys at a URL are fetched again after so long.
 const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
-/// And not more often than so, whatever tokens claim, and when they cannot be had.
+/// Keys at a URL are not fetched more often, whatever keys tokens name, and after a failure.
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);
-/// Until the keys are there, from the look-up of the issuer's name on.
+/// The time limit of a fetch, from the look-up of the issuer's name on.
 pub(super) const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-/// Requests that wait for the keys of one issuer; more are answered by those that are known, so
-/// that forged tokens and a slow issuer do not take all the requests that may run.
+/// The most requests that wait for the keys of one issuer. Others use the known keys, so that
+/// forged tokens and a slow issuer do not take up all requests that may run.
 pub(super) const WAITING_MAX: usize = 64;
 
 /// One issuer with its keys.
@@ -40,38 +40,48 @@ pub(super) struct Keyring {
     client: Client,
     metrics: Metrics,
     state: Mutex<State>,
-    /// Held by who asks for the keys.
+    /// Held while the keys are fetched.
     turn: Arc<tokio::sync::Mutex<()>>,
     waiting: Semaphore,
+}
+
+/// The age of keys at which they are fetched again.
+#[derive(Clone, Copy, Debug)]
+struct AgeLimits {
+    /// For a token that names an unknown key.
+    min: Duration,
+    /// Always.
+    max: Duration,
 }
 
 /// Times are monotonic.
 #[derive(Debug)]
 struct State {
-    /// With the keys as last had.
+    /// The issuer with the newest keys.
     issuer: Issuer,
-    /// When they were; `None` before the first time.
-    had: Option<Duration>,
-    /// When they were last asked for.
-    asked: Option<Duration>,
-    /// Whether that failed.
+    /// When the keys were fetched; `None` if they never were.
+    fetched: Option<Duration>,
+    /// When the last fetch began.
+    tried: Option<Duration>,
+    /// Whether the last fetch failed.
     failed: bool,
 }
 
 impl Keyring {
-    /// A keyring of keys that were just read, or none of an issuer that is to be asked.
+    /// A keyring with the keys of a file, which were just read, or without keys yet.
     pub(super) fn new(
         TokenSource { issuer, keys_at: place }: TokenSource,
-        (client, metrics): (&Client, &Metrics),
+        client: &Client,
+        metrics: &Metrics,
         now: Duration,
     ) -> Self {
-        let had = matches!(place, KeysAt::File(_)).then_some(now);
+        let fetched = matches!(place, KeysAt::File(_)).then_some(now);
         Self {
             name: issuer.trusted.name.clone(),
             place,
             client: client.clone(),
             metrics: metrics.clone(),
-            state: Mutex::new(State { issuer, had, asked: had, failed: false }),
+            state: Mutex::new(State { issuer, fetched, tried: fetched, failed: false }),
             turn: Arc::default(),
             waiting: Semaphore::new(WAITING_MAX),
         }
@@ -82,39 +92,39 @@ impl Keyring {
         &self.name
     }
 
-    /// Whether the keys are asked for by URL.
+    /// Whether the keys are at a URL.
     pub(super) const fn is_remote(&self) -> bool {
         !matches!(self.place, KeysAt::File(_))
     }
 
-    /// The issuer with its keys; `None` before they were ever had.
+    /// The issuer with its keys; `None` before they were ever fetched.
     pub(super) fn issuer(&self) -> Option<Issuer> {
         let state = self.state();
-        state.had.map(|_| state.issuer.clone())
+        state.fetched.map(|_| state.issuer.clone())
     }
 
-    /// How old the keys are; `None` before they were ever had.
+    /// The age of the keys; `None` before they were ever fetched.
     pub(super) fn age(&self, now: Duration) -> Option<Duration> {
-        self.state().had.map(|had| now.saturating_sub(had))
+        self.state().fetched.map(|fetched| now.saturating_sub(fetched))
     }
 
-    /// Has the keys brought up to date for a token that names this key, and waits for that.
+    /// Fetches the keys again if a token that names this key needs it, and waits for that.
     pub(super) async fn renew_for(self: &Arc<Self>, key: Option<&str>, env: &Env) {
-        let (known, asked) = {
+        let (known, tried) = {
             let state = self.state();
             let known = key.map(|key| state.issuer.keys.knows(key));
-            (known.unwrap_or(state.had.is_some()), state.asked)
+            (known.unwrap_or(state.fetched.is_some()), state.tried)
         };
-        let (age_min, age_max) = self.ages();
-        // By URL, old keys are the background's business.
+        let limits = self.age_limits();
+        // Old keys at a URL are renewed in the background.
         let limit = match (known, self.is_remote()) {
             (true, true) => return,
-            (true, false) => age_max,
-            (false, _) => age_min,
+            (true, false) => limits.max,
+            (false, _) => limits.min,
         };
-        let old = |asked| env.clock.monotonic().saturating_sub(asked) >= limit;
-        // Who comes while they are asked for waits for them only if it cannot do without.
-        if known && !asked.is_none_or(old) {
+        let old = |tried| env.clock.monotonic().saturating_sub(tried) >= limit;
+        // A request with a known key does not wait for a running fetch.
+        if known && !tried.is_none_or(old) {
             return;
         }
         if let Ok(_place) = self.waiting.try_acquire() {
@@ -122,7 +132,7 @@ impl Keyring {
         }
     }
 
-    /// Asks for the keys in the background, until the tasks are to stop.
+    /// Fetches the keys in the background until the tasks stop.
     pub(super) async fn keep_new(self: Arc<Self>, env: Env) {
         let stop = env.tasks.stopping();
         loop {
@@ -136,47 +146,46 @@ impl Keyring {
         }
     }
 
-    /// Until the background asks again.
+    /// The time until the next fetch in the background.
     fn until_next(&self, now: Duration) -> Duration {
         let state = self.state();
         let limit = if state.failed { URL_AGE_MIN } else { URL_AGE_MAX };
-        state.asked.map_or(Duration::ZERO, |asked| (asked + limit).saturating_sub(now))
+        state.tried.map_or(Duration::ZERO, |tried| (tried + limit).saturating_sub(now))
     }
 
-    /// Asks for the keys if the last asking was at least so long ago; waits for whoever asks
-    /// already.
+    /// Fetches the keys if the last fetch began at least `age_min` ago; waits for a running fetch.
     async fn refresh(self: &Arc<Self>, age_min: Duration, env: &Env) {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         {
             let mut state = self.state();
             let now = env.clock.monotonic();
-            if state.asked.is_some_and(|asked| now.saturating_sub(asked) < age_min) {
+            if state.tried.is_some_and(|tried| now.saturating_sub(tried) < age_min) {
                 return;
             }
-            state.asked = Some(now);
+            state.tried = Some(now);
         }
-        // A task of its own: it goes on when the client whose token caused it leaves.
-        let (keyring, world) = (Arc::clone(self), env.clone());
-        let asking = env.tasks.spawn("issuer keys", async move {
-            keyring.ask(&world).await;
+        // A task of its own: it goes on when the client whose token caused it disconnects.
+        let (keyring, env_of_task) = (Arc::clone(self), env.clone());
+        let fetching = env.tasks.spawn("issuer keys", async move {
+            keyring.fetch(&env_of_task).await;
             drop(turn);
         });
-        if let Err(error) = asking.await {
+        if let Err(error) = fetching.await {
             tracing::error!(issuer = self.name, %error, "the task that fetches the keys failed");
             self.state().failed = true;
         }
     }
 
-    async fn ask(&self, env: &Env) {
+    async fn fetch(&self, env: &Env) {
         let stop = env.tasks.stopping();
         let found = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            found = fetch::keys(&self.client, &env.tasks, (&self.place, &self.name)) => found,
+            found = fetch::keys(&self.client, &env.tasks, &self.place, &self.name) => found,
             () = env.clock.sleep(FETCH_TIME_MAX) => Err(FetchError::Late),
         };
         if self.is_remote() {
-            self.metrics.asked(&self.name, found.is_err());
+            self.metrics.count_fetch(&self.name, found.is_err());
         }
         self.take(found, env.clock.monotonic());
     }
@@ -187,16 +196,16 @@ impl Keyring {
         state.failed = found.is_err();
         match found {
             Ok(keys) => {
-                if state.had.is_none() {
+                if state.fetched.is_none() {
                     tracing::info!(
                         issuer, %place,
                         "the keys of an issuer of bearer tokens were fetched"
                     );
                 }
                 state.issuer.keys = keys;
-                state.had = Some(now);
+                state.fetched = Some(now);
             }
-            Err(error) if state.had.is_some() => {
+            Err(error) if state.fetched.is_some() => {
                 tracing::warn!(
                     issuer, %place, %error,
                     "the keys of an issuer of bearer tokens cannot be fetched; the old ones stay in use"
@@ -211,9 +220,12 @@ impl Keyring {
         }
     }
 
-    /// How old keys are at least, and at most, before they are asked for again.
-    const fn ages(&self) -> (Duration, Duration) {
-        if self.is_remote() { (URL_AGE_MIN, URL_AGE_MAX) } else { (FILE_AGE_MIN, FILE_AGE_MAX) }
+    const fn age_limits(&self) -> AgeLimits {
+        if self.is_remote() {
+            AgeLimits { min: URL_AGE_MIN, max: URL_AGE_MAX }
+        } else {
+            AgeLimits { min: FILE_AGE_MIN, max: FILE_AGE_MAX }
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

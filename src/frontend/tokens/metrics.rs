@@ -1,11 +1,11 @@
-//! What is counted of issuers whose keys are asked for by URL. Every name stands here.
+//! Counts fetches of keys at a URL. Every name stands here.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// Whose keys.
+/// The issuer of the keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct IssuerLabels {
     pub(super) issuer: String,
@@ -33,11 +33,11 @@ impl Metrics {
         );
     }
 
-    /// Counts one asking.
-    pub(super) fn asked(&self, issuer: &str, failed: bool) {
+    /// Counts one fetch.
+    pub(super) fn count_fetch(&self, issuer: &str, failed: bool) {
         let labels = IssuerLabels { issuer: issuer.to_owned() };
         self.fetches.get_or_create(&labels).inc();
-        // Made either way, so that it shows 0.
+        // Created in any case, so that it shows 0.
         let failures = self.failures.get_or_create(&labels);
         if failed {
             failures.inc();

@@ -1,18 +1,21 @@
-//! The issuers whose bearer tokens are believed, and their keys.
+//! The issuers whose bearer tokens are trusted, and their keys.
 //!
-//! 1. `place.rs`: where an issuer's keys stand: a file, a URL, or what its configuration document
-//!    says.
-//! 2. `issuers.rs`: all issuers; a token that names a key not known has the keys asked for again.
-//! 3. `keyring.rs`: the keys of one issuer: how old they are, when they may be had again, who waits
-//!    for that.
-//! 4. `fetch.rs` asks for them; `metrics.rs` counts that, `ages.rs` says how old they are.
+//! 1. `place.rs`: the place of an issuer's keys: a file, a URL, or the URL in its configuration
+//!    document.
+//! 2. `issuers.rs`: all issuers. A token that names an unknown key causes a fetch.
+//! 3. `keyring.rs`: the keys of one issuer, their age, when they may be fetched again, and which
+//!    requests wait for that.
+//! 4. `fetch.rs` fetches them. `metrics.rs` counts the fetches, `ages.rs` shows the age of the
+//!    keys.
 //!
-//! Invariants: an issuer is asked by one task at a time and not more often than every
-//! [`URL_AGE_MIN`], whatever tokens claim; keys stay in use until newer ones are had; an issuer
-//! whose keys were never had has none of its tokens believed, and the node serves all the same; no
-//! answer leads to another server, but a configuration document to the key set.
+//! Invariants: one task at a time fetches the keys of an issuer, and not more often than every
+//! [`URL_AGE_MIN`], whatever keys tokens name. Keys stay in use until newer ones were fetched.
+//! Tokens of an issuer whose keys were never fetched are refused; the node serves other requests.
+//! Redirects are not followed; only a configuration document may name another server.
 //!
-//! Not here: what a token says (`auth::bearer`).
+//! Not here: the contents of a token (`auth::bearer`).
+
+#![deny(clippy::indexing_slicing)]
 
 mod ages;
 mod fetch;

@@ -1,4 +1,4 @@
-//! Where the keys of an issuer stand.
+//! The place of an issuer's keys.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,23 +10,23 @@ use thiserror::Error;
 
 use crate::auth::Issuer;
 
-/// Where an issuer's configuration document stands below its name (OpenID Connect Discovery 1.0,
+/// The path of an issuer's configuration document below its name (OpenID Connect Discovery 1.0,
 /// section 4).
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 
-/// Where an issuer's keys stand.
+/// The place of an issuer's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeysAt {
     /// In a file with its key set.
     File(PathBuf),
     /// The key set is at this URL.
     Url(KeysUrl),
-    /// The issuer's configuration document at this URL says where.
+    /// The configuration document at this URL has the URL of the key set.
     Configuration(KeysUrl),
 }
 
 impl KeysAt {
-    /// What the issuer's own configuration document says.
+    /// The place that the issuer's own configuration document names.
     ///
     /// # Errors
     /// [`KeysUrlError`] when the issuer's name is no URL that can be asked.
@@ -45,29 +45,29 @@ impl fmt::Display for KeysAt {
     }
 }
 
-/// An issuer and where its keys stand.
+/// An issuer and the place of its keys.
 #[derive(Clone, Debug)]
 pub struct TokenSource {
-    /// The issuer, with the keys as just read if they stand in a file.
+    /// The issuer, with the keys just read if they are in a file.
     pub issuer: Issuer,
-    /// Where they stand.
+    /// The place of its keys.
     pub keys_at: KeysAt,
 }
 
-/// Why a URL is not one that keys are taken from.
+/// Why keys are not fetched from a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeysUrlError {
     /// Not a URL of http or https with a host and without a user.
     #[error("`{0}` is no https URL")]
     Shape(String),
-    /// Whoever is on the way could put keys of their own in.
+    /// An attacker on the network could replace the keys.
     #[error(
         "`{0}` is http, which is for issuers on a loopback address (127.0.0.1, [::1], localhost) only; use https"
     )]
     Insecure(String),
 }
 
-/// A URL that keys can be taken from: https, or http on a loopback address.
+/// A URL that keys may be fetched from: https, or http on a loopback address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeysUrl(Uri);
 
@@ -96,13 +96,13 @@ impl KeysUrl {
         &self.0
     }
 
-    /// Whether who answers has to prove its name.
+    /// Whether the server proves its name.
     pub(super) fn is_secure(&self) -> bool {
         self.0.scheme_str() == Some("https")
     }
 }
 
-/// Whether a host is this machine itself.
+/// Whether a host is this machine.
 fn loops_back(host: &str) -> bool {
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical().is_loopback(),

@@ -274,7 +274,7 @@ impl World {
     }
 
     async fn fetch(&self, place: &KeysAt) -> Result<KeySet, FetchError> {
-        fetch::keys(&self.client, &self.env.tasks, (place, ISSUER)).await
+        fetch::keys(&self.client, &self.env.tasks, place, ISSUER).await
     }
 
     /// The value of a metric of the issuer.
@@ -509,7 +509,7 @@ async fn configuration_of_another_issuer_and_unsafe_places_are_refused() {
     assert!(!world.site.asked().contains(&"/keys".to_owned()));
     let Answer::Says(_, document) = configuration(ISSUER, KEYS) else { panic!("no document") };
     let at = "https://a.example/".parse().unwrap();
-    assert!(matches!(fetch::led_to(&document, (&at, ISSUER)), Err(FetchError::Downgrade)));
+    assert!(matches!(fetch::keys_url(&document, &at, ISSUER), Err(FetchError::Downgrade)));
     let elsewhere = World::at("192.0.2.1:7");
     let local = KeysAt::Url("http://localhost:7/keys".parse().unwrap());
     assert!(matches!(elsewhere.fetch(&local).await, Err(FetchError::Elsewhere)));

@@ -1,6 +1,5 @@
-//! Memory for request bodies: bounded over all requests, taken as bytes arrive, so that a slow
-//! client holds little; shared by accounts, so that one that uploads much leaves some to the
-//! others.
+//! Memory for request bodies. It is bounded over all requests, taken as bytes arrive, so that a
+//! slow client holds little, and shared fairly by accounts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +18,12 @@ use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// What a piece takes beside its bytes, about: a client may send them one by one.
+/// About the overhead of a piece: a client may send its bytes one by one.
 pub(super) const PIECE_BYTES: usize = 128;
 
-/// What bodies of running requests may take together.
+/// The memory that the bodies of all running requests may take.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget(Arc<Memory>);
+pub(crate) struct BodyBudget(Arc<Memory>);
 
 #[derive(Debug)]
 struct Memory {
@@ -33,7 +32,7 @@ struct Memory {
     denied: Denied,
 }
 
-/// What one body holds of it.
+/// The memory that one body holds.
 #[derive(Debug)]
 pub(crate) struct BodyMemory {
     account: AccountId,
@@ -42,40 +41,39 @@ pub(crate) struct BodyMemory {
 
 /// Bytes taken; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BodyReservation {
     memory: Arc<Memory>,
     body: Arc<BodyMemory>,
     bytes: u64,
 }
 
 impl BodyMemory {
-    /// Of a body of this account; it holds nothing yet.
+    /// The memory of a new body of this account.
     pub(crate) fn of(account: AccountId) -> Arc<Self> {
         Arc::new(Self { account, bytes: AtomicU64::new(0) })
     }
 
-    /// The account for which it is counted.
+    /// The account that is charged.
     pub(crate) const fn account(&self) -> AccountId {
         self.account
     }
 
-    /// The account whose memory it holds; `None` while it holds none.
+    /// The account that is charged; `None` while the body holds no memory.
     pub(crate) fn holder(&self) -> Option<AccountId> {
         (self.bytes.load(Ordering::Relaxed) > 0).then_some(self.account)
     }
 }
 
-/// A body that is in memory, and the memory it takes. Whoever has the one has the other: the
-/// request may be gone before its body is.
+/// A body in memory, with its reservation: the body may outlive its request.
 #[derive(Debug)]
 pub(crate) struct InMemory {
     pub(crate) pieces: Vec<Bytes>,
-    /// Shared by the parts of one body.
-    pub(crate) held: Arc<[Held]>,
+    /// WriterContext by the parts of one body.
+    pub(crate) held: Arc<[BodyReservation]>,
 }
 
 impl InMemory {
-    /// A body that is counted elsewhere.
+    /// A body whose memory is counted elsewhere.
     pub(crate) fn uncounted(pieces: Vec<Bytes>) -> Self {
         Self { pieces, held: Arc::default() }
     }
@@ -86,7 +84,7 @@ impl InMemory {
     }
 }
 
-impl Budget {
+impl BodyBudget {
     /// A budget of `bytes`.
     pub(crate) fn new(bytes: u64, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Memory { shares: Shares::new(bytes), clock, denied: Denied::default() }))
@@ -95,15 +93,19 @@ impl Budget {
     /// Takes memory for a piece of a body.
     ///
     /// # Errors
-    /// `ServerBusy` when other requests hold it all: waiting for memory while holding some could
-    /// wait for ever.
-    pub(crate) fn take(&self, body: &Arc<BodyMemory>, bytes: usize) -> Result<Held, Refusal> {
+    /// `ServerBusy` when other requests hold all of it. A body that holds memory must not wait for
+    /// more: two of them could wait for each other for ever.
+    pub(crate) fn take(
+        &self,
+        body: &Arc<BodyMemory>,
+        bytes: usize,
+    ) -> Result<BodyReservation, Refusal> {
         let bytes = bytes.saturating_add(PIECE_BYTES) as u64;
         let now = self.0.clock.monotonic();
         match self.0.shares.take(body.account, bytes, now) {
             Taken::Yes => {
                 body.bytes.fetch_add(bytes, Ordering::Relaxed);
-                Ok(Held { memory: Arc::clone(&self.0), body: Arc::clone(body), bytes })
+                Ok(BodyReservation { memory: Arc::clone(&self.0), body: Arc::clone(body), bytes })
             }
             Taken::Soon => {
                 self.0.denied.note(now);
@@ -124,7 +126,7 @@ impl Budget {
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.body.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.memory.shares.give(self.body.account, self.bytes);
@@ -138,9 +140,9 @@ mod tests {
 
     #[test]
     fn bytes_that_come_one_by_one_cost_what_they_take() {
-        let budget = Budget::new(64 << 10, Arc::new(OsClock::new()));
+        let budget = BodyBudget::new(64 << 10, Arc::new(OsClock::new()));
         let body = BodyMemory::of(AccountId::new(1));
-        let held: Vec<Held> = (0..).map_while(|_| budget.take(&body, 1).ok()).collect();
+        let held: Vec<BodyReservation> = (0..).map_while(|_| budget.take(&body, 1).ok()).collect();
         assert_eq!(held.len(), (64 << 10) / (PIECE_BYTES + 1));
         assert_eq!(body.holder(), Some(AccountId::new(1)));
         drop(held);

@@ -1,5 +1,5 @@
-//! One open data extent and its single writer: appends at the known end, rolls to a new extent on
-//! trouble or when full.
+//! One open data extent and its single writer. It appends at the known end, and rolls to a new
+//! extent after an error or when the extent is full.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// Data extents have one writer for life, so their epoch never moves.
+/// Data extents have one writer for their whole life, so their epoch never changes.
 const EPOCH: Epoch = Epoch::new(1);
 
 /// Why bytes were not stored.
 #[derive(Clone, Debug)]
 pub(super) enum NotStored {
-    /// The coordinator has no room to record a new extent, though the disks may have room for it.
+    /// The coordinator has no space to record a new extent; the disks may have space for it.
     NoId,
     /// The disks refused.
     Capacity(capacity::Error),
@@ -48,34 +48,51 @@ impl From<NotStored> for Refusal {
     }
 }
 
-/// What every writer of the pool needs.
+/// What every writer of the pool uses.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct WriterContext {
     pub(super) capacity: Arc<dyn Capacity>,
     pub(super) ids: Arc<IdAllocator>,
     pub(super) inflight: InFlight,
     pub(super) env: Env,
-    /// An extent that has grown past this is sealed; logical bytes.
+    /// An extent that is longer is sealed; logical bytes.
     pub(super) extent_bytes_max: u64,
 }
 
-impl Shared {
-    /// Bytes in extents that nothing refers to yet: freed when dropped.
+impl WriterContext {
+    /// Bytes in extents that no row names yet. They are freed when this is dropped.
     pub(super) fn stored(&self, locations: Vec<Location>, guards: Vec<WriteGuard>) -> Stored {
         let (capacity, tasks) = (Arc::clone(&self.capacity), self.env.tasks.clone());
         Stored::in_extents(locations, guards, capacity, tasks)
     }
 }
 
+/// An extent that is appended to.
+#[derive(Clone, Copy, Debug)]
+struct OpenExtent {
+    id: ExtentId,
+    /// Where the next append begins.
+    end: ExtentOffset,
+}
+
+/// Payloads that were appended.
+#[derive(Debug)]
+pub(super) struct AppendedPayloads {
+    /// One for each payload.
+    pub(super) locations: Vec<Location>,
+    /// Keeps the audit away from the extent.
+    pub(super) guard: WriteGuard,
+}
+
 /// The writer of one open extent at a time.
 #[derive(Debug)]
 pub(super) struct ExtentWriter {
-    shared: Arc<Shared>,
-    open: Option<(ExtentId, ExtentOffset)>,
+    shared: Arc<WriterContext>,
+    open: Option<OpenExtent>,
 }
 
 impl ExtentWriter {
-    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+    pub(super) const fn new(shared: Arc<WriterContext>) -> Self {
         Self { shared, open: None }
     }
 
@@ -84,14 +101,13 @@ impl ExtentWriter {
         &mut self,
         payloads: Vec<Payload>,
         durability: Durability,
-    ) -> Result<(Vec<Location>, WriteGuard), NotStored> {
-        if self.open.is_some_and(|(_, end)| end.get() >= self.shared.extent_bytes_max) {
+    ) -> Result<AppendedPayloads, NotStored> {
+        if self.open.is_some_and(|open| open.end.get() >= self.shared.extent_bytes_max) {
             self.seal();
         }
         match self.try_append(payloads.clone(), durability).await {
             Ok(done) => Ok(done),
-            // A full disk refuses a new extent as well; the old one goes on when there is space
-            // again.
+            // A full disk refuses a new extent too. The old one is used again when there is space.
             Err(NotStored::Capacity(capacity::Error::Full)) => Err(capacity::Error::Full.into()),
             Err(NotStored::NoId) => Err(NotStored::NoId),
             Err(NotStored::Capacity(error)) => {
@@ -117,20 +133,20 @@ impl ExtentWriter {
         &mut self,
         payloads: Vec<Payload>,
         durability: Durability,
-    ) -> Result<(Vec<Location>, WriteGuard), NotStored> {
-        let (extent, offset) = match self.open {
+    ) -> Result<AppendedPayloads, NotStored> {
+        let OpenExtent { id: extent, end: offset } = match self.open {
             Some(open) => open,
             None => self.open().await?,
         };
-        // Before the first byte: from here on the audit stays away from this extent.
+        // Before the first byte: from here on the audit frees nothing of this extent.
         let guard = self.shared.inflight.write(extent);
         let request = AppendRequest { extent, epoch: EPOCH, offset, payloads, durability };
         let appended = self.shared.capacity.append(request).await?;
-        self.open = Some((extent, appended.end));
-        Ok((appended.locations, guard))
+        self.open = Some(OpenExtent { id: extent, end: appended.end });
+        Ok(AppendedPayloads { locations: appended.locations, guard })
     }
 
-    async fn open(&mut self) -> Result<(ExtentId, ExtentOffset), NotStored> {
+    async fn open(&mut self) -> Result<OpenExtent, NotStored> {
         let id = self.shared.ids.next().await.map_err(|error| {
             if error.is_full() {
                 return NotStored::NoId;
@@ -141,14 +157,14 @@ impl ExtentWriter {
         })?;
         let extent = ExtentId::new(id);
         self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;
-        self.open = Some((extent, ExtentOffset::START));
-        Ok((extent, ExtentOffset::START))
+        let open = OpenExtent { id: extent, end: ExtentOffset::START };
+        self.open = Some(open);
+        Ok(open)
     }
 
-    /// Stops using the extent. Sealing runs on its own: nobody waits for it, and a restart seals
-    /// what it misses.
+    /// Stops using the extent. It is sealed in the background; a restart seals what was missed.
     pub(super) fn seal(&mut self) {
-        let Some((extent, _)) = self.open.take() else { return };
+        let Some(OpenExtent { id: extent, .. }) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);
         drop(self.shared.env.tasks.spawn_part("seal data extent", async move {
             if let Err(error) = capacity.seal(extent, EPOCH).await {
@@ -158,7 +174,10 @@ impl ExtentWriter {
     }
 
     /// Makes everything appended to `extent` durable.
-    pub(super) async fn flush(shared: &Shared, extent: ExtentId) -> Result<(), capacity::Error> {
+    pub(super) async fn flush(
+        shared: &WriterContext,
+        extent: ExtentId,
+    ) -> Result<(), capacity::Error> {
         shared.capacity.flush(extent, EPOCH).await
     }
 }

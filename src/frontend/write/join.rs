@@ -1,8 +1,8 @@
-//! Pieces of a body as one buffer.
+//! Joins the pieces of a body.
 
 use bytes::Bytes;
 
-/// One buffer from pieces; a single piece is not copied.
+/// Joins pieces into one buffer. A single piece is not copied.
 pub(crate) fn join(mut pieces: Vec<Bytes>) -> Bytes {
     if pieces.len() == 1 {
         return pieces.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Open extents that large bodies take turns in.
+//! Open extents for large bodies.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -6,10 +6,10 @@ use tokio::sync::Mutex;
 
 use crate::frontend::write::extent::ExtentWriter;
 
-/// An open extent for large bodies. Alone in it, a body lies in one piece.
+/// An open extent for large bodies. A body that is alone in it is contiguous.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) writer: Mutex<ExtentWriter>,
-    /// Bodies writing here now.
+    /// Bodies that are being written to it.
     pub(super) users: AtomicUsize,
 }

@@ -14,11 +14,11 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::write::budget::BodyBudget;
 use crate::frontend::write::budget::BodyMemory;
-use crate::frontend::write::budget::Budget;
 use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
-use crate::frontend::write::extent::Shared;
+use crate::frontend::write::extent::WriterContext;
 use crate::frontend::write::join::join;
 use crate::frontend::write::lane::Lane;
 use crate::frontend::write::shared::SharedWriters;
@@ -38,18 +38,17 @@ pub struct WriteConfig {
     pub inline_part_bytes_max: u64,
     /// Bodies up to this many bytes are held in memory and share appends. Default 1 MiB.
     pub memory_bytes_max: u64,
-    /// Extents that large bodies are spread over; more of them at a time share. Default 64.
+    /// Open extents for large bodies; further concurrent bodies share them. Default 64.
     pub lanes: usize,
     /// An extent is sealed once it has grown past this. Default 256 MiB.
     pub extent_bytes_max: u64,
-    /// What bodies of running requests may take in memory together; beyond it requests get 503.
-    /// Default 256 MiB.
+    /// Memory of the bodies of all running requests; beyond it requests get 503. Default 256 MiB.
     pub body_bytes_max: u64,
-    /// How long a body held in memory may wait for its shared append to begin; once the append in
-    /// the making has taken half of it, more such bodies get 503. Default 2 s.
+    /// How long a body held in memory may wait for its shared append to begin. Once the running
+    /// append has taken half of that, more such bodies get 503. Default 2 s.
     pub queue_wait_max: Duration,
-    /// How long a body may wait that comes while few do: less than an eighth of the queue. Default
-    /// 15 s: a slow disk is not overload.
+    /// How long a body may wait that arrives while less than an eighth of the queue is full.
+    /// Default 15 s: a slow disk is not overload.
     pub queue_patience: Duration,
 }
 
@@ -72,10 +71,10 @@ impl Default for WriteConfig {
 #[derive(Debug)]
 pub struct WritePool {
     config: WriteConfig,
-    shared: Arc<Shared>,
+    shared: Arc<WriterContext>,
     small: SharedWriters,
     lanes: Vec<Arc<Lane>>,
-    budget: Budget,
+    budget: BodyBudget,
 }
 
 impl WritePool {
@@ -89,13 +88,13 @@ impl WritePool {
         env: Env,
     ) -> Self {
         let extent_bytes_max = config.extent_bytes_max;
-        let shared = Arc::new(Shared { capacity, ids, inflight, env, extent_bytes_max });
+        let shared = Arc::new(WriterContext { capacity, ids, inflight, env, extent_bytes_max });
         let lane = || {
             let writer = Mutex::new(ExtentWriter::new(Arc::clone(&shared)));
             Arc::new(Lane { writer, users: AtomicUsize::new(0) })
         };
         let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
-        let budget = Budget::new(config.body_bytes_max, Arc::clone(&shared.env.clock));
+        let budget = BodyBudget::new(config.body_bytes_max, Arc::clone(&shared.env.clock));
         let small =
             SharedWriters::start(&shared, Waits::new(config.queue_wait_max, config.queue_patience));
         Self { config, small, shared, lanes, budget }
@@ -118,11 +117,11 @@ impl WritePool {
     }
 
     /// Memory for bodies.
-    pub(crate) const fn budget(&self) -> &Budget {
+    pub(crate) const fn budget(&self) -> &BodyBudget {
         &self.budget
     }
 
-    /// Stores a body that is in memory; durable when it returns, but for what goes into the row.
+    /// Stores a body that is in memory. Durable when it returns, except bytes that go into the row.
     ///
     /// # Errors
     /// `InsufficientStorage` when the disks are full, `InternalError` when they fail, `ServerBusy`
@@ -131,7 +130,7 @@ impl WritePool {
         self.store_within(InMemory::uncounted(pieces), len, self.config.inline_bytes_max).await
     }
 
-    /// As [`Self::store`], with another limit for what goes into the row.
+    /// As [`Self::store`], with another limit for bytes that go into the row.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -142,17 +141,16 @@ impl WritePool {
         inline_max: u64,
     ) -> Result<Stored, Refusal> {
         if len <= inline_max {
-            // Copied even when it is one piece: a slice would keep the connection's whole read
-            // buffer.
+            // Copied even if it is one piece: a slice would keep the whole read buffer of the
+            // connection.
             let bytes = Bytes::copy_from_slice(&join(body.pieces));
             return Ok(Stored::inline(bytes, body.held));
         }
         self.small.append(body).await
     }
 
-    /// Stores pages that begin at offset `start` of their blob. They are cut at multiples of 64 KiB
-    /// of the blob, each cut a location of its own, so that writing over a part gives that part's
-    /// space back.
+    /// Stores pages that begin at offset `start` of their blob. They are split at multiples of 64
+    /// KiB of the blob into locations, so that overwriting a part frees that part's space.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -160,7 +158,7 @@ impl WritePool {
         self.store_pages_under(InMemory::uncounted(pieces), start, None).await
     }
 
-    /// As [`Self::store_pages`]; with `encrypting` each location is encrypted by itself.
+    /// As [`Self::store_pages`]; with `encrypting` each location is encrypted separately.
     ///
     /// # Errors
     /// As [`Self::store`].
@@ -171,19 +169,19 @@ impl WritePool {
         encrypting: Option<&Encrypting>,
     ) -> Result<Stored, Refusal> {
         let mut whole = join(pieces);
-        let lies = |number, part: Bytes| match encrypting {
+        let pieces_of = |number, part: Bytes| match encrypting {
             Some(encrypting) => encrypting.part(number, &part),
             None => vec![part],
         };
         if whole.len() as u64 <= self.config.inline_bytes_max {
-            return Ok(Stored::inline(Bytes::copy_from_slice(&join(lies(0, whole))), held));
+            return Ok(Stored::inline(Bytes::copy_from_slice(&join(pieces_of(0, whole))), held));
         }
         let mut parts = Vec::new();
         let mut room =
             usize::try_from(PAGE_WINDOW_BYTES - start % PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         while !whole.is_empty() {
             let part = whole.split_to(room.min(whole.len()));
-            let pieces = lies(parts.len() as u64, part);
+            let pieces = pieces_of(parts.len() as u64, part);
             parts.push(self.small.append(InMemory { pieces, held: Arc::clone(&held) }));
             room = usize::try_from(PAGE_WINDOW_BYTES).unwrap_or(usize::MAX);
         }
@@ -198,14 +196,14 @@ impl WritePool {
                 Err(error) => failed = Some(error),
             }
         }
-        // Dropped on a failure, which frees what was stored.
+        // Dropped on a failure, which frees the other parts.
         match failed {
             None => Ok(stored),
             Some(error) => Err(error),
         }
     }
 
-    /// Begins a large body of an account, in the least used lane; the first ones are preferred so
+    /// Begins a large body of an account in the least used lane. The first lanes are preferred, so
     /// that few extents stay open.
     #[must_use]
     pub fn stream(&self, account: AccountId) -> StreamWriter {
@@ -219,6 +217,7 @@ impl WritePool {
             .iter()
             .min_by_key(|lane| lane.users.load(Ordering::Relaxed))
             .expect("there is at least one lane");
-        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane), (self.budget.clone(), memory))
+        let budget = self.budget.clone();
+        StreamWriter::new(Arc::clone(&self.shared), Arc::clone(lane), budget, memory)
     }
 }

@@ -1,4 +1,4 @@
-//! Small bodies of all requests, appended together: one durable append for everything that waits.
+//! Group appends: the small bodies of all requests that wait are stored with one durable append.
 
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -17,61 +17,62 @@ use crate::env::Waits;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::frontend::write::budget::InMemory;
+use crate::frontend::write::extent::AppendedPayloads;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::NotStored;
-use crate::frontend::write::extent::Shared;
+use crate::frontend::write::extent::WriterContext;
 use crate::frontend::write::stored::Stored;
 use crate::protocol::model::Refusal;
 
-/// Bodies waiting for a writer; more are refused. Their bytes are bounded before they come here.
+/// The most bodies in the queue; more are refused. `budget.rs` bounds their bytes.
 pub(super) const QUEUE_BODIES_MAX: usize = 8192;
-/// Payload bytes in one append, about.
+/// About the most payload bytes of one append.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Dropped, the bytes are freed: so they are when nobody receives the answer.
+/// The bytes are freed when this is dropped, also when nobody receives it.
 type Answer = Result<Stored, NotStored>;
 
-/// A body in the queue, until its append begins or its client is gone.
-type Slot = Arc<std::sync::Mutex<Option<InMemory>>>;
+/// A queued body; empty once its append began or its client disconnected.
+type QueuedBody = Arc<std::sync::Mutex<Option<InMemory>>>;
 
 /// One body waiting to be appended.
 #[derive(Debug)]
 struct Body {
-    slot: Slot,
+    body: QueuedBody,
     answer: oneshot::Sender<Answer>,
     /// Monotonic.
     arrived: Duration,
-    /// Taken before it is appended: who waits may have given up.
+    /// Taken before it is appended: its request may have timed out.
     turn: Turn,
 }
 
 impl Body {
-    /// What is to be appended, unless who waited for it has given up or is gone.
+    /// The bytes to append, unless the request timed out or its client disconnected.
     fn begin(&self) -> Option<InMemory> {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.turn.take() { slot.take() } else { None }
+        let mut queued = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.turn.take() { queued.take() } else { None }
     }
 }
 
-/// Who waits for a body. Dropped, it gives a body up that was not begun: the queue keeps no bytes
-/// of clients that are gone.
+/// The request that waits for an append. Dropped before the append begins, it removes the body, so
+/// that the queue keeps no bytes of clients that disconnected.
 #[derive(Debug)]
-struct Waiting {
-    slot: Slot,
+struct WaitingRequest {
+    body: QueuedBody,
     turn: Turn,
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was begun is not in there any more.
-        if slot.take().is_some() {
+        let mut queued = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        // It is empty once the append began.
+        if queued.take().is_some() {
             let _is_first = self.turn.take();
         }
     }
 }
 
-/// Hands bodies to the writers in turn.
+/// The queue of the writer.
 #[derive(Debug)]
 pub(super) struct SharedWriters {
     queue: mpsc::Sender<Body>,
@@ -81,12 +82,12 @@ pub(super) struct SharedWriters {
 
 impl SharedWriters {
     /// Starts the writer task.
-    pub(super) fn start(shared: &Arc<Shared>, waits: Waits) -> Self {
+    pub(super) fn start(shared: &Arc<WriterContext>, waits: Waits) -> Self {
         let (queue, bodies) = mpsc::channel(QUEUE_BODIES_MAX);
         let (bodies, waits) = (Arc::new(Mutex::new(bodies)), Arc::new(waits));
         let (of, pace) = (Arc::clone(shared), Arc::clone(&waits));
         let running = move || {
-            // After a panic another extent: nobody knows where the last one ends.
+            // After a panic a new extent: the end of the last one is unknown.
             let writer = ExtentWriter::new(Arc::clone(&of));
             let (bodies, pace) = (Arc::clone(&bodies), Arc::clone(&pace));
             let of = Arc::clone(&of);
@@ -97,12 +98,12 @@ impl SharedWriters {
         Self { queue, waits, clock: Arc::clone(&shared.env.clock) }
     }
 
-    /// Appends a body durably, together with others. Cut while it waits, it is never appended; cut
-    /// later, its bytes are freed.
+    /// Appends a body durably, together with others. Cancelled while it waits, it is never
+    /// appended; cancelled later, its bytes are freed.
     ///
     /// # Errors
-    /// `ServerBusy` when it would wait, or has waited, for too long: it is never appended then.
-    /// Those of the disks.
+    /// `ServerBusy` when it would wait, or has waited, too long: then it is never appended. Errors
+    /// of the disks.
     pub(super) async fn append(&self, body: InMemory) -> Result<Stored, Refusal> {
         let arrived = self.clock.monotonic();
         let ahead = self.queue.max_capacity() - self.queue.capacity();
@@ -111,10 +112,10 @@ impl SharedWriters {
             return Err(errors::busy(Busy::Appends));
         }
         let (answer, reply) = oneshot::channel();
-        let (slot, turn) = (Arc::new(std::sync::Mutex::new(Some(body))), Turn::default());
-        let waiting = Waiting { slot: Arc::clone(&slot), turn: turn.clone() };
-        let body = Body { slot, answer, arrived, turn };
-        // The writer stops at shutdown only.
+        let (queued, turn) = (Arc::new(std::sync::Mutex::new(Some(body))), Turn::default());
+        let waiting = WaitingRequest { body: Arc::clone(&queued), turn: turn.clone() };
+        let body = Body { body: queued, answer, arrived, turn };
+        // The writer stops only at shutdown.
         let stopped = || capacity::Error::Poisoned { disk: 0 };
         match self.queue.try_send(body) {
             Ok(()) => {}
@@ -131,7 +132,7 @@ impl SharedWriters {
 }
 
 async fn run(
-    shared: &Shared,
+    shared: &WriterContext,
     mut writer: ExtentWriter,
     bodies: &mut mpsc::Receiver<Body>,
     waits: &Waits,
@@ -156,7 +157,7 @@ async fn run(
 }
 
 async fn append(
-    shared: &Shared,
+    shared: &WriterContext,
     writer: &mut ExtentWriter,
     batch: Vec<(InMemory, oneshot::Sender<Answer>)>,
 ) {
@@ -169,9 +170,9 @@ async fn append(
     let appended = writer.append(payloads, Durability::Durable).await;
     drop(held);
     match appended {
-        Ok((locations, guard)) => {
+        Ok(AppendedPayloads { locations, guard }) => {
             for (answer, location) in answers.into_iter().zip(locations) {
-                // A receiver that is gone drops it, which frees the bytes.
+                // Without a receiver this is dropped, which frees the bytes.
                 drop(answer.send(Ok(shared.stored(vec![location], vec![guard.another()]))));
             }
         }

@@ -1,4 +1,4 @@
-//! Stored bytes that nothing refers to yet.
+//! Stored bytes that no row names yet.
 
 use std::sync::Arc;
 
@@ -6,31 +6,38 @@ use bytes::Bytes;
 
 use crate::capacity::Capacity;
 use crate::env::Tasks;
-use crate::frontend::write::budget::Held;
+use crate::frontend::write::budget::BodyReservation;
 use crate::index::NewContent;
 use crate::index::inflight::WriteGuard;
 use crate::types::ExtentId;
 use crate::types::KeyedNonce;
 use crate::types::Location;
 
-/// Durable bytes on their way into the index. Dropped before [`Stored::committing`] they are freed:
-/// a request that fails after storing leaves no garbage.
+/// Durable bytes that a row will name. They are freed when this is dropped before
+/// [`Stored::committing`], so that a request that fails leaves no garbage.
 #[derive(Debug)]
 pub struct Stored {
     inline: Bytes,
     /// The memory of `inline`.
-    _held: Arc<[Held]>,
+    _held: Arc<[BodyReservation]>,
     pub(super) locations: Vec<Location>,
-    /// Keep the audit away until the row is committed.
+    /// Keep the audit from freeing the bytes until the row is committed.
     pub(super) guards: Vec<WriteGuard>,
-    free: Option<(Arc<dyn Capacity>, Tasks)>,
-    /// How to decrypt them, when they are authenticated chunks.
+    free: Option<Freeing>,
+    /// The nonce of content that is stored as authenticated chunks.
     nonce: Option<KeyedNonce>,
+}
+
+/// What frees abandoned bytes in extents.
+#[derive(Debug)]
+struct Freeing {
+    capacity: Arc<dyn Capacity>,
+    tasks: Tasks,
 }
 
 impl Stored {
     /// Bytes that go into the row.
-    pub(super) const fn inline(bytes: Bytes, held: Arc<[Held]>) -> Self {
+    pub(super) const fn inline(bytes: Bytes, held: Arc<[BodyReservation]>) -> Self {
         Self {
             inline: bytes,
             _held: held,
@@ -53,7 +60,7 @@ impl Stored {
             _held: Arc::default(),
             locations,
             guards,
-            free: Some((capacity, tasks)),
+            free: Some(Freeing { capacity, tasks }),
             nonce: None,
         }
     }
@@ -63,7 +70,7 @@ impl Stored {
         self.guards.iter().map(WriteGuard::extent).collect()
     }
 
-    /// What the index is told.
+    /// The content of the row.
     #[must_use]
     pub fn content(&self) -> NewContent {
         let content = if self.free.is_none() {
@@ -82,14 +89,13 @@ impl Stored {
         self.nonce.is_some()
     }
 
-    /// The same bytes, which are authenticated chunks.
+    /// The same bytes; with a nonce they are authenticated chunks.
     pub(crate) fn under(mut self, nonce: Option<KeyedNonce>) -> Self {
         self.nonce = nonce;
         self
     }
 
-    /// From here on a row may name the bytes: they are freed only when the index says that none
-    /// does.
+    /// From here on a row may name the bytes. They are freed only if the index refuses the row.
     #[must_use]
     pub fn committing(mut self) -> Committing {
         let free = self.free.take();
@@ -97,15 +103,15 @@ impl Stored {
     }
 }
 
-/// Bytes whose row is on its way. Dropped, they are left alone, whatever became of the row.
+/// Bytes whose row is being committed. They stay when this is dropped, whatever became of the row.
 #[derive(Debug)]
 pub struct Committing {
     stored: Stored,
-    free: Option<(Arc<dyn Capacity>, Tasks)>,
+    free: Option<Freeing>,
 }
 
 impl Committing {
-    /// No row names the bytes, nor ever will: they are freed.
+    /// The row was refused, so no row will ever name the bytes: they are freed.
     pub fn refused(mut self) {
         self.stored.free = self.free.take();
     }
@@ -113,13 +119,13 @@ impl Committing {
 
 impl Drop for Stored {
     fn drop(&mut self) {
-        let Some((capacity, tasks)) = self.free.take() else { return };
+        let Some(Freeing { capacity, tasks }) = self.free.take() else { return };
         let locations = std::mem::take(&mut self.locations);
         let guards = std::mem::take(&mut self.guards);
         if locations.is_empty() {
             return;
         }
-        // Best effort: what is not freed here (a crash, a full queue) the audit finds.
+        // Best effort: after a crash or with a full queue, the audit frees them.
         drop(tasks.spawn_part("free abandoned bytes", async move {
             if let Err(error) = capacity.free(&locations).await {
                 tracing::debug!(%error, "abandoned bytes were not freed; the audit will free them");

@@ -1,4 +1,4 @@
-//! A large body on its way into an extent: 1 MiB frames, deferred, one sync at the end.
+//! Writes a large body into an extent: deferred frames of 1 MiB, and one sync at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,12 +10,13 @@ use crate::capacity::Durability;
 use crate::capacity::FRAME_PAYLOAD_MAX;
 use crate::capacity::merge;
 use crate::frontend::errors;
+use crate::frontend::write::BodyBudget;
 use crate::frontend::write::BodyMemory;
-use crate::frontend::write::Budget;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
+use crate::frontend::write::extent::AppendedPayloads;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::NotStored;
-use crate::frontend::write::extent::Shared;
+use crate::frontend::write::extent::WriterContext;
 use crate::frontend::write::lane::Lane;
 use crate::frontend::write::stored::Stored;
 use crate::protocol::model::Refusal;
@@ -23,27 +24,28 @@ use crate::protocol::model::Refusal;
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
 const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
 
-/// Writes one large body. Dropped before [`StreamWriter::finish`], what it wrote is freed.
+/// Writes one large body. Its bytes are freed when it is dropped before [`StreamWriter::finish`].
 #[derive(Debug)]
 pub struct StreamWriter {
-    shared: Arc<Shared>,
+    shared: Arc<WriterContext>,
     lane: Arc<Lane>,
-    /// Less than a frame, waiting for more.
+    /// Pieces of less than a frame.
     pending: Vec<Bytes>,
     pending_len: usize,
-    /// The memory `pending` takes.
-    held: Vec<Held>,
-    budget: Budget,
-    /// All that its body holds.
+    /// The memory of `pending`.
+    held: Vec<BodyReservation>,
+    budget: BodyBudget,
+    /// All memory of its body.
     memory: Arc<BodyMemory>,
     written: Stored,
 }
 
 impl StreamWriter {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WriterContext>,
         lane: Arc<Lane>,
-        (budget, memory): (Budget, Arc<BodyMemory>),
+        budget: BodyBudget,
+        memory: Arc<BodyMemory>,
     ) -> Self {
         lane.users.fetch_add(1, Ordering::Relaxed);
         let written = shared.stored(Vec::new(), Vec::new());
@@ -70,7 +72,7 @@ impl StreamWriter {
             let fits = bytes.split_to(FRAME - self.pending_len);
             self.pending.push(fits);
             self.append().await?;
-            // The rest of this piece is less than a frame: too little to count again.
+            // The rest of this piece is not counted again: it is less than a frame.
         }
         if !bytes.is_empty() {
             self.pending_len += bytes.len();
@@ -96,9 +98,9 @@ impl StreamWriter {
         Ok(std::mem::replace(&mut self.written, empty))
     }
 
-    /// In a task of its own: cut in the middle, the lane's writer would not know where its extent
-    /// ends and leave it, and nobody would know of the bytes. Those that no one waits for any more
-    /// are freed.
+    /// Appends in a task of its own. If an append were cancelled, the lane's writer would not know
+    /// the end of its extent, and the bytes would be lost until the audit. When the request is
+    /// cancelled, the task ends and the bytes are freed.
     async fn append(&mut self) -> Result<(), NotStored> {
         let payload = std::mem::take(&mut self.pending);
         self.pending_len = 0;
@@ -106,7 +108,8 @@ impl StreamWriter {
         let (shared, lane) = (Arc::clone(&self.shared), Arc::clone(&self.lane));
         let appending = self.shared.env.tasks.spawn_part("append body", async move {
             let mut writer = lane.writer.lock().await;
-            let (locations, guard) = writer.append(vec![payload], Durability::Deferred).await?;
+            let AppendedPayloads { locations, guard } =
+                writer.append(vec![payload], Durability::Deferred).await?;
             drop((writer, held));
             Ok::<_, NotStored>(shared.stored(locations, vec![guard]))
         });
@@ -126,7 +129,7 @@ impl Drop for StreamWriter {
 }
 
 impl Stored {
-    /// Takes over what follows; contiguous frames become one location.
+    /// Adds the bytes that follow; contiguous frames become one location.
     fn add(&mut self, mut next: Self) {
         for location in std::mem::take(&mut next.locations) {
             match self.locations.last().and_then(|last| merge(last, &location)) {

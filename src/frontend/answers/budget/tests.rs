@@ -4,6 +4,7 @@ use super::*;
 use crate::env::SimClock;
 use crate::frontend::answers::AnswerMemory;
 use crate::protocol::model::Reason;
+use crate::types::AccountId;
 
 const MIB: u64 = 1 << 20;
 
@@ -11,15 +12,15 @@ fn payer(account: u64, peer: &str, known: bool) -> Payer {
     Payer { account: AccountId::new(account), peer: peer.parse().unwrap(), known }
 }
 
-fn budget(max: u64) -> Arc<Budget> {
-    Budget::new(max, Arc::new(SimClock::new()))
+fn budget(max: u64) -> Arc<AnswerBudget> {
+    AnswerBudget::new(max, Arc::new(SimClock::new()))
 }
 
 #[tokio::test(start_paused = true)]
 async fn bytes_are_held_until_the_last_part_of_them_is_dropped() {
     let budget = budget(128 * MIB);
     let one = payer(1, "127.0.0.1", true);
-    let held = budget.begin((one, MIB), PATIENCE).await.unwrap();
+    let held = budget.begin(one, MIB, PATIENCE).await.unwrap();
     let content = Bytes::from(vec![7; 1 << 20]);
     let mut pieces = held.count(vec![content.slice(..9), content.slice(9..)]);
     let last = pieces.pop_back().unwrap().slice(100..200);
@@ -27,7 +28,7 @@ async fn bytes_are_held_until_the_last_part_of_them_is_dropped() {
     assert_eq!((budget.taken(), last.len()), (MIB, 100));
     drop(last);
     assert_eq!(budget.taken(), 0);
-    assert_eq!(budget.accounts.of((one.account, true)), 0);
+    assert_eq!(budget.accounts.of(one.share()), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,10 +71,10 @@ async fn peers_share_what_anybody_may_read() {
 async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
     let budget = budget(4 * MIB);
     let one = payer(1, "127.0.0.1", true);
-    let first = budget.begin((one, 4 * MIB), PATIENCE).await.unwrap();
+    let first = budget.begin(one, 4 * MIB, PATIENCE).await.unwrap();
     let clock = Arc::clone(&budget.clock);
     let begun = clock.monotonic();
-    let refused = budget.begin((one, MIB), PATIENCE).await.unwrap_err();
+    let refused = budget.begin(one, MIB, PATIENCE).await.unwrap_err();
     assert_eq!((refused.reason, clock.monotonic() - begun), (Reason::ServerBusy, PATIENCE));
     assert!(!budget.is_short(true), "who gave up waits no more");
     let frees = async {
@@ -90,9 +91,9 @@ async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
 async fn who_has_its_share_does_not_stand_in_the_way_of_others() {
     let budget = budget(4 * MIB);
     let (one, two) = (payer(1, "127.0.0.1", true), payer(2, "127.0.0.1", true));
-    drop(budget.begin((two, MIB), PATIENCE).await.unwrap());
-    let most = budget.begin((one, 3 * MIB), PATIENCE).await.unwrap();
-    let (greedy, modest) = (budget.begin((one, MIB), PATIENCE), budget.begin((two, MIB), PATIENCE));
+    drop(budget.begin(two, MIB, PATIENCE).await.unwrap());
+    let most = budget.begin(one, 3 * MIB, PATIENCE).await.unwrap();
+    let (greedy, modest) = (budget.begin(one, MIB, PATIENCE), budget.begin(two, MIB, PATIENCE));
     let (greedy, modest) = tokio::join!(greedy, modest);
     assert!(greedy.is_err() && modest.is_ok());
     drop((most, modest));
@@ -103,13 +104,12 @@ async fn who_has_its_share_does_not_stand_in_the_way_of_others() {
 async fn many_wishes_of_one_that_has_its_share_do_not_hide_others() {
     let budget = budget(4 * MIB);
     let (one, two) = (payer(1, "127.0.0.1", true), payer(2, "127.0.0.1", true));
-    let first = budget.begin((one, 3 * MIB), PATIENCE).await.unwrap();
-    let rest = budget.begin((two, MIB), PATIENCE).await.unwrap();
-    let greedy =
-        futures_util::future::join_all((0..100).map(|_| budget.begin((one, MIB), PATIENCE)));
+    let first = budget.begin(one, 3 * MIB, PATIENCE).await.unwrap();
+    let rest = budget.begin(two, MIB, PATIENCE).await.unwrap();
+    let greedy = futures_util::future::join_all((0..100).map(|_| budget.begin(one, MIB, PATIENCE)));
     let modest = async {
         budget.clock.sleep(Duration::from_millis(1)).await;
-        let waits = budget.begin((two, MIB), PATIENCE);
+        let waits = budget.begin(two, MIB, PATIENCE);
         let frees = async { drop(rest) };
         tokio::join!(waits, frees).0
     };
@@ -123,12 +123,12 @@ async fn many_wishes_of_one_that_has_its_share_do_not_hide_others() {
 async fn what_turns_out_smaller_gives_the_rest_back() {
     let budget = budget(4 * MIB);
     let one = payer(1, "127.0.0.1", true);
-    let mut held = budget.begin((one, 4 * MIB), PATIENCE).await.unwrap();
+    let mut held = budget.begin(one, 4 * MIB, PATIENCE).await.unwrap();
     let shrinks = async {
         held.shrink(MIB);
         held.shrink(2 * MIB);
     };
-    let (waited, ()) = tokio::join!(budget.begin((one, 3 * MIB), PATIENCE), shrinks);
+    let (waited, ()) = tokio::join!(budget.begin(one, 3 * MIB, PATIENCE), shrinks);
     assert_eq!(budget.taken(), 4 * MIB);
     drop((held, waited));
     assert_eq!(budget.taken(), 0);

@@ -2,14 +2,14 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::env::SimClock;
-use crate::frontend::admission::ANYBODY;
+use crate::frontend::admission::ANONYMOUS;
 use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::answers::Reservation;
-use crate::frontend::answers::Upload;
+use crate::frontend::answers::UploadResources;
 use crate::frontend::answers::Watch;
 use crate::frontend::write::BodyMemory;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::types::AccountId;
 
 const MIB: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const LATER: Duration = Duration::from_secs(6);
 struct Bed {
     flows: Arc<Flows>,
     gate: Arc<Gate>,
-    answers: Arc<Budget>,
+    answers: Arc<AnswerBudget>,
     bodies: BodyBudget,
     clock: Arc<dyn Clock>,
 }
@@ -29,7 +29,7 @@ fn bed() -> Bed {
     let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
     let gate = Gate::new(16, Arc::clone(&clock));
     let bodies = BodyBudget::new(8 * MIB, Arc::clone(&clock));
-    let answers = Budget::new(8 * MIB, Arc::clone(&clock));
+    let answers = AnswerBudget::new(8 * MIB, Arc::clone(&clock));
     Bed { flows: Arc::default(), gate, answers, bodies, clock }
 }
 
@@ -55,20 +55,21 @@ impl Bed {
     }
 
     fn cut(&self) -> Vec<Arc<Flow>> {
-        in_the_way((&self.flows, LATER), &self.gate, &self.answers)
+        contended_answers(&self.flows, &self.gate, &self.answers, LATER)
     }
 
     /// An upload of about a MiB, whose client is waited for.
-    fn upload(&self, account: AccountId, since: Duration) -> (Watch, Held) {
+    fn upload(&self, account: AccountId, since: Duration) -> (Watch, BodyReservation) {
         let memory = BodyMemory::of(account);
         let held = self.bodies.take(&memory, 1_000_000).unwrap();
-        let watch = self.flows.upload(Upload { admitted: Some(account), memory, is_copy: false });
+        let watch =
+            self.flows.upload(UploadResources { admitted: Some(account), memory, is_copy: false });
         watch.flow().offer(since);
         (watch, held)
     }
 
     fn uploads_cut(&self) -> Vec<Arc<Flow>> {
-        uploads_in_the_way((&self.flows, LATER), &self.gate, &self.bodies)
+        contended_uploads(&self.flows, &self.gate, &self.bodies, LATER)
     }
 
     fn is_cut_alone(&self, watch: &Watch) -> bool {
@@ -159,7 +160,7 @@ async fn for_want_of_room_among_requests_only_those_are_cut_that_have_such_room(
     let (open, known) = (bed.stalled(), bed.stalled());
     open.flow().hold(Some(&passes[0]), None);
     known.flow().hold(Some(&passes[11]), None);
-    assert_eq!(open.flow().pass(), Some(ANYBODY));
+    assert_eq!(open.flow().pass(), Some(ANONYMOUS));
     assert!(bed.is_cut_alone(&open), "what is short is what anybody may have");
     passes.remove(0);
     assert!(bed.cut().is_empty(), "its pass was given back");

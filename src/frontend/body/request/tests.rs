@@ -5,10 +5,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::io::DuplexStream;
 
 use super::*;
-use crate::frontend::answers::Fault;
+use crate::frontend::answers::CutReason;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::testing;
+use crate::index::client::testing;
 use crate::protocol::model::Reason;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ async fn incoming(env: &Env) -> (Incoming, DuplexStream) {
 }
 
 /// What is wrong with the uploads that are watched.
-fn faults(uploads: &Flows, now: Duration) -> Vec<Option<Fault>> {
+fn faults(uploads: &Flows, now: Duration) -> Vec<Option<CutReason>> {
     uploads.find(|flow| Some(flow.judge(LIMITS, now))).into_iter().map(|found| found.1).collect()
 }
 
@@ -57,7 +57,7 @@ async fn only_the_time_counts_in_which_the_client_is_waited_for() {
     clock.sleep(SECOND * 1_000).await;
     assert_eq!(faults(&uploads, clock.monotonic()), [None], "it is not asked for more");
     assert!(tokio::time::timeout(SECOND, body.next()).await.is_err());
-    assert_eq!(faults(&uploads, clock.monotonic()), [Some(Fault::Slow)]);
+    assert_eq!(faults(&uploads, clock.monotonic()), [Some(CutReason::Slow)]);
     client.write_all(&[7; 800]).await.unwrap();
     assert_eq!(body.next().await.unwrap().unwrap().len(), 800);
     assert!(body.next().await.unwrap().is_none());
@@ -72,7 +72,7 @@ async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
     let cuts = async {
         clock.sleep(SECOND * 60).await;
         for (flow, fault) in uploads.find(|flow| flow.judge(LIMITS, clock.monotonic())) {
-            assert_eq!(fault, Fault::Stalled);
+            assert_eq!(fault, CutReason::Stalled);
             assert!(flow.cut(fault, clock.monotonic()));
         }
     };
@@ -115,7 +115,7 @@ async fn copy_gives_way_to_others_as_an_upload_does() {
         for (flow, holds) in found {
             assert_eq!(holds, (Some(ACCOUNT), ACCOUNT));
             assert!(flow.stood(clock.monotonic()).is_some_and(|stood| stood >= SECOND * 59));
-            assert!(flow.cut(Fault::InTheWay, clock.monotonic()));
+            assert!(flow.cut(CutReason::Contention, clock.monotonic()));
         }
     };
     let (cut, ()) = tokio::join!(body.next(), cuts);

@@ -25,8 +25,8 @@ fn peer(number: usize) -> PeerKey {
 /// Opens a connection; panics when it is refused.
 fn open(table: &mut Table, of: PeerKey, now: Duration) -> (Id, Arc<Activity>) {
     match table.admit(of, now) {
-        Admission::Open(id, activity) => (id, activity),
-        refused @ (Admission::Refuse | Admission::Close) => panic!("{refused:?}"),
+        Decision::Open(id, activity) => (id, activity),
+        refused @ (Decision::Refuse | Decision::Close) => panic!("{refused:?}"),
     }
 }
 
@@ -47,14 +47,14 @@ fn peer_beyond_its_cap_is_refused_and_others_are_served() {
         open(&mut table, peer(1), at(0));
     }
     for _ in 0..LIMITS.refused_peer_max {
-        assert!(matches!(table.admit(peer(1), at(1)), Admission::Refuse));
+        assert!(matches!(table.admit(peer(1), at(1)), Decision::Refuse));
     }
-    assert!(matches!(table.admit(peer(1), at(1)), Admission::Close), "its refusals are taken");
+    assert!(matches!(table.admit(peer(1), at(1)), Decision::Close), "its refusals are taken");
     open(&mut table, peer(2), at(1));
     table.close(first.0);
     open(&mut table, peer(1), at(1));
     table.refused(peer(1));
-    assert!(matches!(table.admit(peer(1), at(1)), Admission::Refuse));
+    assert!(matches!(table.admit(peer(1), at(1)), Decision::Refuse));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn connection_with_a_request_in_progress_never_leaves() {
     for n in 0..LIMITS.open_max - LIMITS.reserved {
         open(&mut table, peer(n), at(0)).1.begin();
     }
-    assert!(matches!(table.admit(peer(100), at(9)), Admission::Refuse));
+    assert!(matches!(table.admit(peer(100), at(9)), Decision::Refuse));
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn reserved_slots_are_for_peers_that_have_authenticated() {
     for n in 0..LIMITS.open_max - LIMITS.reserved {
         open(&mut table, peer(10 + n), at(1)).1.begin();
     }
-    assert!(matches!(table.admit(peer(100), at(2)), Admission::Refuse), "a stranger");
+    assert!(matches!(table.admit(peer(100), at(2)), Decision::Refuse), "a stranger");
     open(&mut table, peer(1), at(2)).1.begin();
-    assert!(matches!(table.admit(peer(1), at(2)), Admission::Refuse), "all are taken");
+    assert!(matches!(table.admit(peer(1), at(2)), Decision::Refuse), "all are taken");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn authenticated_connections_leave_last() {
     assert!(is_leaving(&table, silent.0));
     open(&mut table, peer(1), at(5)).1.begin();
     assert!(is_leaving(&table, friend.0));
-    assert!(matches!(table.admit(peer(1), at(6)), Admission::Refuse));
+    assert!(matches!(table.admit(peer(1), at(6)), Decision::Refuse));
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn connections_that_leave_are_bounded() {
     let mut all = Vec::new();
     for n in 0..100 {
         match table.admit(peer(n), at(0)) {
-            Admission::Open(id, _) => all.push(id),
-            Admission::Refuse | Admission::Close => break,
+            Decision::Open(id, _) => all.push(id),
+            Decision::Refuse | Decision::Close => break,
         }
     }
     assert_eq!(all.len(), LIMITS.open_max - LIMITS.reserved + LIMITS.leaving_max);
@@ -188,10 +188,10 @@ fn counts_stay_true_through_any_order_of_events() {
             };
             match random(8) {
                 0..=2 => match table.admit(peer(random(6)), now) {
-                    Admission::Open(id, activity) => {
+                    Decision::Open(id, activity) => {
                         open.insert(id.0, (id, activity, 0));
                     }
-                    Admission::Refuse | Admission::Close => {}
+                    Decision::Refuse | Decision::Close => {}
                 },
                 3 => {
                     if let Some(key) = pick(&open) {
@@ -237,8 +237,8 @@ fn counts_stay_true_through_any_order_of_events() {
 fn check(table: &Table) {
     let rows = table.rows.values();
     assert_eq!(table.leaving, rows.clone().filter(|row| row.leaving).count());
-    let strangers = rows.clone().filter(|row| row.stranger && !row.leaving).count();
-    assert_eq!(table.strangers, strangers);
+    let strangers = rows.clone().filter(|row| row.unknown && !row.leaving).count();
+    assert_eq!(table.unknown, strangers);
     assert!(strangers <= LIMITS.open_max - LIMITS.reserved);
     assert!(table.rows.len() - table.leaving <= LIMITS.open_max);
     assert!(table.leaving <= LIMITS.leaving_max);
@@ -259,12 +259,12 @@ fn what_becomes_of_connections_is_counted() {
     let (first, activity) = open(&mut table, peer(1), at(0));
     activity.begin();
     open(&mut table, peer(1), at(1)).1.begin();
-    assert!(matches!(table.admit(peer(1), at(2)), Admission::Refuse));
-    assert!(matches!(table.admit(peer(1), at(2)), Admission::Close));
+    assert!(matches!(table.admit(peer(1), at(2)), Decision::Refuse));
+    assert!(matches!(table.admit(peer(1), at(2)), Decision::Close));
     let (idle, other) = open(&mut table, peer(2), at(2));
     open(&mut table, peer(3), at(3)).1.begin();
     assert!(is_leaving(&table, idle) && other.is_leaving());
-    assert!(matches!(table.admit(peer(4), at(4)), Admission::Refuse));
+    assert!(matches!(table.admit(peer(4), at(4)), Decision::Refuse));
     table.close(first);
     let counts = (metrics.open.get(), metrics.accepted.get(), metrics.gave_way.get());
     assert_eq!(counts, (3, 4, 1));

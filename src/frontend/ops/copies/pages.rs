@@ -1,5 +1,5 @@
-//! Page blobs as sources of copies. Their written pages become a layer of the destination, which the
-//! commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
+//! Page blobs as sources of copies. Their written pages become a layer of the destination, which
+//! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::frontend::source::Inside;
 use crate::frontend::source::SharedPart;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::write::Held;
+use crate::frontend::write::BodyReservation;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
 use crate::index;
@@ -118,7 +118,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
         }
         let rest = batch.split_off(wanted);
         let bytes = std::mem::replace(&mut batch, rest).freeze();
-        let holding: Arc<[Held]> = std::mem::take(&mut held).into();
+        let holding: Arc<[BodyReservation]> = std::mem::take(&mut held).into();
         for range in written(&bytes) {
             let start = at + u64::try_from(range.start).unwrap_or(u64::MAX);
             let pieces = vec![bytes.slice(range)];

@@ -1,10 +1,10 @@
 //! Copies that outlive their request: those from other servers (ADR 0017).
 //!
 //! The request commits the destination without bytes, and a work row beside it. [`run`] finds the
-//! work rows at the start of the program and whenever one was committed, copies the bytes and commits
-//! the outcome. Only the row is durable: a copy that a crash interrupts begins again, and the audit
-//! frees what it had stored. A copy that panics begins again a few times, then it fails. Accounts
-//! take turns (`turns.rs`).
+//! work rows at the start of the program and whenever one was committed, copies the bytes and
+//! commits the outcome. Only the row is durable: a copy that a crash interrupts begins again, and
+//! the audit frees what it had stored. A copy that panics begins again a few times, then it fails.
+//! Accounts take turns (`turns.rs`).
 
 mod ends;
 
@@ -33,7 +33,6 @@ use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
-use crate::frontend::route::Router;
 use crate::frontend::source;
 use crate::frontend::source::By;
 use crate::frontend::source::Fetched;
@@ -46,6 +45,7 @@ use crate::index::CopyLink;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
+use crate::index::Router;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -177,8 +177,8 @@ async fn start_all(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<(), index::
     Ok(())
 }
 
-/// Starts one more copy of each account that has one pending and is below its share. Returns whether
-/// any was started and places are left.
+/// Starts one more copy of each account that has one pending and is below its share. Returns
+/// whether any was started and places are left.
 async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, index::Error> {
     let begin = scan.turn.clone();
     let (mut started, mut wrapped) = (false, false);
@@ -203,8 +203,8 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
     Ok(false)
 }
 
-/// The next account, from the position of the scan on, that has copies pending. An account runs fewer
-/// copies than one page has, so a copy that does not run is in the page if there is one.
+/// The next account, from the position of the scan on, that has copies pending. An account runs
+/// fewer copies than one page has, so a copy that does not run is in the page if there is one.
 async fn next_account(
     router: &Router,
     scan: &mut Scan,
@@ -214,14 +214,14 @@ async fn next_account(
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         let (end, answers) = match router.ask_each(&start, read).await {
-            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
+            Err(error) if error.is_outage() => (router.end_of_range(&start), vec![Err(error)]),
             answers => answers?,
         };
         for (number, answer) in answers.into_iter().enumerate() {
             match answer {
-                Ok((some, next)) => {
-                    jobs.extend(some);
-                    nexts.extend(next);
+                Ok(page) => {
+                    jobs.extend(page.jobs);
+                    nexts.extend(page.next);
                 }
                 // A partition that is damaged or overloaded delays only the copies in it.
                 Err(error) if error.is_outage() => {
@@ -239,13 +239,6 @@ async fn next_account(
         from = nexts.into_iter().min();
     }
     Ok(None)
-}
-
-/// The end of the key range that a position is in.
-fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
-    let map = router.map();
-    let high = map.at(position).first()?.keys.range().high()?;
-    Some(high.as_bytes().clone())
 }
 
 /// Starts the first copy that neither runs nor pauses.

@@ -113,8 +113,8 @@ fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     }
 }
 
-/// The content as one piece; `None` when parts of it are in rows and parts in extents, or too much is
-/// in rows.
+/// The content as one piece; `None` when parts of it are in rows and parts in extents, or too much
+/// is in rows.
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {
         return Some(content.clone());

@@ -7,15 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
+use crate::frontend::answers::AnswerBudget;
 use crate::frontend::answers::AnswerMemory;
-use crate::frontend::answers::Budget;
 use crate::frontend::answers::Payer;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::read::ContentVersion;
-use crate::frontend::route::Router;
-use crate::frontend::testing::ReadIndex;
-use crate::frontend::testing::Reads;
-use crate::frontend::testing::publish;
 use crate::frontend::write::Stored;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
@@ -28,7 +24,11 @@ use crate::index::NewContent;
 use crate::index::Piece;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::Router;
 use crate::index::Target;
+use crate::index::client::testing::ReadIndex;
+use crate::index::client::testing::Reads;
+use crate::index::client::testing::publish;
 use crate::protocol::model::Reason;
 use crate::types::AccountId;
 use crate::types::BlobKey;
@@ -65,7 +65,7 @@ struct Blob {
     router: Arc<Router>,
     location: Location,
     content: Bytes,
-    budget: Arc<Budget>,
+    budget: Arc<AnswerBudget>,
     /// Freed when dropped.
     _stored: Stored,
 }
@@ -81,7 +81,7 @@ impl Blob {
         publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
         let host = Arc::new(ReadIndex(Arc::new(Nothing)));
         let router = Router::new(host, coordinator, rig.env.clone()).await.unwrap();
-        let budget = Budget::new(budget, Arc::clone(&rig.env.clock));
+        let budget = AnswerBudget::new(budget, Arc::clone(&rig.env.clock));
         Self {
             router: Arc::new(router),
             location: *location,
@@ -150,12 +150,12 @@ async fn a_range_is_hashed_in_steps_that_are_paid_for_and_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_range_is_refused_before_it_is_read_when_answers_hold_all_memory() {
     let blob = Blob::new(4 * MIB).await;
-    let held = blob.budget.begin((payer(false), 3 * MIB), SECOND).await.unwrap();
+    let held = blob.budget.begin(payer(false), 3 * MIB, SECOND).await.unwrap();
     let refused = checksum(blob.source(false), RangeChecksum::Md5).await.unwrap_err();
     assert_eq!(refused.reason, Reason::ServerBusy);
     drop(held);
     // Of what strangers may have, less than a quarter of all is left.
-    let held = blob.budget.begin((payer(false), 5 * MIB / 2), SECOND).await.unwrap();
+    let held = blob.budget.begin(payer(false), 5 * MIB / 2, SECOND).await.unwrap();
     let (_, most, _) = watched(&blob, RangeChecksum::Md5).await;
     assert_eq!(most, 16 << 10, "smaller steps do");
     drop(held);

@@ -15,12 +15,12 @@ async fn keys_are_had_over_tcp() {
     let (client, place) = (Client::new(), KeysAt::said_by(&issuer).unwrap());
     for key in [first, second] {
         site.put("/keys", key_set(&[&key]));
-        let keys = fetch::keys(&client, &env.tasks, (&place, &issuer)).await.unwrap();
+        let keys = fetch::keys(&client, &env.tasks, &place, &issuer).await.unwrap();
         assert!(keys.knows(key.id));
     }
     // Nobody answers TLS there.
     let secure = KeysAt::Url(format!("https://{address}/keys").parse().unwrap());
-    let refused = fetch::keys(&client, &env.tasks, (&secure, &issuer)).await;
+    let refused = fetch::keys(&client, &env.tasks, &secure, &issuer).await;
     assert!(matches!(refused, Err(FetchError::Client(_))));
     env.tasks.shutdown().await;
 }
@@ -76,7 +76,7 @@ async fn keys_are_had_over_tls_of_whom_the_machine_trusts() {
     let named = |host: &str| KeysAt::Url(format!("https://{host}:{port}/keys").parse().unwrap());
     let fetch = async |root, host| {
         let client = Client::trusting(root);
-        fetch::keys(&client, &env.tasks, (&named(host), ISSUER)).await
+        fetch::keys(&client, &env.tasks, &named(host), ISSUER).await
     };
     assert!(fetch(shown.clone(), "localhost").await.unwrap().knows("a"));
     for (root, host) in [(other, "localhost"), (shown, "127.0.0.1")] {

@@ -1,0 +1,52 @@
+//! The count of what one answer holds.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::payer::Payer;
+
+/// The bytes that one answer holds of the memory for answers, in whichever buffer they are.
+#[derive(Debug)]
+pub(crate) struct MemoryUse {
+    payer: Payer,
+    bytes: AtomicU64,
+    /// How long the answer has waited for bytes before its head was sent, in microseconds.
+    waited: AtomicU64,
+}
+
+impl MemoryUse {
+    /// The count of an answer that holds nothing yet.
+    pub(super) const fn new(payer: Payer) -> Self {
+        Self { payer, bytes: AtomicU64::new(0), waited: AtomicU64::new(0) }
+    }
+
+    /// How long the answer has waited for bytes before its head was sent.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_micros(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// Adds to the time that the answer has waited.
+    pub(super) fn wait_more(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// The payer of the answer.
+    pub(super) const fn payer(&self) -> Payer {
+        self.payer
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn grow(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn shrink(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
