@@ -117,7 +117,7 @@ impl CapacityNode {
         }
         let mut refused = Error::Full;
         for store in self.places_for(from.extent.kind) {
-            let frames = Frames { ranges: frames.clone(), pace };
+            let frames = Frames { ranges: frames.clone(), pace, read_back: false };
             match from.store.copy_part_to(&from.extent, frames, &store).await {
                 Ok(extent) => {
                     let copied = extent.state().live();

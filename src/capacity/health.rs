@@ -63,6 +63,23 @@ impl Health {
         }
     }
 
+    /// Stops all writes to the disk because an invariant does not hold; see `docs/invariants.md`.
+    pub(crate) fn broken(&self, invariant: &'static str, what: &'static str) -> Error {
+        // Not only the first time: each line names another cause.
+        let Place { number, path } = &self.place;
+        tracing::error!(
+            disk = number,
+            path,
+            invariant,
+            what,
+            "an invariant is broken; disk poisoned: no more writes"
+        );
+        if !self.poisoned.swap(true, Ordering::AcqRel) {
+            self.metrics.poisoned_disks.inc();
+        }
+        self.error()
+    }
+
     /// Stops all writes to the disk.
     pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
         if !self.poisoned.swap(true, Ordering::AcqRel) {

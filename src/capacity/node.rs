@@ -26,7 +26,7 @@ use crate::capacity::ScrubReport;
 use crate::capacity::disk::open::open_all;
 use crate::capacity::disk::opening::Opening;
 use crate::capacity::disk::scrub;
-use crate::capacity::disk::scrub::Which;
+use crate::capacity::disk::scrub::{Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
 use crate::capacity::extent::memory::{Frees, Status};
@@ -62,6 +62,14 @@ pub struct CapacityNode {
     pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// An extent to be created.
+#[derive(Clone, Copy)]
+struct NewExtent {
+    extent: ExtentId,
+    kind: ExtentKind,
+    epoch: Epoch,
 }
 
 impl CapacityNode {
@@ -269,9 +277,8 @@ impl CapacityNode {
     async fn create_on(
         &self,
         store: &Arc<Store>,
-        new: (ExtentId, ExtentKind, Epoch),
+        NewExtent { extent, kind, epoch }: NewExtent,
     ) -> Result<Home, Error> {
-        let (extent, kind, epoch) = new;
         let worker = Arc::clone(store);
         store.begin(extent);
         let work = async move { worker.create(extent, kind, epoch).await };
@@ -325,7 +332,7 @@ async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
             Some(store.scrub(&extent, pace).await)
         }
     };
-    scrub::rounds((clock, stop), pause, ids, one).await;
+    scrub::rounds(Schedule { clock, stop, pause }, ids, one).await;
 }
 
 #[async_trait]
@@ -343,7 +350,7 @@ impl Capacity for CapacityNode {
         let mut last = if order.is_empty() { Error::Poisoned { disk: 0 } } else { Error::Full };
         for number in order {
             let Some(store) = stores.get(number) else { continue };
-            match self.create_on(store, (extent, kind, epoch)).await {
+            match self.create_on(store, NewExtent { extent, kind, epoch }).await {
                 Ok(home) => {
                     let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
                     // Not on a disk that was let go of meanwhile.

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 use crate::capacity::AppendRequest;
@@ -16,9 +15,10 @@ use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
 use crate::capacity::extent::header::{DATA_AT, Slot};
-use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::memory::{Extent, State, Status};
+use crate::capacity::extent::tail::TailWrite;
 use crate::capacity::journal::layout::{RECORD_HEADER, Record};
-use crate::capacity::units::zeros;
+use crate::capacity::units::{size, zeros};
 use crate::env::DiskError;
 use crate::types::Epoch;
 use crate::types::ExtentOffset;
@@ -47,11 +47,12 @@ impl Store {
         // some, and a move or a compaction of a sealed extent has the turn for the whole copy.
         extent.check_open(request.epoch)?;
         let bytes: u64 = prepared.iter().map(Prepared::len).sum();
-        let journaled = request.durability == Durability::Durable
-            && stored_len(&request, &prepared) < self.journal_append_max();
+        let stored = stored_len(&request, &prepared);
+        let journaled =
+            request.durability == Durability::Durable && stored < self.journal_append_max();
         // Before the turn: who waits here with the turn could keep a checkpoint, which makes room,
         // from the extent.
-        let wanted = if journaled { bytes + RECORD_HEADER } else { 0 };
+        let wanted = if journaled { stored + RECORD_HEADER } else { 0 };
         let budget = self.journal.budget(wanted).await.ok_or_else(|| self.health.error())?;
         let turn = Arc::clone(&extent.turn).lock_owned().await;
         let appended = if journaled {
@@ -85,6 +86,7 @@ impl Store {
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
         self.health.check()?;
+        self.assert_extends(extent, &request)?;
         // Before the record can become durable: a checkpoint that forgets it must know of this
         // extent.
         self.mark_dirty(extent);
@@ -109,7 +111,8 @@ impl Store {
         } else {
             drop(turn);
         }
-        durable.await.map_err(|_| self.health.error())?;
+        let batch = durable.await.map_err(|_| self.health.error())?;
+        self.assert_journaled(extent, placed.end, batch)?;
         self.metrics.frames.inc_by(placed.frames);
         Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
     }
@@ -126,9 +129,10 @@ impl Store {
         self.reserve(extent, placed.end).await?;
         self.health.check()?;
         let file = self.writable(extent).await?;
-        let (at, pieces) = after_tail(extent.state().tail.as_write(), &placed);
+        self.assert_extends(extent, request)?;
+        let write = after_tail(extent.state().tail.as_write(), &placed);
         self.mark_dirty(extent);
-        match file.write_at(DATA_AT + at, pieces).await {
+        match file.write_at(DATA_AT + write.at, write.pieces).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Err(Error::Full),
             Err(error) => return Err(self.poison("append", &error)),
@@ -144,6 +148,9 @@ impl Store {
         if request.durability == Durability::Durable {
             self.sync_to(extent, placed.end).await?;
             self.note_progress(extent, PROGRESS_STEP).await?;
+        }
+        if request.durability == Durability::Durable {
+            self.assert_synced(extent, placed.end)?;
         }
         self.metrics.frames.inc_by(placed.frames);
         Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
@@ -167,7 +174,8 @@ impl Store {
             }
         }
         let end = self.write_tail_owned(extent, turn).await?;
-        self.sync_to_owned(extent, end).await
+        self.sync_to_owned(extent, end).await?;
+        self.assert_synced(extent, end)
     }
 
     /// [`Self::write_tail`] in a task of the node: it goes on if the caller goes away. Returns the
@@ -199,7 +207,7 @@ impl Store {
             let state = extent.state();
             (state.tail.as_write(), state.end)
         };
-        let Some((at, pieces)) = write else { return Ok(end) };
+        let Some(TailWrite { at, pieces }) = write else { return Ok(end) };
         let file = self.writable(extent).await?;
         file.write_at(DATA_AT + at, pieces).await.map_err(|e| self.poison("tail", &e))?;
         let mut state = extent.state();
@@ -243,6 +251,9 @@ impl Store {
         };
         self.health.check()?;
         let file = self.writable(extent).await?;
+        if written < upto {
+            return Err(self.broken("I1", "a sync of bytes that were not written"));
+        }
         self.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.poison("sync", &e))?;
         let mut state = extent.state();
@@ -271,6 +282,7 @@ impl Store {
         }
         change(&mut slot);
         slot.sequence += 1;
+        self.assert_seal_covers(extent, &slot)?;
         if durable {
             self.metrics.fsyncs.inc();
             let written = file.write_sync(slot.offset(), vec![slot.encode()]).await;
@@ -292,7 +304,7 @@ fn stored_len(request: &AppendRequest, prepared: &[Prepared]) -> u64 {
     end_after(request.offset, &lens) - request.offset
 }
 
-fn note_placed(state: &mut crate::capacity::extent::memory::State, placed: &Placed) {
+fn note_placed(state: &mut State, placed: &Placed) {
     for range in &placed.padding {
         state.dead.insert(range.clone());
         state.padding.push(range.clone());
@@ -301,13 +313,15 @@ fn note_placed(state: &mut crate::capacity::extent::memory::State, placed: &Plac
 }
 
 /// One write for the tail and the frames after it.
-fn after_tail(tail: Option<(u64, Vec<Bytes>)>, placed: &Placed) -> (u64, Vec<Bytes>) {
-    let Some((at, mut pieces)) = tail else { return (placed.start, placed.pieces.clone()) };
-    let tail_len: u64 = pieces.iter().map(|p| crate::capacity::units::size(p.len())).sum();
+fn after_tail(tail: Option<TailWrite>, placed: &Placed) -> TailWrite {
+    let Some(TailWrite { at, mut pieces }) = tail else {
+        return TailWrite { at: placed.start, pieces: placed.pieces.clone() };
+    };
+    let tail_len: u64 = pieces.iter().map(|piece| size(piece.len())).sum();
     let gap = placed.start - (at + tail_len);
     if gap > 0 {
         pieces.push(zeros(gap));
     }
     pieces.extend(placed.pieces.iter().cloned());
-    (at, pieces)
+    TailWrite { at, pieces }
 }

@@ -11,7 +11,7 @@ use crate::capacity::ExtentKind;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
 use crate::capacity::disk::format;
-use crate::capacity::disk::scrub::scrub_range;
+use crate::capacity::disk::scrub::{Findings, scrub_range};
 use crate::capacity::disk::store::{extent_of, path_of};
 use crate::capacity::extent::frame::verify_frames;
 use crate::capacity::extent::header::{Header, Slot, padding_at, padding_len, parse_padding};
@@ -209,13 +209,12 @@ async fn check_sealed(
         }
     };
     let mut walker = Walker::new(body, id);
-    let mut found = ScrubReport::default();
+    let mut found = Findings::default();
     for range in live.iter() {
-        let mut holed = Vec::new();
-        scrub_range(&mut walker, id, range, (&mut found, &mut holed)).await?;
-        report.holed.extend(holed.into_iter().map(|offset| (id, offset)));
+        scrub_range(&mut walker, id, range, &mut found).await?;
     }
-    add(report, &found);
+    report.holed.extend(found.holed.into_iter().map(|offset| (id, offset)));
+    add(report, &found.report);
     Ok(())
 }
 

@@ -15,7 +15,6 @@ use crate::capacity::disk::store::{Store, folder_of, path_of};
 use crate::capacity::extent::header::{DATA_AT, Header, Slot};
 use crate::capacity::extent::map::{Entry, Map};
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::{Found, Walker};
 use crate::capacity::units::{index, size};
 use crate::env::{DiskError, DiskFile};
@@ -34,18 +33,27 @@ pub(crate) struct Frames {
     pub(crate) ranges: Vec<Range<u64>>,
     /// Bytes a second; 0 is as fast as it goes.
     pub(crate) pace: u64,
+    /// Whether the copy is read back and verified before it takes the extent's name.
+    pub(crate) read_back: bool,
 }
 
 impl Frames {
     /// As fast as it goes, for a copy that has the extent's turn.
     pub(crate) fn at_once(ranges: Vec<Range<u64>>) -> Self {
-        Self { ranges, pace: 0 }
+        Self { ranges, pace: 0, read_back: false }
     }
 
     /// Their bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
+}
+
+/// A durable file with frames of an extent, before or after it takes the extent's name.
+pub(crate) struct CopiedFile {
+    pub(crate) slot: Slot,
+    pub(crate) map: Map,
+    pub(crate) file: Arc<dyn DiskFile>,
 }
 
 /// A new file being filled.
@@ -117,7 +125,8 @@ impl Store {
         let kind = ExtentKind::Log;
         self.space.admit(&*self.disk, &self.env, &self.config, kind, live).await?;
         let alive = extent.alive();
-        let (slot, map, file) = self.copy_renamed(extent, (self, Frames::at_once(alive))).await?;
+        let frames = Frames::at_once(alive);
+        let CopiedFile { slot, map, file } = self.copy_renamed(extent, self, frames).await?;
         {
             let mut state = extent.state();
             state.slot = slot;
@@ -135,15 +144,16 @@ impl Store {
     }
 
     /// Copies these frames of a sealed extent to another disk. The copy and its name are durable.
-    /// Returns also which frames it has: all but those freed meanwhile.
+    /// It lacks frames that were freed meanwhile.
     pub(crate) async fn copy_under_its_name(
         &self,
         extent: &Arc<Extent>,
-        (to, frames): (&Self, Frames),
-    ) -> Result<(Slot, Ranges), Error> {
-        let (slot, map, _) = self.copy_renamed(extent, (to, frames)).await?;
+        to: &Self,
+        frames: Frames,
+    ) -> Result<CopiedFile, Error> {
+        let copied = self.copy_renamed(extent, to, frames).await?;
         to.sync_folder(&folder_of(extent.id)).await?;
-        Ok((slot, map.ranges()))
+        Ok(copied)
     }
 
     /// Writes these frames to a durable file that takes the extent's name on disk `to`; the name
@@ -151,11 +161,20 @@ impl Store {
     async fn copy_renamed(
         &self,
         extent: &Arc<Extent>,
-        (to, frames): (&Self, Frames),
-    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
-        let path = format!("{}{UNFINISHED}", path_of(extent.id));
-        let made = match self.copy_frames(extent, (to, &path), frames).await {
-            Ok(made) => made,
+        to: &Self,
+        frames: Frames,
+    ) -> Result<CopiedFile, Error> {
+        let path = unfinished_path(extent);
+        let read_back = frames.read_back;
+        let copying = async {
+            let copied = self.copy_frames(extent, to, frames).await?;
+            if read_back {
+                to.verify_copy(extent, &copied).await?;
+            }
+            Ok(copied)
+        };
+        let copied = match copying.await {
+            Ok(copied) => copied,
             Err(error) => {
                 match to.disk.remove(&path).await {
                     Ok(()) | Err(DiskError::NotFound { .. }) => {}
@@ -166,7 +185,7 @@ impl Store {
         };
         let renamed = to.disk.rename(&path, &path_of(extent.id)).await;
         renamed.map_err(|e| to.poison("rename", &e))?;
-        Ok(made)
+        Ok(copied)
     }
 
     /// The caller need not have the turn. Frames of a sealed extent never change; the file and its
@@ -175,9 +194,9 @@ impl Store {
     async fn copy_frames(
         &self,
         extent: &Arc<Extent>,
-        (to, path): (&Self, &str),
+        to: &Self,
         frames: Frames,
-    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
+    ) -> Result<CopiedFile, Error> {
         let body = self.body(extent).await?;
         let page =
             body.file.read_at(0, index(DATA_AT)).await.map_err(|e| unreadable(extent, &e))?;
@@ -187,7 +206,9 @@ impl Store {
         if !old.sealed {
             return Err(extent.corrupt(0));
         }
-        let file = to.disk.create(path).await.map_err(|e| to.copy_failed(&e))?;
+        self.assert_same_end(extent, &old)?;
+        let file =
+            to.disk.create(&unfinished_path(extent)).await.map_err(|e| to.copy_failed(&e))?;
         let mut walker = Walker::new(body, extent.id);
         let mut copy =
             Copy { file, at: DATA_AT, pieces: Vec::new(), waiting: 0, entries: Vec::new() };
@@ -224,7 +245,7 @@ impl Store {
         header: Header,
         old: Slot,
         mut copy: Copy,
-    ) -> Result<(Slot, Map, Arc<dyn DiskFile>), Error> {
+    ) -> Result<CopiedFile, Error> {
         let failed = |error: DiskError| self.copy_failed(&error);
         let map = Map::new(std::mem::take(&mut copy.entries));
         let bytes = map.encode();
@@ -244,7 +265,7 @@ impl Store {
         self.metrics.fsyncs.inc();
         let page = header.page_with(&[slot, again]);
         copy.file.write_sync(0, vec![page]).await.map_err(failed)?;
-        Ok((again, map, copy.file))
+        Ok(CopiedFile { slot: again, map, file: copy.file })
     }
 
     /// A full disk only means that there is no compaction now.
@@ -257,6 +278,11 @@ impl Store {
             | DiskError::Locked { .. } => self.poison("compaction", error),
         }
     }
+}
+
+/// The name of a copy of an extent that is not complete.
+fn unfinished_path(extent: &Extent) -> String {
+    format!("{}{UNFINISHED}", path_of(extent.id))
 }
 
 /// The bytes of the frame at a logical offset; `None` unless a whole and good one is there.

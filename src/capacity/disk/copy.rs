@@ -3,10 +3,16 @@
 use std::sync::Arc;
 
 use crate::capacity::Error;
+use crate::capacity::disk::compact::CopiedFile;
 use crate::capacity::disk::compact::Frames;
+use crate::capacity::disk::files::unreadable;
+use crate::capacity::disk::scrub::Findings;
+use crate::capacity::disk::scrub::scrub_range;
 use crate::capacity::disk::seal::sealed_changes;
 use crate::capacity::disk::store::Store;
+use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::Extent;
+use crate::capacity::extent::walk::Walker;
 
 impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
@@ -16,7 +22,9 @@ impl Store {
         extent: &Arc<Extent>,
         to: &Arc<Self>,
     ) -> Result<Arc<Extent>, Error> {
-        self.copy_part_to(extent, Frames::at_once(extent.alive()), to).await
+        // The original is removed after this.
+        let frames = Frames { read_back: true, ..Frames::at_once(extent.alive()) };
+        self.copy_part_to(extent, frames, to).await
     }
 
     /// The same with these frames alone; all others are dead in the copy. Without the turn frames
@@ -30,12 +38,76 @@ impl Store {
         let end = extent.state().end;
         to.health.check()?;
         to.space.admit(&*to.disk, &to.env, &to.config, extent.kind, frames.bytes()).await?;
-        let (slot, copied) = self.copy_under_its_name(extent, (to, frames)).await?;
-        let new = Extent::new(extent.id, extent.kind, slot);
-        new.state().dead = copied.gaps(end).into_iter().collect();
+        let copied = self.copy_under_its_name(extent, to, frames).await?;
+        let new = Extent::new(extent.id, extent.kind, copied.slot);
+        new.state().dead = copied.map.ranges().gaps(end).into_iter().collect();
         to.metrics.extents.inc();
         // With what is dead in it: a start that finds the extent in the catalog reads no map.
         to.note(sealed_changes(&new)).await;
         Ok(Arc::new(new))
+    }
+
+    /// I12: reads a copy on this disk back. Each of its frames must be whole, with the checksums
+    /// taken at ingest, under the extent's id and at its offset.
+    pub(super) async fn verify_copy(
+        &self,
+        extent: &Extent,
+        copied: &CopiedFile,
+    ) -> Result<(), Error> {
+        let (file, map) = (Arc::clone(&copied.file), Some(Arc::new(copied.map.clone())));
+        let mut walker = Walker::new(Body { file, map }, extent.id);
+        let mut found = Findings::default();
+        let ranges = copied.map.ranges();
+        for range in ranges.iter() {
+            let read = scrub_range(&mut walker, extent.id, range, &mut found).await;
+            read.map_err(|error| unreadable(extent, &error))?;
+        }
+        let is_whole = found.report.corrupt.is_empty() && found.holed.is_empty();
+        if !is_whole || found.report.bytes != ranges.total() {
+            return Err(self.broken("I12", "a copy of an extent differs from the original"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::capacity::Capacity;
+    use crate::capacity::ExtentKind;
+    use crate::capacity::disk::store::path_of;
+    use crate::capacity::extent::header::DATA_AT;
+    use crate::capacity::tests::faults;
+    use crate::env::disk_sim::SimDisk;
+    use crate::telemetry::CapturedLog;
+    use crate::types::Epoch;
+    use crate::types::ExtentId;
+
+    const ID: ExtentId = ExtentId::new(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn copy_with_a_flipped_bit_breaks_i12() {
+        let (from, to) = (SimDisk::new(1, 64 << 20), SimDisk::new(2, 64 << 20));
+        let node = faults::open(vec![from.disk(), to.disk()]).await;
+        node.create(ID, ExtentKind::Data, Epoch::new(1)).await.unwrap();
+        let bytes = [Bytes::from(vec![7; 50_000])];
+        faults::append(&node, ID, 0, &bytes).await.unwrap();
+        node.seal(ID, Epoch::new(1)).await.unwrap();
+        let home = node.home(ID).unwrap();
+        let other = node.stores().into_iter().find(|store| store.number != home.store.number);
+        let other = other.unwrap();
+        let frames = Frames::at_once(home.extent.alive());
+        let copied = home.store.copy_under_its_name(&home.extent, &other, frames).await.unwrap();
+        other.verify_copy(&home.extent, &copied).await.unwrap();
+        let sim = if other.number == 0 { &from } else { &to };
+        assert!(sim.flip(&path_of(ID), DATA_AT + 10_000));
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        let done = other.verify_copy(&home.extent, &copied).await;
+        assert!(matches!(done, Err(Error::Poisoned { .. })), "{done:?}");
+        assert!(other.health.poisoned() && !home.store.health.poisoned());
+        assert_eq!(log.lines_with(&["ERROR", "invariant=\"I12\""]), 1, "{}", log.text());
     }
 }

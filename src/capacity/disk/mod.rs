@@ -12,6 +12,7 @@
 //!    `copy.rs`: the same on another disk.
 //! 6. `scrub.rs`: damage is looked for while the node runs; `check.rs`: while it is stopped.
 //! 7. `catalog.rs`, `catalog_sim.rs`: what spares a start a look at each sealed extent.
+//! 8. `invariants.rs`: assertions that stop the disk.
 //!
 //! Invariants: a failed write or sync ends all writes to the disk until a restart · the catalog is
 //! never believed against a file · an extent changes only in its turn.
@@ -30,6 +31,7 @@ mod files;
 pub(super) mod format;
 mod free;
 mod half_made;
+mod invariants;
 pub(super) mod open;
 pub(super) mod open_error;
 mod open_files;

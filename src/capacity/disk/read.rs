@@ -10,7 +10,8 @@ use crate::capacity::Error;
 use crate::capacity::LogFrame;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{
-    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, Part, frame_end, frames_of, head_len, parts,
+    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, Part, Verified, frame_end, frames_of,
+    head_len, parts,
 };
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{index, page_up, size};
@@ -25,6 +26,14 @@ const TOGETHER_MAX: u64 = 64 * 1024;
 /// What a log replay reads at a time, bytes.
 const WINDOW: u64 = 256 * 1024;
 
+/// What was read of one frame.
+struct ReadPart {
+    /// The checksum of the whole frame's payload.
+    frame_crc: Crc32c,
+    /// The bytes asked for.
+    wanted: Verified,
+}
+
 impl Store {
     /// Reads payload bytes `range` of a location; see [`crate::capacity::Capacity::read`].
     pub(crate) async fn read(
@@ -33,7 +42,11 @@ impl Store {
         location: &Location,
         range: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
-        let result = self.read_verified(extent, location, range).await;
+        let read = self.read_verified(extent, location, range).await;
+        let served = |pieces: Vec<Verified>| -> Vec<Bytes> {
+            pieces.into_iter().map(Verified::into_bytes).collect()
+        };
+        let result = read.map(served);
         match &result {
             Ok(pieces) => {
                 self.metrics.reads.inc();
@@ -54,18 +67,18 @@ impl Store {
         extent: &Arc<Extent>,
         location: &Location,
         range: Range<u64>,
-    ) -> Result<Vec<Bytes>, Error> {
+    ) -> Result<Vec<Verified>, Error> {
         check_location(extent, location, &range)?;
         let whole = range == (0..location.len.get());
         let mut crc: Option<Crc32c> = None;
         let mut pieces = Vec::new();
         for part in parts(location, &range) {
-            let (head, bytes) = self.read_part(extent, &part, &range).await?;
-            if part.len == location.len.get() && head.crc != location.crc {
+            let read = self.read_part(extent, &part, &range).await?;
+            if part.len == location.len.get() && read.frame_crc != location.crc {
                 return Err(extent.corrupt(part.offset));
             }
-            crc = Some(crc.map_or(head.crc, |crc| crc.combine(head.crc, part.len)));
-            pieces.push(bytes);
+            crc = Some(crc.map_or(read.frame_crc, |crc| crc.combine(read.frame_crc, part.len)));
+            pieces.push(read.wanted);
         }
         if whole && crc.is_some_and(|crc| crc != location.crc) {
             return Err(extent.corrupt(location.offset.get()));
@@ -78,7 +91,7 @@ impl Store {
         extent: &Arc<Extent>,
         part: &Part,
         range: &Range<u64>,
-    ) -> Result<(Head, Bytes), Error> {
+    ) -> Result<ReadPart, Error> {
         let corrupt = || extent.corrupt(part.offset);
         let wanted = range.start.max(part.at) - part.at..(range.end - part.at).min(part.len);
         let first = wanted.start / CHUNK;
@@ -98,12 +111,13 @@ impl Store {
         };
         let head = Head::parse(&head, extent.id, part.offset).ok_or_else(corrupt)?;
         let complete = size(chunks.len()) == stored.end - stored.start;
-        if head.len != part.len || !complete || !head.verify(first, &chunks) {
+        if head.len != part.len || !complete {
             return Err(corrupt());
         }
+        let chunks = head.verified(first, chunks).ok_or_else(corrupt)?;
         let from = index(wanted.start - stored.start);
         let to = index(wanted.end - stored.start);
-        Ok((head, chunks.slice(from..to)))
+        Ok(ReadPart { frame_crc: head.crc, wanted: chunks.slice(from..to) })
     }
 
     /// Reads the frame at or after `offset`; see [`crate::capacity::Capacity::next_frame`].
@@ -120,13 +134,14 @@ impl Store {
             let head = self.fetch_ahead(extent, start, HEADER).await?;
             let Some(head) = self.parse_ahead(extent, start, &head).await? else { continue };
             let payload = self.fetch_ahead(extent, start + head.head_len(), head.len).await?;
-            if size(payload.len()) != head.len || !head.verify(0, &payload) {
+            if size(payload.len()) != head.len {
                 break;
             }
+            let Some(payload) = head.verified(0, payload) else { break };
             let next = frame_end(start, head.len);
             return Ok(Some(LogFrame {
                 offset: ExtentOffset::new(start),
-                payload,
+                payload: payload.into_bytes(),
                 next: ExtentOffset::new(next),
             }));
         }

@@ -30,11 +30,26 @@ pub(crate) enum Which {
     Settled,
 }
 
-/// Scrubs in rounds until `stop`; settled extents are examined between two rounds. `ids` answers
-/// nothing once the node is gone; `one` scrubs an extent that is still here.
+/// When rounds are.
+pub(crate) struct Schedule {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
+    /// Between the end of a round and the next one.
+    pub(crate) pause: Duration,
+}
+
+/// What was found in live ranges.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) report: ScrubReport,
+    /// Frames with zeros for a page: given back by a free, or lost.
+    pub(crate) holed: Vec<u64>,
+}
+
+/// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
+/// `ids` returns `None` once the node is gone; `one` scrubs an extent that is still here.
 pub(crate) async fn rounds<F>(
-    (clock, stop): (Arc<dyn Clock>, CancellationToken),
-    pause: Duration,
+    Schedule { clock, stop, pause }: Schedule,
     ids: impl Fn(Which) -> Option<Vec<ExtentId>>,
     one: impl Fn(ExtentId) -> F,
 ) where
@@ -98,17 +113,16 @@ impl Store {
             (state.dead.gaps(state.written), state.frees)
         };
         let mut walker = Walker::new(body, extent.id);
-        let mut report = ScrubReport::default();
+        let mut found = Findings::default();
         let (mut unsure, mut unreadable) = (0_usize, None);
         for range in live {
-            let from = report.bytes;
-            let mut holed = Vec::new();
-            if let Err(error) =
-                scrub_range(&mut walker, extent.id, range, (&mut report, &mut holed)).await
-            {
+            let from = found.report.bytes;
+            if let Err(error) = scrub_range(&mut walker, extent.id, range, &mut found).await {
                 // Later live ranges are examined all the same.
                 unreadable.get_or_insert(error);
             }
+            let Findings { report, holed } = &mut found;
+            let holed = std::mem::take(holed);
             if frees.may_lack_any() {
                 unsure += holed.len();
             } else {
@@ -119,6 +133,7 @@ impl Store {
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
+        let Findings { mut report, .. } = found;
         if unsure > 0 {
             tracing::info!(
                 extent = %extent.id, frames = unsure,
@@ -147,14 +162,14 @@ fn scrubbed(extent: &Extent, has_holes: bool) {
     state.frees = state.frees.after_scrub(has_holes);
 }
 
-/// Follows the frames of one live range, up to its end or a place that cannot be read. Adds to
-/// `holed_frames` those with zeros for a page: given back by a free, or lost.
+/// Follows the frames of one live range, up to its end or a place that cannot be read.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
     range: Range<u64>,
-    (report, holed_frames): (&mut ScrubReport, &mut Vec<u64>),
+    found: &mut Findings,
 ) -> Result<(), DiskError> {
+    let Findings { report, holed: holed_frames } = found;
     let mut at = range.start;
     let mut hole = false;
     while at < range.end {
@@ -248,7 +263,8 @@ mod tests {
             };
             Some(ids.iter().copied().map(ExtentId::new).collect())
         };
-        let rounds = rounds((Arc::clone(&clock), stop), hours(24), ids, one);
+        let rounds =
+            rounds(Schedule { clock: Arc::clone(&clock), stop, pause: hours(24) }, ids, one);
         drop(tokio::time::timeout(hours(25), rounds).await);
         seen.into_inner().unwrap()
     }

@@ -326,6 +326,11 @@ impl Head {
         head_len(self.len)
     }
 
+    /// `chunks`, payload from the start of chunk number `first`, if they match the table.
+    pub(crate) fn verified(&self, first: u64, chunks: Bytes) -> Option<Verified> {
+        self.verify(first, &chunks).then_some(Verified(chunks))
+    }
+
     /// Whether `chunks`, payload from the start of chunk number `first`, matches the table. The
     /// last chunk may be shorter only where the payload ends.
     pub(crate) fn verify(&self, first: u64, chunks: &[u8]) -> bool {
@@ -340,6 +345,23 @@ impl Head {
                 .chunks(index(CHUNK))
                 .zip(self.table.iter().skip(index(first)))
                 .all(|(chunk, sum)| Crc32c::of(chunk) == *sum)
+    }
+}
+
+/// Payload bytes that match the checksums of their frame (I13). Only [`Head::verified`] makes one,
+/// and only such bytes are served.
+#[derive(Clone, Debug)]
+pub(crate) struct Verified(Bytes);
+
+impl Verified {
+    /// A part of them.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
+        Self(self.0.slice(range))
+    }
+
+    /// The bytes, for the caller of a read.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0
     }
 }
 

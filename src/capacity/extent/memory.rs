@@ -112,6 +112,8 @@ pub(crate) struct State {
     pub(crate) written: u64,
     /// Below this all bytes are durable in the file.
     pub(crate) synced: u64,
+    /// Below this a caller was told that all bytes are durable.
+    pub(crate) acknowledged: u64,
     /// End of the last append that did not go through the journal.
     pub(crate) direct: u64,
     /// Below this space is reserved.
@@ -161,6 +163,7 @@ impl Extent {
             end: slot.len,
             written: slot.len,
             synced: slot.len,
+            acknowledged: slot.len,
             direct: 0,
             allocated: slot.len,
             tail: Tail::default(),

@@ -21,6 +21,13 @@ struct Entry {
     pieces: Vec<Bytes>,
 }
 
+/// Bytes to write and the logical offset that they go to.
+#[derive(Debug)]
+pub(crate) struct TailWrite {
+    pub(crate) at: u64,
+    pub(crate) pieces: Vec<Bytes>,
+}
+
 impl Tail {
     /// Adds an append's frames; shares their memory.
     pub(crate) fn push(&mut self, placed: &Placed) {
@@ -41,7 +48,7 @@ impl Tail {
 
     /// Everything held as one write: where it goes, and the pieces, padding between appends filled
     /// with zeros.
-    pub(crate) fn as_write(&self) -> Option<(u64, Vec<Bytes>)> {
+    pub(crate) fn as_write(&self) -> Option<TailWrite> {
         let start = self.entries.front()?.range.start;
         let mut pieces = Vec::with_capacity(self.entries.len() * 3);
         let mut end = start;
@@ -52,7 +59,7 @@ impl Tail {
             pieces.extend(entry.pieces.iter().cloned());
             end = entry.range.end;
         }
-        Some((start, pieces))
+        Some(TailWrite { at: start, pieces })
     }
 
     /// Forgets everything: it is in the file now.
@@ -77,7 +84,7 @@ impl Tail {
                 skip -= piece.len();
                 continue;
             }
-            let part = &piece[skip..piece.len().min(skip + want)];
+            let part = piece.get(skip..piece.len().min(skip + want))?;
             copy.extend_from_slice(part);
             want -= part.len();
             skip = 0;

@@ -43,13 +43,16 @@ pub(crate) struct Journal {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
+    /// Their encoded records, bytes.
+    bytes: u64,
     closed: bool,
 }
 
 #[derive(Debug)]
 struct Waiting {
     record: Record,
-    durable: oneshot::Sender<()>,
+    /// Gets the number of the batch once that is durable.
+    durable: oneshot::Sender<u64>,
     /// Its share of the queue's bytes, given back when the batch is durable.
     _budget: OwnedSemaphorePermit,
 }
@@ -61,8 +64,16 @@ struct Place {
     next: Cut,
     /// Bytes between the superblock's position and the next one, skipped ends of the ring included.
     used: u64,
-    /// Batches a replay would read: number and bytes consumed.
-    live: VecDeque<(u64, u64)>,
+    /// Batches a replay would read.
+    live: VecDeque<LiveBatch>,
+}
+
+/// A batch that a replay would read.
+#[derive(Debug)]
+struct LiveBatch {
+    lsn: u64,
+    /// Bytes of the ring that it takes, a skipped end of the ring included.
+    consumed: u64,
 }
 
 /// A point between two batches.
@@ -119,15 +130,24 @@ impl Journal {
         Arc::clone(&self.budget).acquire_many_owned(bytes).await.ok()
     }
 
-    /// Queues a record. The answer comes when it is durable; an error means it never will be.
+    /// Queues a record. The answer is the number of its batch, and comes when that is durable; an
+    /// error means that it never will be.
     pub(crate) fn submit(
         &self,
         record: Record,
         budget: OwnedSemaphorePermit,
-    ) -> oneshot::Receiver<()> {
+    ) -> oneshot::Receiver<u64> {
         let (durable, wait) = oneshot::channel();
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if !queue.closed {
+            let len = record.encoded_len();
+            // A longer record has the whole budget, so it waits alone.
+            if queue.bytes + len > self.budget_max.max(len) {
+                self.health
+                    .broken("I16", "more bytes wait for the journal than its queue may hold");
+                return wait;
+            }
+            queue.bytes += len;
             queue.waiting.push_back(Waiting { record, durable, _budget: budget });
             drop(queue);
             self.ready.notify_one();
@@ -157,6 +177,7 @@ impl Journal {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.closed = true;
         queue.waiting.clear();
+        queue.bytes = 0;
     }
 
     async fn next_batch(&self) -> Option<Vec<Waiting>> {
@@ -179,10 +200,12 @@ impl Journal {
         let mut body = 0;
         let mut batch = Vec::new();
         while let Some(next) = queue.waiting.front() {
-            body += next.record.encoded_len();
+            let len = next.record.encoded_len();
+            body += len;
             if body > body_max && !batch.is_empty() {
                 break;
             }
+            queue.bytes -= len;
             batch.extend(queue.waiting.pop_front());
         }
         batch
@@ -194,6 +217,10 @@ impl Journal {
         let body: u64 = records.iter().map(Record::encoded_len).sum();
         let _placing = self.placing.lock().await;
         let slot = self.find_place(batch_len(body)).await?;
+        if !self.is_free(&slot, batch_len(body)) {
+            self.health.broken("I1", "a journal batch would overwrite one that a replay needs");
+            return None;
+        }
         let (lsn, checkpoint) = {
             let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
             (place.next.lsn, place.superblock.lsn)
@@ -214,7 +241,7 @@ impl Journal {
         self.commit(lsn, &slot, batch_len(body));
         for (durable, _budget) in waiters {
             // A caller that went away needs no answer.
-            durable.send(()).unwrap_or_default();
+            durable.send(lsn).unwrap_or_default();
         }
         Some(())
     }
@@ -244,7 +271,7 @@ impl Journal {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.next = Cut { lsn: lsn + 1, position: slot.position + len };
         place.used += slot.consumed;
-        place.live.push_back((lsn, slot.consumed));
+        place.live.push_back(LiveBatch { lsn, consumed: slot.consumed });
         if place.used > self.capacity() / 2 {
             self.checkpoint_due.notify_one();
         }
@@ -288,9 +315,8 @@ impl Journal {
         drop(syncing);
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.superblock = superblock;
-        while place.live.front().is_some_and(|&(lsn, _)| lsn < cut.lsn) {
-            let (_, consumed) = place.live.pop_front().unwrap_or_default();
-            place.used -= consumed;
+        while let Some(batch) = place.live.pop_front_if(|batch| batch.lsn < cut.lsn) {
+            place.used -= batch.consumed;
         }
         drop(place);
         self.space.notify_one();
@@ -319,6 +345,28 @@ impl Journal {
             }
             at = end;
         }
+    }
+
+    /// Whether a batch there would overwrite nothing that a replay reads.
+    fn is_free(&self, slot: &Slot, len: u64) -> bool {
+        let end = slot.position + len;
+        let overlaps = |live: &Range<u64>| live.start < end && slot.position < live.end;
+        end <= self.size && !self.live().iter().filter(|live| !live.is_empty()).any(overlaps)
+    }
+
+    /// Whether the batch with this number was written and synced.
+    pub(crate) fn is_durable(&self, lsn: u64) -> bool {
+        lsn < self.cut().lsn
+    }
+
+    /// Breaks I1 for a test: answers all that waits before any batch of it is written. Returns how
+    /// many answers that were.
+    #[cfg(test)]
+    pub(crate) fn acknowledge_early(&self) -> usize {
+        let batch = self.take(&mut self.queue.lock().unwrap());
+        let lsn = self.cut().lsn;
+        let answers = batch.into_iter().map(|waiting| waiting.durable.send(lsn));
+        answers.filter(Result::is_ok).count()
     }
 
     /// Where the batches lie that a replay would read.
@@ -351,7 +399,71 @@ fn outside(piece: Range<u64>, live: &[Range<u64>]) -> Vec<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::capacity::Error;
+    use crate::capacity::health;
+    use crate::env::disk_sim::SimDisk;
+    use crate::telemetry::CapturedLog;
+    use crate::types::ExtentId;
+
+    /// The journal of an empty disk.
+    async fn journal(queue_bytes: u64) -> Journal {
+        let disk = SimDisk::new(1, 64 << 20).disk();
+        let size = 256 * 1024;
+        let file = disk.create("journal").await.unwrap();
+        file.allocate(0, size).await.unwrap();
+        let superblock = Superblock { generation: 1, ring: 5, size, lsn: 1, position: RING_AT };
+        let metrics = CapacityMetrics::default();
+        let place = health::Place::of(&*disk, 0);
+        let health = Arc::new(Health::new(place, metrics.clone()));
+        Journal::new(file, superblock, queue_bytes, health, metrics)
+    }
+
+    fn record() -> Record {
+        let pieces = vec![Bytes::from_static(&[7; 1000])];
+        Record { extent: ExtentId::new(1), offset: 0, pieces, len: 1000 }
+    }
+
+    fn assert_stopped(journal: &Journal, log: &CapturedLog, invariant: &str) {
+        assert!(matches!(journal.health.check(), Err(Error::Poisoned { .. })));
+        let named = format!("invariant=\"{invariant}\"");
+        assert_eq!(log.lines_with(&["ERROR", &named]), 1, "{}", log.text());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batch_that_would_overwrite_a_live_one_breaks_i1() {
+        let journal = journal(1 << 20).await;
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        for should_be_durable in [true, true, false] {
+            let budget = journal.budget(1024).await.unwrap();
+            let durable = journal.submit(record(), budget);
+            if !should_be_durable {
+                // As if the ring had been given back too early.
+                journal.place.lock().unwrap().next.position = RING_AT;
+            }
+            let batch = journal.next_batch().await.unwrap();
+            assert_eq!(journal.write(batch).await.is_some(), should_be_durable);
+            assert_eq!(durable.await.is_ok(), should_be_durable);
+        }
+        assert_stopped(&journal, &log, "I1");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn queue_beyond_its_budget_breaks_i16() {
+        let journal = journal(1500).await;
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        let first = journal.submit(record(), journal.budget(1024).await.unwrap());
+        // As if the second had not waited for its share.
+        let elsewhere = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let second = journal.submit(record(), elsewhere);
+        assert!(second.await.is_err());
+        assert_stopped(&journal, &log, "I16");
+        drop(first);
+    }
 
     /// The piece, two live ranges, and what lies outside of them.
     type Case = (Range<u64>, [Range<u64>; 2], &'static [(u64, u64)]);

@@ -26,7 +26,7 @@ pub(super) fn run<F: Future>(work: F) -> F::Output {
     Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(work)
 }
 
-pub(super) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
+pub(in crate::capacity) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
     let env = Env {
         clock: Arc::new(SimClock::new()),
         rand: Arc::new(SeededRand::new(1)),
@@ -36,7 +36,7 @@ pub(super) async fn open(disks: Vec<Arc<dyn Disk>>) -> Arc<CapacityNode> {
     CapacityNode::open(disks, env, config, metrics).await.unwrap()
 }
 
-pub(super) async fn append(
+pub(in crate::capacity) async fn append(
     node: &CapacityNode,
     extent: ExtentId,
     offset: u64,

@@ -4,7 +4,7 @@ mod backup;
 mod damage;
 mod disks;
 mod drain;
-mod faults;
+pub(super) mod faults;
 mod holes;
 mod leavers;
 mod metrics;

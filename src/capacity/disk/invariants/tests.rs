@@ -1,0 +1,159 @@
+//! Each test breaks an invariant and sees the disk stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::capacity::Appended;
+use crate::capacity::CapacityConfig;
+use crate::capacity::CapacityMetrics;
+use crate::capacity::Durability;
+use crate::capacity::ExtentKind;
+use crate::capacity::disk::open::open_all;
+use crate::capacity::disk::opening::Opening;
+use crate::env::Env;
+use crate::env::Tasks;
+use crate::env::clock::SimClock;
+use crate::env::disk_sim::SimDisk;
+use crate::env::rand::SeededRand;
+use crate::telemetry::CapturedLog;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::ExtentOffset;
+
+const ID: ExtentId = ExtentId::new(1);
+const ONE: Epoch = Epoch::new(1);
+/// Appends that are shorter go through the journal.
+const LARGE: usize = 50_000;
+
+/// A disk whose journal runs only where a test says so, and an extent on it.
+async fn disk() -> (Arc<Store>, Arc<Extent>) {
+    let env = Env {
+        clock: Arc::new(SimClock::new()),
+        rand: Arc::new(SeededRand::new(1)),
+        tasks: Tasks::new(),
+    };
+    let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
+    let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
+    let disk = SimDisk::new(1, 64 << 20).disk();
+    let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
+    let extent = store.create(ID, ExtentKind::Data, ONE).await.unwrap();
+    (store, extent)
+}
+
+fn request(offset: u64, len: usize) -> AppendRequest {
+    AppendRequest {
+        extent: ID,
+        epoch: ONE,
+        offset: ExtentOffset::new(offset),
+        payloads: vec![vec![Bytes::from(vec![7; len])]],
+        durability: Durability::Durable,
+    }
+}
+
+async fn large(store: &Arc<Store>, extent: &Arc<Extent>) -> Appended {
+    store.append(extent, request(0, LARGE)).await.unwrap()
+}
+
+fn assert_stopped<T>(store: &Store, done: &Result<T, Error>, log: &CapturedLog, invariant: &str) {
+    assert!(matches!(done, Err(Error::Poisoned { disk: 0 })), "the caller got another answer");
+    assert!(store.health.poisoned(), "the disk takes writes");
+    let named = format!("invariant=\"{invariant}\"");
+    assert_eq!(log.lines_with(&["ERROR", &named, "disk=0"]), 1, "{}", log.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sync_of_bytes_that_were_not_written_breaks_i1() {
+    let (store, extent) = disk().await;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    large(&store, &extent).await;
+    // As if an append had moved the end without writing its bytes.
+    extent.state().end += 4096;
+    let done = store.flush(&extent, ONE).await;
+    assert_stopped(&store, &done, &log, "I1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_before_the_sync_of_its_bytes_breaks_i1() {
+    let (store, extent) = disk().await;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    let end = large(&store, &extent).await.end;
+    // As if the sync had been left out.
+    extent.state().synced = 0;
+    let done = store.assert_synced(&extent, end.get());
+    assert_stopped(&store, &done, &log, "I1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_before_the_sync_of_its_journal_batch_breaks_i1() {
+    let (store, extent) = disk().await;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    let (on, to) = (Arc::clone(&store), Arc::clone(&extent));
+    let append =
+        store.env.tasks.spawn("append", async move { on.append(&to, request(0, 100)).await });
+    while store.journal.acknowledge_early() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let done = append.await.unwrap();
+    assert_stopped(&store, &done, &log, "I1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn extent_that_changes_during_the_turn_of_an_append_breaks_i2() {
+    for fenced in [true, false] {
+        let (store, extent) = disk().await;
+        let log = CapturedLog::default();
+        let _kept = log.begin();
+        let end = large(&store, &extent).await.end;
+        extent.state().synced = 0;
+        // The append waits with its turn for a sync.
+        let syncing = extent.syncing.lock().await;
+        let (on, to, small) = (Arc::clone(&store), Arc::clone(&extent), request(end.get(), 100));
+        let append = store.env.tasks.spawn("append", async move { on.append(&to, small).await });
+        while extent.turn.try_lock().is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        // As if a fence or a seal had not waited for the turn.
+        match fenced {
+            true => extent.state().slot.epoch = Epoch::new(2),
+            false => extent.state().slot.sealed = true,
+        }
+        drop(syncing);
+        let done = append.await.unwrap();
+        assert_stopped(&store, &done, &log, "I2");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn seal_before_the_end_of_acknowledged_bytes_breaks_i4() {
+    let (store, extent) = disk().await;
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    let end = large(&store, &extent).await.end;
+    assert_eq!(extent.state().acknowledged, end.get());
+    // As if the node had forgotten an append.
+    extent.state().end = 0;
+    let done = store.seal(&extent, ONE).await;
+    assert_stopped(&store, &done, &log, "I4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn copy_that_would_end_elsewhere_breaks_i3() {
+    let (store, extent) = disk().await;
+    let (to, _) = disk().await;
+    large(&store, &extent).await;
+    store.seal(&extent, ONE).await.unwrap();
+    let log = CapturedLog::default();
+    let _kept = log.begin();
+    extent.state().end += 1;
+    let done = store.copy_whole_to(&extent, &to).await;
+    assert_stopped(&store, &done, &log, "I3");
+    assert!(!to.health.poisoned(), "the other disk is not to blame");
+}
