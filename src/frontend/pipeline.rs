@@ -82,7 +82,7 @@ impl FrontEnd {
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let mut seen = Seen { draft, ..Seen::nothing() };
         let mut echo = dialect.echo(&head, id, came);
-        let mut body = RequestBody::new(incoming, &self.uploads, self.env.clone());
+        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match acceptable.map(|()| dialect.site(&head)) {
@@ -172,7 +172,7 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> Answer {
         if arrival.head.method == http::Method::OPTIONS {
-            seen.pass = Some(self.gate.enter(UNKNOWN_ACCOUNT).await?);
+            seen.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, arrival).map(|reply| (reply, None));
         }

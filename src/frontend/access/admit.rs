@@ -42,7 +42,8 @@ async fn let_in(
     }
     // Before anything is believed of it: whoever claims an account's name takes of that account's
     // share alone.
-    let mut pass = front.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
+    let mut pass =
+        front.load.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, arrival, &address, told).await?;
     if !admitted.authenticated {
         pass.open()?;

@@ -141,6 +141,6 @@ fn settle(
     let (operation, document) = parsed.into_parts();
     echo.operation(&operation, address, arrival.peer.scheme());
     let admitted = permit(account, caller, (operation, document), address)?;
-    front.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
+    front.load.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)
 }

@@ -123,7 +123,7 @@ async fn policy(
     container: &ContainerName,
     id: &str,
 ) -> Result<Option<Policy>, Refusal> {
-    let record = match lookup::container(front, account, container).await {
+    let record = match lookup::container(&front.rows, account, container).await {
         Ok(record) => record,
         // Who could not prove anything yet is not told what exists.
         Err(error) if error.reason == Reason::ContainerNotFound => return Ok(None),

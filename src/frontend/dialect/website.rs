@@ -58,7 +58,7 @@ pub(in crate::frontend) async fn serve(
         Ok(pass) => *room = Some(pass),
         Err(error) => return page(front, &error, echo),
     }
-    if let Err(error) = front.rates.count(id, || front.env.clock.monotonic()) {
+    if let Err(error) = front.load.rates.count(id, || front.env.clock.monotonic()) {
         return page(front, &error, echo);
     }
     let known = match found {
@@ -95,7 +95,7 @@ fn page(front: &FrontEnd, error: &Refusal, echo: &Echo<'_>) -> Response<Response
 
 /// Room for a request; nobody says who sends it.
 async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Refusal> {
-    let mut pass = front.gate.enter(account).await?;
+    let mut pass = front.load.gate.enter(account).await?;
     pass.open()?;
     Ok(pass)
 }

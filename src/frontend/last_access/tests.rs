@@ -15,6 +15,7 @@ use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
+use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::client::testing::env;
 use crate::index::client::testing::publish;

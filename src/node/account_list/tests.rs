@@ -8,6 +8,7 @@ use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
 use crate::index::Parts;
+use crate::index::UpdateAccount;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 
@@ -67,7 +68,7 @@ pub(in crate::node) async fn four_accounts() -> World {
         let account = accounts.find(&name(text)).unwrap().unwrap();
         let key = SecretContext::account_key(&account.name, account.id);
         let change = AccountChange::Keys(vec![secrets.seal(&key, b"a key that is long enough")]);
-        router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+        router.tell(UpdateAccount { name: name(text), change }).await.unwrap();
     }
     started.index.shutdown().await;
     world

@@ -1,8 +1,8 @@
 //! What must hold of a change of the map before it is carried out. A change that would violate an
 //! invariant is refused, and the partitions go on as they are.
 
-use crate::index::engine::change::descriptors::{New, Old};
 use crate::index::engine::change::held::Held;
+use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::invariant::{Invariant, Violation};

@@ -8,6 +8,7 @@ use crate::index::api::Full;
 use crate::index::engine::Parts;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::check::{check_move, check_replacement, refused};
+use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::writer::LogState;
@@ -25,20 +26,6 @@ const ITEMS_MAX: usize = 128;
 const OTHER_ITEMS: usize = 16;
 /// Of these, for a child itself: its descriptor and its record.
 const ITEMS_OF_A_CHILD: usize = 3;
-
-/// A partition to be replaced.
-pub(super) struct Old<'a> {
-    pub(super) log: &'a LogState,
-    pub(super) extents: &'a Extents,
-}
-
-/// A partition that replaces others.
-#[derive(Clone)]
-pub(super) struct New {
-    pub(super) descriptor: PartitionDescriptor,
-    /// What it uses.
-    pub(super) heir: Heir,
-}
 
 /// A transaction of the coordinator.
 #[derive(Clone, Copy)]

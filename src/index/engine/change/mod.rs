@@ -7,7 +7,7 @@
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
 //! 5. `compaction_yield.rs`: a running compaction is ended for a change of the map.
 //! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8). `check.rs`
-//!    refuses one that would violate an invariant.
+//!    refuses one that would violate an invariant; `replacement.rs`: its partitions.
 //!
 //! Invariants: nothing of the old partitions changes before the transaction, so that every failure
 //! before it leaves them serving; after one of unknown outcome they take no write until they are
@@ -22,6 +22,7 @@ mod handoff;
 mod held;
 mod hold;
 mod merge;
+mod replacement;
 mod split;
 
 pub(crate) use compaction_yield::CompactionYield;
