@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::env::Tasks;
-use crate::frontend::route::Router;
 use crate::index::InFlight;
+use crate::index::Router;
 
 /// Access to the rows of the index.
 #[derive(Debug)]

@@ -21,12 +21,12 @@ use crate::frontend::load::LoadLimits;
 use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
-use crate::frontend::route::Router;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
+use crate::index::Router;
 use crate::protocol::azure;
 use crate::protocol::model::Refusal;
 

@@ -29,7 +29,6 @@ use crate::index::PAGE_WEIGHT_MAX;
 use crate::index::ReadBlob;
 use crate::index::TagEntry;
 use crate::index::TagPage;
-use crate::index::Write;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -291,7 +290,7 @@ impl Search<'_> {
     /// Removes an outdated entry, unless it was written again meanwhile.
     async fn forget(&self, entry: &TagEntry) {
         let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
-        if let Err(error) = self.front.rows.router.write(Write::IndexTag(remove)).await {
+        if let Err(error) = self.front.rows.router.tell(remove).await {
             tracing::debug!(%error, "an outdated entry of the tag index was not removed");
         }
     }

@@ -12,17 +12,18 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops;
-use crate::frontend::route::Router;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobChange;
+use crate::index::ForgetTagWork;
 use crate::index::IndexTag;
 use crate::index::ReadTagWork;
+use crate::index::Router;
 use crate::index::TagWork;
+use crate::index::TagWorkPage;
 use crate::index::UpdateBlob;
-use crate::index::Write;
 use crate::index::WriteRequest;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -93,16 +94,17 @@ pub(crate) async fn update_index(rows: &RowAccess, tagged: Option<Tagged>) {
 
 async fn apply_work(router: &Router, tagged: &Tagged) -> Result<(), index::Error> {
     let blob = Some(tagged.blob.clone());
-    let (work, _) = router.ask(ReadTagWork { blob, from: Bytes::new(), limit: WORK_MAX }).await?;
+    let read = ReadTagWork { blob, from: Bytes::new(), limit: WORK_MAX };
+    let TagWorkPage { work, .. } = router.ask(read).await?;
     let writes = TagWork::changes(&work).into_iter().map(|change| {
         let container = change.present.then(|| tagged.container.clone());
         let entry = change.entry.routing_key();
-        router.write(Write::IndexTag(IndexTag { entry, time: change.time, container }))
+        router.tell(IndexTag { entry, time: change.time, container })
     });
     future::try_join_all(writes).await?;
     let rows: Vec<Bytes> = work.into_iter().map(|work| work.row).collect();
     if !rows.is_empty() {
-        router.write(Write::ForgetTagWork { rows }).await?;
+        router.tell(ForgetTagWork { rows }).await?;
     }
     Ok(())
 }

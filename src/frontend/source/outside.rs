@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::frontend::client::Client;
     use crate::frontend::source::rules::Rules;
-    use crate::frontend::testing;
+    use crate::index::client::testing;
 
     const SECOND: Duration = Duration::from_secs(1);
     const IDLE: Duration = Duration::from_secs(30);

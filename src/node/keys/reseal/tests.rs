@@ -42,7 +42,7 @@ async fn sealing_goes_on_past_a_quarantined_partition() {
     let world = four_accounts().await;
     let started = start(&world, &[], &[]).await;
     write_plain(&started).await;
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let started = start(&world, &[], &[]).await;
     let done = reseal(&started.list.router, &started.list.secrets).await.unwrap();
@@ -51,13 +51,13 @@ async fn sealing_goes_on_past_a_quarantined_partition() {
     for text in ["aaaa", "oooo", "zzzz"] {
         assert!(is_sealed(&started, text).await, "{text}");
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let started = start(&world, &[], &[]).await;
     let done = reseal(&started.list.router, &started.list.secrets).await.unwrap();
     assert_eq!((done.incomplete, done.secrets), (false, 1), "the next start goes on");
     assert!(is_sealed(&started, "iiii").await);
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn full_disk_does_not_end_sealing() {
     for text in NAMES {
         assert!(is_sealed(&started, text).await, "{text}");
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +92,7 @@ async fn secret_under_a_key_that_is_missing_is_still_fatal() {
     let error = reseal(router, &started.list.secrets).await.unwrap_err();
     let lacks = matches!(error, NodeError::Secret { error: UnsealError::NoKey(2), .. });
     assert!(lacks, "{error}");
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 const NOW: crate::types::Timestamp = crate::types::Timestamp::ZERO;
