@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use blockyard::index::Fleet;
 use blockyard::index::IndexHost;
+use blockyard::index::IndexServer;
 use blockyard::index::Read;
 use blockyard::index::ReadReply;
 use blockyard::index::Target;
@@ -29,7 +29,12 @@ pub(crate) struct Flights(Mutex<HashMap<Bytes, Vec<oneshot::Sender<Arc<ReadReply
 
 impl Flights {
     /// Looks up, or waits for who does.
-    pub(crate) async fn read(&self, host: &Fleet, target: Target, read: Read) -> Arc<ReadReply> {
+    pub(crate) async fn read(
+        &self,
+        host: &IndexServer,
+        target: Target,
+        read: Read,
+    ) -> Arc<ReadReply> {
         let key = read.place().sample().expect("a read of a key");
         let waits = {
             let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);

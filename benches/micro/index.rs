@@ -8,9 +8,9 @@ use blockyard::coordinator::EmbeddedCoordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
-use blockyard::index::Fleet;
 use blockyard::index::Guard;
 use blockyard::index::IndexHost;
+use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
 use blockyard::index::Metrics;
 use blockyard::index::NewContent;
@@ -50,7 +50,7 @@ const PAGE: usize = 1_000;
 /// An index of one partition.
 struct Index {
     bed: Bed,
-    host: Fleet,
+    host: IndexServer,
     target: Target,
     written: u64,
 }
@@ -70,7 +70,7 @@ impl Index {
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };
-            let host = Fleet::open(vec![parts], Config::default()).await.expect("a host");
+            let host = IndexServer::open(vec![parts], Config::default()).await.expect("a host");
             let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
             let owner = map.owner(&[]).expect("one partition");
             (host, Target::of(owner))

@@ -11,12 +11,12 @@ use blockyard::env::Env;
 use blockyard::env::OsClock;
 use blockyard::env::OsRand;
 use blockyard::env::Tasks;
-use blockyard::frontend::Router;
 use blockyard::index;
-use blockyard::index::Fleet;
 use blockyard::index::IndexHost;
+use blockyard::index::IndexServer;
 use blockyard::index::Objects;
 use blockyard::index::Parts;
+use blockyard::index::Router;
 use blockyard::node::config::Config;
 use blockyard::node::config::Settings;
 use blockyard::node::storage::Storage;
@@ -28,7 +28,7 @@ pub(crate) struct Bed {
     /// Disk and coordinator.
     pub(crate) storage: Storage,
     /// The partitions.
-    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) index: Arc<IndexServer>,
     /// Who sends requests to them.
     pub(crate) router: Arc<Router>,
 }
@@ -56,17 +56,17 @@ impl Bed {
             machine: Arc::new(Objects),
             metrics: index::Metrics::default(),
         };
-        let opened = Fleet::open(vec![parts], limits).await;
-        let fleet = Arc::new(opened.map_err(|e| e.to_string())?);
-        let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+        let opened = IndexServer::open(vec![parts], limits).await;
+        let index = Arc::new(opened.map_err(|e| e.to_string())?);
+        let host = Arc::clone(&index) as Arc<dyn IndexHost>;
         let router = Router::new(host, coordinator, env.clone()).await;
         let router = Arc::new(router.map_err(|e| e.to_string())?);
-        Ok(Self { env, storage, fleet, router })
+        Ok(Self { env, storage, index, router })
     }
 
     /// Stops as a node does.
     pub(crate) async fn close(self) {
-        self.fleet.shutdown().await;
+        self.index.shutdown().await;
         self.storage.capacity.shutdown().await;
         self.env.tasks.shutdown().await;
     }

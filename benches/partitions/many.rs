@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.many_rows, "the store").await?;
     // As a node does, but not for the filling, whose names grow: stripes are not split further.
-    Arc::clone(&bed.fleet).start_balance(Some(PolicyConfig::default()));
+    Arc::clone(&bed.index).start_balance(Some(PolicyConfig::default()));
     let about = format!(
         "One process, {} rows, 1 partition and then {}: splits into up to 16 one after the other; idle with the balancer running; \
          {} requests, half reads, {TOGETHER} at a time, each to the next of all partitions.",
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     let start = Instant::now();
     let pauses = grow(args, &bed).await?;
     let seconds = start.elapsed().as_secs_f64();
-    eprintln!("{} partitions after {seconds:.0} s", bed.fleet.partitions());
+    eprintln!("{} partitions after {seconds:.0} s", bed.index.partitions());
     let all = Measured::take(args, &bed, &folder).await?;
     let mut row =
         |what: &str, of: &dyn Fn(&Measured) -> f64| section.row(what, &[of(&one), of(&all)]);
@@ -143,7 +143,7 @@ impl Measured {
 async fn grow(args: &Args, bed: &Bed) -> Result<Vec<f64>, String> {
     let bar = ProgressBar::new(args.count);
     let mut queue: VecDeque<(PartitionId, u64, u64)> = VecDeque::new();
-    let status = bed.fleet.status();
+    let status = bed.index.status();
     // Blobs of each partition there is: the first measurement may have split it.
     let borders: Vec<u64> = status.iter().map(|p| blob_at(args, p.range.low())).collect();
     for (place, partition) in status.iter().enumerate() {
@@ -161,7 +161,7 @@ async fn grow(args: &Args, bed: &Bed) -> Result<Vec<f64>, String> {
         }
         let bound = |part: u64| from + (to - from) * part / ways;
         let keys: Vec<RoutingKey> = (1..ways).map(|part| rows::border(bound(part))).collect();
-        let split = bed.fleet.split(partition, &keys).await;
+        let split = bed.index.split(partition, &keys).await;
         let split = split.map_err(|e| format!("a split failed: {e}"))?;
         pauses.push(split.pause.as_secs_f64() * 1_000.0);
         let children = split.partitions.iter().zip(0..);
@@ -219,16 +219,16 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
     // Not a number at which the store was split already, now or before.
-    let beside = if bed.fleet.partitions() > 1 { 4 } else { 3 };
+    let beside = if bed.index.partitions() > 1 { 4 } else { 3 };
     for time in 0..TIMES {
         let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + beside;
-        let status = bed.fleet.status();
+        let status = bed.index.status();
         let owner = status.iter().find(|p| p.range.contains(rows::border(blob).as_bytes()));
         let owner = owner.ok_or("a blob without a partition")?;
         if *owner.range.low() == rows::border(blob) {
             continue;
         }
-        let split = bed.fleet.split(owner.id, &[rows::border(blob)]).await;
+        let split = bed.index.split(owner.id, &[rows::border(blob)]).await;
         let split = split.map_err(|e| format!("a split failed: {e}"))?;
         pauses.push(split.pause.as_secs_f64() * 1_000.0);
         let start = Instant::now();

@@ -89,7 +89,7 @@ async fn measure(args: &Args, folder: &Path, count: u64) -> Result<Measured, Str
         let keys: Vec<_> = (1..=parts).map(|part| rows::border(at + part * step)).collect();
         at += parts * step;
         let start = Instant::now();
-        let split = bed.fleet.split(large, &keys).await;
+        let split = bed.index.split(large, &keys).await;
         let Changed { partitions, pause } = split.map_err(|e| format!("a split failed: {e}"))?;
         measured.whole.push(start.elapsed().as_secs_f64() * 1_000.0);
         let pauses = if parts == 1 { &mut measured.halves } else { &mut measured.wide };
@@ -113,6 +113,6 @@ async fn measure(args: &Args, folder: &Path, count: u64) -> Result<Measured, Str
 
 /// The only partition of a new store.
 fn largest(bed: &Bed) -> Result<PartitionId, String> {
-    let status = bed.fleet.status();
+    let status = bed.index.status();
     status.last().map(|partition| partition.id).ok_or_else(|| "no partition".to_owned())
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use blockyard::frontend::Router;
 use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
+use blockyard::index::Router;
 use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;

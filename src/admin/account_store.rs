@@ -1,5 +1,5 @@
-//! Accounts created while the node runs: durable in the index, and known to the front end before the
-//! command is answered.
+//! Accounts created while the node runs: durable in the index, and known to the front end before
+//! the command is answered.
 //!
 //! Accounts of the configuration are listed too. Their keys cannot be changed here.
 
@@ -22,21 +22,20 @@ use crate::auth::UnsealError;
 use crate::coordinator;
 use crate::coordinator::IdAllocator;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
+use crate::index::CreateAccount;
+use crate::index::DeleteAccount;
 use crate::index::DeleteContainer;
 use crate::index::ListContainers;
-use crate::index::Read;
-use crate::index::ReadReply;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::ReadAccount;
+use crate::index::Router;
+use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerName;
-use crate::types::RoutingKey;
 
 pub(super) use assignments::AssignmentView;
 
@@ -218,7 +217,8 @@ impl AccountStore {
         Self { issuers: issuers.collect(), ..self }
     }
 
-    /// All accounts that can be read, in name order, without keys, and the ranges that cannot be read.
+    /// All accounts that can be read, in name order, without keys, and the ranges that cannot be
+    /// read.
     ///
     /// # Errors
     /// [`StoreError::Index`].
@@ -243,8 +243,8 @@ impl AccountStore {
         self.view(&name, &record, keys)
     }
 
-    /// Creates an account with the given or new keys. An account whose row has no keys, because they
-    /// came from a configuration that no longer names it, gets these keys and keeps its data.
+    /// Creates an account with the given or new keys. An account whose row has no keys, because
+    /// they came from a configuration that no longer names it, gets these keys and keeps its data.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -261,7 +261,7 @@ impl AccountStore {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
-        self.router.write(Write::CreateAccount { name: name.clone(), id, anonymous }).await?;
+        self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
         self.change(&name, AccountChange::Anonymous(anonymous)).await?;
         let id = self.record(&name).await?.id;
         self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
@@ -275,8 +275,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Replaces one key by the given or a new one. Requests signed with the old key are refused from
-    /// now on.
+    /// Replaces one key by the given or a new one. Requests signed with the old key are refused
+    /// from now on.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -341,8 +341,8 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Removes an account. With `force`, deletes all of its containers first, each with an audit log
-    /// line of its own. Requests are refused as soon as this begins.
+    /// Removes an account. With `force`, deletes all of its containers first, each with an audit
+    /// log line of its own. Requests are refused as soon as this begins.
     ///
     /// # Errors
     /// [`StoreError`]: the account is served again.
@@ -386,7 +386,7 @@ impl AccountStore {
             }
             self.delete_container(account, container, note).await?;
         }
-        self.router.write(Write::DeleteAccount { name: name.clone(), id }).await?;
+        self.router.tell(DeleteAccount { name: name.clone(), id }).await?;
         // Requests that were admitted before may have created a container meanwhile.
         while let Some(container) = self.any_container(id).await? {
             self.delete_container(account, container, note).await?;
@@ -397,9 +397,7 @@ impl AccountStore {
     async fn any_container(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
         let mut list = ListContainers { account, prefix: String::new(), from: None, limit: 1 };
         loop {
-            let read = Read::Containers(list.clone());
-            let reply = self.router.read(&list.position(), read).await?;
-            let ReadReply::Containers(page) = reply else { return Err(mismatched()) };
+            let page = self.router.ask(list.clone()).await?;
             if let Some(entry) = page.entries.into_iter().next() {
                 return ContainerName::new(&entry.name).map(Some).map_err(|_| mismatched());
             }
@@ -418,10 +416,10 @@ impl AccountStore {
     ) -> Result<(), StoreError> {
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
-        let write = Write::DeleteContainer(DeleteContainer { account: account.id, name, guard });
+        let write = DeleteContainer { account: account.id, name, guard };
         let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
-        match self.router.write(write).await {
-            Ok(_) => {
+        match self.router.tell(write).await {
+            Ok(()) => {
                 part.made().await;
                 Ok(())
             }
@@ -444,16 +442,13 @@ impl AccountStore {
     /// exists: a concurrent read of the row would overwrite this change in the cache.
     async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
-        let reply = self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
-        let WriteReply::Account(_) = reply else { return Err(mismatched()) };
+        self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
         Ok(self.accounts.refresh(&self.router, name).await?)
     }
 
     async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {
-        let key = RoutingKey::account(name);
-        match self.router.read(key.as_bytes(), Read::Account(name.clone())).await {
-            Ok(ReadReply::Account(record)) => Ok(record),
-            Ok(_) => Err(mismatched()),
+        match self.router.ask(ReadAccount(name.clone())).await {
+            Ok(record) => Ok(record),
             Err(index::Error::AccountNotFound) => {
                 Err(StoreError::NotFound(name.as_str().to_owned()))
             }

@@ -21,10 +21,9 @@ use tokio::sync::Notify;
 use crate::env::Env;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::metrics::Metrics;
-use crate::frontend::route::Router;
 use crate::index::BlobRecord;
 use crate::index::NoteRead;
-use crate::index::Write;
+use crate::index::Router;
 use crate::types::BlobKey;
 use crate::types::Timestamp;
 
@@ -88,13 +87,13 @@ impl LastAccess {
         while !due.is_empty() {
             let batch = due.split_off(due.len().saturating_sub(WRITES_AT_ONCE));
             let writes = batch.into_iter().map(|(key, at)| async move {
-                let write = Write::NoteRead(NoteRead { key: key.clone(), at });
-                (router.write(write).await, (key, at))
+                let write = NoteRead { key: key.clone(), at };
+                (router.tell(write).await, (key, at))
             });
             let mut refused = Vec::new();
             for (answer, note) in join_all(writes).await {
                 match answer {
-                    Ok(_) => {
+                    Ok(()) => {
                         self.written.inc();
                     }
                     Err(error) => {

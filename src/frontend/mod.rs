@@ -14,8 +14,8 @@
 //!    `encrypt.rs` encrypts it if the request has a key.
 //! 5. `write/` appends it: small bodies of several requests share an append, a large one is
 //!    streamed into an extent of its own. **Here bytes become durable.**
-//! 6. `route.rs` sends the row change to the partition that owns the name. **Here the name becomes
-//!    visible.** A list asks all stripes of a range, whose pages `stripes.rs` makes one.
+//! 6. The index's client sends the row change to the partition that owns the name. **Here the name
+//!    becomes visible.**
 //! 7. `read.rs` streams the pieces of a blob, in steps of at most 1 MiB. `answers/` bounds the
 //!    memory of all answers, and cuts off answers that a client does not take and uploads that it
 //!    does not send.
@@ -29,7 +29,8 @@
 //!
 //! `last_access.rs` notes reads, if they are tracked, and writes them to rows later, in batches.
 //!
-//! `state.rs` is used by all of them: routes, storage, budgets, limits (`config.rs`). It imports
+//! `state.rs` is used by all of them: access to rows (`rows.rs`), storage, limits of the load
+//! (`load.rs`), configuration (`config.rs`). It imports
 //! neither the pipeline nor operations. `copies.rs` holds the state of running pending copies.
 //!
 //! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
@@ -39,8 +40,8 @@
 //! visible. A response body that ends early never looks complete: the connection is cut. A commit
 //! continues when its client disconnects.
 //!
-//! Not here: the meaning of rows (`index`), the places of bytes (`capacity`), the names of headers
-//! (`protocol`).
+//! Not here: the owners of names and the meaning of rows (`index`), the places of bytes
+//! (`capacity`), the names of headers (`protocol`).
 
 mod access;
 pub mod accounts;
@@ -66,6 +67,7 @@ mod ingest;
 mod last_access;
 mod layered;
 mod linger;
+mod load;
 mod lookup;
 pub mod metrics;
 pub mod observe;
@@ -74,15 +76,12 @@ mod ops;
 mod pipeline;
 mod read;
 mod refusals;
-pub mod route;
+mod rows;
 pub mod secrets;
 pub mod server;
 mod sniff;
 pub mod source;
 pub mod state;
-mod stripes;
-#[cfg(test)]
-mod testing;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
@@ -97,7 +96,6 @@ pub use last_access::run::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
-pub use route::Router;
 pub use secrets::Secrets;
 pub use server::serve;
 pub use state::{FrontEnd, Parts};

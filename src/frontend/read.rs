@@ -28,13 +28,13 @@ use crate::frontend::encrypt::PieceError;
 use crate::frontend::encrypt::Split;
 use crate::frontend::errors;
 use crate::frontend::lookup::BlobVersion;
-use crate::frontend::route::Router;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::Piece;
 use crate::index::ReadBlob;
+use crate::index::Router;
 use crate::index::inflight::ReadGuard;
 use crate::protocol::model::Refusal;
 use crate::types::ByteRange;
@@ -146,7 +146,7 @@ pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<Response
 pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
     let Reading { blob, view, guard, decrypting, memory } = reading;
     BlobSource {
-        router: Arc::clone(&front.router),
+        router: Arc::clone(&front.rows.router),
         capacity: Arc::clone(&front.capacity),
         tasks: front.env.tasks.clone(),
         blob,

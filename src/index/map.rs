@@ -1,6 +1,4 @@
-//! The partition map: who owns which range, at which epoch; `map/follow.rs` keeps one up to date.
-
-mod follow;
+//! The partition map: who owns which range, at which epoch.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -14,8 +12,6 @@ use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
 use crate::types::Stripe;
-
-pub use follow::MapFollower;
 
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
@@ -129,7 +125,9 @@ impl PartitionMap {
     }
 
     /// As [`Self::load`], with the revision it is of.
-    async fn load_at(coordinator: &dyn Coordinator) -> Result<(Self, Revision), Error> {
+    pub(in crate::index) async fn load_at(
+        coordinator: &dyn Coordinator,
+    ) -> Result<(Self, Revision), Error> {
         let snapshot = coordinator
             .range(PARTITION_PREFIX.as_bytes())
             .await

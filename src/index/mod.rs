@@ -2,29 +2,30 @@
 //! in extents.
 //!
 //! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `fleet.rs`, `host.rs`: the partitions open here, and how the
-//!    map changes.
+//! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/` has
+//!    the partitions that are open here, and changes the map.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `load/`: what a partition notes of its load, and when to split it.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
-//! I9, I10 in `objects/`.
+//! I9, I10 in `objects/`. `invariant.rs`: which are asserted, and what follows from a violation.
 //!
 //! Not here: user bytes (they go to extents before their row is written).
 
 pub mod api;
 pub mod check;
+pub mod client;
 pub mod engine;
-pub mod fleet;
-mod host;
 pub mod inflight;
+pub mod invariant;
 pub mod load;
 pub mod map;
 pub mod metrics;
 pub mod objects;
 pub mod record;
 pub mod rows;
+pub mod server;
 
 pub use api::NoteRead;
 pub use api::{
@@ -38,8 +39,10 @@ pub use api::{
     check_lease,
 };
 pub use api::{
-    AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
-    ReadTagWork, UpdateAccount, WriteRequest,
+    AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
+    ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage, ForgetTagWork, GarbagePage, Prove,
+    PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
+    ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
@@ -48,17 +51,18 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
+pub use client::{FixedMap, Router};
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,
 };
-pub use fleet::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, Fleet};
-pub use fleet::{ChangeEvent, ChangeKind, PartitionStatus};
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use load::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
-pub use map::{MapFollower, PartitionDescriptor, PartitionMap};
+pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption};
+pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
+pub use server::{ChangeEvent, ChangeKind, PartitionStatus};

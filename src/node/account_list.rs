@@ -19,7 +19,6 @@ use crate::auth::SecretContext;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Unread;
 use crate::frontend::accounts::Account;
@@ -27,8 +26,9 @@ use crate::frontend::accounts::AccountRows;
 use crate::frontend::accounts::part_of_one;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
-use crate::index::Write;
-use crate::index::WriteReply;
+use crate::index::CreateAccount;
+use crate::index::Router;
+use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::KeyRange;
@@ -37,7 +37,6 @@ use crate::types::RoutingKey;
 use super::config::AccountConfig;
 use super::config::ConfigError;
 use super::error::NodeError;
-use super::error::mismatched;
 
 /// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -60,8 +59,8 @@ pub(super) struct AccountList {
 }
 
 impl AccountList {
-    /// Creates the configured accounts that are new, and reads all others. Accounts in a partition that
-    /// does not serve are recorded as unread.
+    /// Creates the configured accounts that are new, and reads all others. Accounts in a partition
+    /// that does not serve are recorded as unread.
     ///
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
@@ -118,7 +117,8 @@ impl AccountList {
         }
     }
 
-    /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be read.
+    /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be
+    /// read.
     async fn read_ranges(
         &self,
         ranges: &[KeyRange],
@@ -162,25 +162,24 @@ impl AccountList {
         // If the account exists, the id is not used.
         let id = AccountId::new(self.ids.next().await?);
         let name = config.name().clone();
-        // Everyone knows the published key, so public access reveals nothing more; clients expect it.
+        // Everyone knows the published key, so public access reveals nothing more; clients expect
+        // it.
         let anonymous = config.is_public();
-        let create = Write::CreateAccount { name: name.clone(), id, anonymous };
-        let WriteReply::Account(record) = self.router.write(create).await? else {
-            return Err(mismatched("not an account"));
-        };
+        let create = CreateAccount { name: name.clone(), id, anonymous };
+        let record = self.router.tell(create).await?;
         if record.id == id {
             let detail = json!({ "anonymous": anonymous });
             self.tell("CreateAccount", &name, detail).await;
         }
-        let record = self.switched(&name, *record).await?;
+        let record = self.switched(&name, record).await?;
         let record = self.with_delegation_secret(&name, record).await?;
         let (of, keys) = (format!("account {name}"), config.keys()?);
         let account = Account::new(name, keys, record, &self.secrets);
         account.map_err(|error| NodeError::Secret { of, error })
     }
 
-    /// The account's row with a secret for user delegation keys. The secret is created now if an older
-    /// program wrote the row.
+    /// The account's row with a secret for user delegation keys. The secret is created now if an
+    /// older program wrote the row.
     async fn with_delegation_secret(
         &self,
         name: &AccountName,
@@ -195,7 +194,7 @@ impl AccountList {
         })?;
         let sealed = self.secrets.seal(&SecretContext::delegation(name, record.id), &*secret);
         let change = AccountChange::DelegationSecret(sealed.clone());
-        match self.router.write(Write::UpdateAccount { name: name.clone(), change }).await {
+        match self.router.tell(UpdateAccount { name: name.clone(), change }).await {
             Ok(_) => Ok(AccountRecord { delegation_secret: Some(sealed), ..record }),
             Err(error) if error.is_outage() => {
                 let until = "it issues no user delegation keys until the next start";
@@ -216,7 +215,7 @@ impl AccountList {
             return Ok(record);
         };
         let change = AccountChange::Anonymous(open);
-        self.router.write(Write::UpdateAccount { name: name.clone(), change }).await?;
+        self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
         self.tell("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
         Ok(AccountRecord { anonymous: open, ..record })
     }

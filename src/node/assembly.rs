@@ -1,5 +1,5 @@
-//! The layers between the disks and the front end, in the order of their start. The simulation starts
-//! its nodes with this code too.
+//! The layers between the disks and the front end, in the order of their start. The simulation
+//! starts its nodes with this code too.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::coordinator::IdAllocator;
 use crate::coordinator::counter;
 use crate::env::Env;
 use crate::env::Tasks;
-use crate::frontend::Router;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::index;
-use crate::index::Fleet;
 use crate::index::InFlight;
 use crate::index::IndexHost;
+use crate::index::IndexServer;
 use crate::index::Objects;
+use crate::index::Router;
 use crate::reclaim::CoordinatorPartitions;
 use crate::reclaim::Reclaim;
 use crate::reclaim::ReclaimConfig;
@@ -65,7 +65,7 @@ pub struct Assembly {
     /// What it is built on.
     pub base: Base,
     /// The partitions served here.
-    pub fleet: Arc<Fleet>,
+    pub index: Arc<IndexServer>,
     /// Finds the partition of a key.
     pub router: Arc<Router>,
     /// Running uploads and reads.
@@ -97,20 +97,20 @@ impl Assembly {
             metrics: metrics.clone(),
         });
         let hosts = hosts.collect();
-        let fleet = match plan.boundaries {
-            Some(boundaries) => Fleet::open_with(hosts, plan.config, boundaries).await?,
-            None => Fleet::open(hosts, plan.config).await?,
+        let index = match plan.boundaries {
+            Some(boundaries) => IndexServer::open_with(hosts, plan.config, boundaries).await?,
+            None => IndexServer::open(hosts, plan.config).await?,
         };
-        let fleet = match plan.control {
-            Some(control) => fleet.controlled_by(control),
-            None => fleet,
+        let index = match plan.control {
+            Some(control) => index.controlled_by(control),
+            None => index,
         };
-        let fleet = Arc::new(fleet);
-        let hosted = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+        let index = Arc::new(index);
+        let hosted = Arc::clone(&index) as Arc<dyn IndexHost>;
         let router = Router::new(hosted, Arc::clone(&base.coordinator), front.clone()).await?;
         Ok(Self {
             base,
-            fleet,
+            index,
             router: Arc::new(router),
             inflight: InFlight::default(),
             extent_ids,
@@ -136,7 +136,7 @@ impl Assembly {
         registry: &mut Registry,
     ) -> Arc<Reclaim> {
         Reclaim::start(Setup {
-            host: Arc::clone(&self.fleet) as Arc<dyn IndexHost>,
+            host: Arc::clone(&self.index) as Arc<dyn IndexHost>,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
             inflight: self.inflight.clone(),

@@ -210,11 +210,6 @@ pub enum NodeError {
     },
 }
 
-/// A reply that does not fit its request.
-pub(super) fn mismatched(reason: &str) -> NodeError {
-    NodeError::System { what: "the index's answer", reason: reason.to_owned() }
-}
-
 /// What to do about the coordinator's file.
 fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {

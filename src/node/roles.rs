@@ -1,5 +1,5 @@
-//! The roles above storage: index, front end, reclaim. They start from the bottom up and stop from the
-//! top down.
+//! The roles above storage: index, front end, reclaim. They start from the bottom up and stop from
+//! the top down.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::frontend;
 use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
@@ -33,9 +32,10 @@ use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
-use crate::index::Fleet;
 use crate::index::InFlight;
+use crate::index::IndexServer;
 use crate::index::PolicyConfig;
+use crate::index::Router;
 use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
@@ -66,7 +66,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 /// The running roles.
 #[derive(Debug)]
 pub(super) struct Roles {
-    host: Arc<Fleet>,
+    host: Arc<IndexServer>,
     router: Arc<Router>,
     inflight: InFlight,
     serving: JoinHandle<()>,
@@ -77,8 +77,8 @@ pub(super) struct Roles {
     pub control: Control,
     /// The tasks of index hosts with a thread of their own.
     host_tasks: Vec<Tasks>,
-    /// Each role has tasks of its own, so that a shutdown can wait for one role while those below it
-    /// still work.
+    /// Each role has tasks of its own, so that a shutdown can wait for one role while those below
+    /// it still work.
     front: Env,
     reclaim: Env,
 }
@@ -118,7 +118,7 @@ impl Roles {
         };
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
         let OpenIndex { assembly, host_tasks } = open_index(config, base, &front, registry).await?;
-        let host = Arc::clone(&assembly.fleet);
+        let host = Arc::clone(&assembly.index);
         host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
@@ -196,7 +196,7 @@ impl Roles {
 
     /// The partitions served here.
     #[must_use]
-    pub(super) fn fleet(&self) -> Arc<Fleet> {
+    pub(super) fn index(&self) -> Arc<IndexServer> {
         Arc::clone(&self.host)
     }
 
@@ -208,7 +208,7 @@ impl Roles {
         env: &Env,
         registry: &mut Registry,
     ) -> NodeBackups {
-        let source = Source::serving(storage, self.fleet(), self.inflight.clone());
+        let source = Source::serving(storage, self.index(), self.inflight.clone());
         NodeBackups::new(source, env.clone()).registered(registry)
     }
 
@@ -221,7 +221,7 @@ impl Roles {
     /// Rewrites files in which older releases left secrets plain.
     pub(super) fn erase_plain_secrets(&self, storage: &Storage, secrets: &Secrets) {
         let erase = Erase {
-            fleet: self.fleet(),
+            index: self.index(),
             capacity: Arc::clone(&storage.capacity),
             coordinator: Arc::clone(&storage.coordinator),
             ring: secrets.ring().id(),
@@ -293,8 +293,9 @@ async fn open_index(
     Ok(OpenIndex { assembly, host_tasks: own })
 }
 
-/// Seals secrets that are plain or sealed under a retired master key. Returns whether all are sealed
-/// under the active one: a partition that cannot be read or changed now does not end the start.
+/// Seals secrets that are plain or sealed under a retired master key. Returns whether all are
+/// sealed under the active one: a partition that cannot be read or changed now does not end the
+/// start.
 async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<bool, NodeError> {
     let done = match reseal(router, secrets).await {
         Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {

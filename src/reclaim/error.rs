@@ -22,9 +22,6 @@ pub enum Error {
     /// The cursor of the audit could not be read.
     #[error("coordinator: {0}")]
     Coordinator(#[from] coordinator::Error),
-    /// A partition sent the reply of another request: a bug.
-    #[error("a reply does not fit its request")]
-    Answer,
     /// Reads or copies that began before the end of the walk did not finish their look-ups in time.
     #[error(
         "look-ups begun before the walk ended were not answered within {waited:?}; nothing was freed"

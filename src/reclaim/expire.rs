@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::AskPartition;
+use crate::index::ExpireStaged;
+use crate::index::ReadExpired;
 use crate::index::Target;
-use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::state::Reclaim;
 
@@ -16,16 +16,14 @@ pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Erro
     };
     let mut from = Some(Bytes::new());
     while let Some(start) = from {
-        let read = Read::Expired { from: start, before, limit: reclaim.config.blobs_per_write };
-        let ReadReply::Expired(blobs, next) = reclaim.host.read(target, read).await? else {
-            return Err(Error::Answer);
-        };
-        from = next;
-        for blob in blobs {
+        let read = ReadExpired { from: start, before, limit: reclaim.config.blobs_per_write };
+        let page = reclaim.host.ask(target, read).await?;
+        from = page.next;
+        for blob in page.blobs {
             reclaim.go_on()?;
             // The write checks the time again: a block may have been staged since the read.
-            let expire = Write::ExpireStaged { key: blob.key, before };
-            reclaim.host.write(target, expire).await?;
+            let expire = ExpireStaged { key: blob.key, before };
+            reclaim.host.tell(target, expire).await?;
             reclaim.metrics.expired_blobs.inc();
         }
     }

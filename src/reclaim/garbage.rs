@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::index::AskPartition;
+use crate::index::ForgetGarbage;
+use crate::index::GarbagePage;
 use crate::index::GarbageRow;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadGarbage;
 use crate::index::Target;
-use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::invariant::Invariant;
 use crate::reclaim::met::Met;
@@ -46,16 +47,16 @@ pub(super) async fn free(
         && freed < reclaim.config.garbage_rows_per_pass
     {
         reclaim.go_on()?;
-        let read = Read::Garbage { from: start, limit: reclaim.config.garbage_rows };
+        let read = ReadGarbage { from: start, limit: reclaim.config.garbage_rows };
         let began = clock.monotonic();
-        let read = reclaim.host.read(target, read).await;
+        let page = reclaim.host.ask(target, read).await;
         seen.walked += clock.monotonic().saturating_sub(began);
-        let ReadReply::Garbage(rows, next) = read? else { return Err(Error::Answer) };
+        let GarbagePage { rows, next } = page?;
         at_end = next.is_none();
         from = next;
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
-            // The mark is taken after the rows are visible: a read that registers later looks up its
-            // locations after these rows were committed.
+            // The mark is taken after the rows are visible: a read that registers later looks up
+            // its locations after these rows were committed.
             new |= met.note(latest, reclaim.inflight.read_mark())?;
         }
         let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =
@@ -134,12 +135,12 @@ pub(super) async fn free_rows(
         rows.into_iter().partition(|row| row.layer.is_some());
     let keys: Vec<Bytes> = rows.into_iter().map(|row| row.key).collect();
     if !keys.is_empty() {
-        reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+        reclaim.host.tell(target, ForgetGarbage { keys }).await?;
     }
     for layer in layers {
         reclaim.go_on()?;
         let keys = vec![layer.key];
-        reclaim.host.write(target, Write::ForgetGarbage { keys }).await?;
+        reclaim.host.tell(target, ForgetGarbage { keys }).await?;
     }
     reclaim.metrics.freed_bytes.inc_by(freed);
     reclaim.metrics.garbage_rows.inc_by(u64::try_from(count).unwrap_or(u64::MAX));

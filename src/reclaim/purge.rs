@@ -8,14 +8,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::index;
+use crate::index::AskPartition;
+use crate::index::ForgetContainer;
 use crate::index::InFlight;
 use crate::index::PartitionMap;
-use crate::index::Read;
-use crate::index::ReadReply;
-use crate::index::Write;
-use crate::index::WriteReply;
-use crate::index::api::purge_key;
+use crate::index::PurgeContainer;
+use crate::index::ReadDeadContainers;
 use crate::index::inflight::ChangeMark;
 use crate::reclaim::error::Error;
 use crate::reclaim::partitions::target;
@@ -90,16 +88,16 @@ impl PurgePass<'_> {
     async fn deleted_containers(&self) -> Result<Vec<ContainerKey>, Error> {
         let mut all = Vec::new();
         for partition in self.map.partitions() {
-            let read = self.reclaim.host.read(target(partition), Read::DeadContainers);
-            let reply = match read.await {
-                Ok(reply) => reply,
+            let found = self.reclaim.host.ask(target(partition), ReadDeadContainers);
+            let deleted = match found.await {
+                Ok(deleted) => deleted,
                 Err(error) => {
                     self.reclaim.pass_over("deleted containers", error.into())?;
                     continue;
                 }
             };
-            let ReadReply::DeadContainers(deleted) = reply else { return Err(Error::Answer) };
-            all.extend(deleted.into_iter().map(|(account, id, _)| ContainerKey { account, id }));
+            let keys = deleted.into_iter().map(|one| (one.account, one.container));
+            all.extend(keys.map(|(account, id)| ContainerKey { account, id }));
         }
         Ok(all)
     }
@@ -149,10 +147,8 @@ impl PurgePass<'_> {
                 };
                 self.writes_left = left;
                 let limit = self.reclaim.config.blobs_per_write;
-                let purge = Write::PurgeContainer { account, container: id, from: start, limit };
-                let reply = self.reclaim.host.write(target(partition), purge).await?;
-                let WriteReply::Purged { next } = reply else { return Err(Error::Answer) };
-                from = next;
+                let purge = PurgeContainer { account, container: id, from: start, limit };
+                from = self.reclaim.host.tell(target(partition), purge).await?;
                 self.reclaim.metrics.purge_writes.inc();
             }
         }
@@ -162,10 +158,7 @@ impl PurgePass<'_> {
     /// Deletes the row that remembers the container.
     async fn forget(&self, container: ContainerKey) -> Result<(), Error> {
         let ContainerKey { account, id } = container;
-        let key = purge_key(account, id);
-        let owner = self.map.owner(&key).ok_or(index::Error::WrongPartition)?;
-        let forget = Write::ForgetContainer { account, container: id };
-        self.reclaim.host.write(target(owner), forget).await?;
-        Ok(())
+        let forget = ForgetContainer { account, container: id };
+        Ok(self.reclaim.owners(self.map).tell(forget).await?)
     }
 }

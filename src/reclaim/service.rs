@@ -160,8 +160,8 @@ impl Reclaim {
         }
     }
 
-    /// Waits for the next audit, which comes early when many shared bytes were dropped. `dropped` is
-    /// the counter at the last audit. Returns false when the program stops.
+    /// Waits for the next audit, which comes early when many shared bytes were dropped. `dropped`
+    /// is the counter at the last audit. Returns false when the program stops.
     async fn wait_for_audit(&self, pause: Duration, dropped: u64) -> bool {
         let (step, mut left) = (self.config.audit_soon, pause);
         while left > step {
@@ -226,11 +226,7 @@ fn log_failure(step: &'static str, error: &Error) {
             let invariant = invariant.number();
             tracing::error!(step, invariant, %error, "reclaim step stopped; it frees nothing more");
         }
-        Error::Index(_)
-        | Error::Capacity(_)
-        | Error::Coordinator(_)
-        | Error::Answer
-        | Error::Held { .. } => {
+        Error::Index(_) | Error::Capacity(_) | Error::Coordinator(_) | Error::Held { .. } => {
             tracing::warn!(step, %error, "reclaim step failed, will be tried again");
         }
     }

@@ -7,8 +7,10 @@ use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index;
+use crate::index::FixedMap;
 use crate::index::InFlight;
 use crate::index::IndexHost;
+use crate::index::PartitionMap;
 use crate::reclaim::config::ReclaimConfig;
 use crate::reclaim::error::Error;
 use crate::reclaim::metrics::ReclaimMetrics;
@@ -79,6 +81,11 @@ impl Reclaim {
         })
     }
 
+    /// A client of the owners in this map.
+    pub(super) fn owners<'a>(&'a self, map: &'a PartitionMap) -> FixedMap<'a> {
+        FixedMap::new(self.host.as_ref(), map)
+    }
+
     /// Counts that a step skips a partition that fails. Work that needs the partition waits for a
     /// later pass.
     ///
@@ -89,7 +96,6 @@ impl Reclaim {
             Error::Index(index::Error::WrongPartition)
             | Error::Capacity(_)
             | Error::Coordinator(_)
-            | Error::Answer
             | Error::Held { .. }
             | Error::Invariant { .. }
             | Error::Stopping => Err(error),

@@ -5,19 +5,18 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::index;
+use crate::index::AskPartition;
 use crate::index::EntryChange;
+use crate::index::ForgetTagWork;
 use crate::index::IndexTag;
 use crate::index::ListContainers;
 use crate::index::PartitionMap;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadTagWork;
 use crate::index::TagWork;
+use crate::index::TagWorkPage;
 use crate::index::Target;
-use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::garbage;
-use crate::reclaim::partitions::target;
 use crate::reclaim::state::Reclaim;
 use crate::types::ContainerKey;
 use crate::types::ContainerName;
@@ -52,11 +51,8 @@ impl<'a> TagPass<'a> {
         let (mut seen, mut done) = (0, 0);
         while seen < self.reclaim.config.garbage_rows_per_pass {
             self.reclaim.go_on()?;
-            let read = Read::TagWork { blob: None, from: position.clone(), limit: ROWS };
-            let ReadReply::TagWork(mut work, next) = self.reclaim.host.read(here, read).await?
-            else {
-                return Err(Error::Answer);
-            };
+            let read = ReadTagWork { blob: None, from: position.clone(), limit: ROWS };
+            let TagWorkPage { mut work, next } = self.reclaim.host.ask(here, read).await?;
             let now = self.reclaim.env.clock.now();
             // The front end is about to apply younger work.
             work.retain(|work| garbage::is_old(work.time, self.reclaim.config.grace, now));
@@ -89,7 +85,7 @@ impl<'a> TagPass<'a> {
         // Index entries first: a crash between these two steps applies them again, which changes
         // nothing.
         if done > 0 {
-            self.reclaim.host.write(here, Write::ForgetTagWork { rows }).await?;
+            self.reclaim.host.tell(here, ForgetTagWork { rows }).await?;
         }
         Ok(done)
     }
@@ -100,11 +96,9 @@ impl<'a> TagPass<'a> {
             Some(_) | None => None,
         };
         let entry = change.entry.routing_key();
-        let owner = self.map.owner(entry.as_bytes()).ok_or(index::Error::WrongPartition)?;
         // Without a name, as for a deleted container, no entry is put.
-        let write = Write::IndexTag(IndexTag { entry, time: change.time, container });
-        self.reclaim.host.write(target(owner), write).await?;
-        Ok(())
+        let write = IndexTag { entry, time: change.time, container };
+        Ok(self.reclaim.owners(self.map).tell(write).await?)
     }
 
     /// The name of a container, by listing the containers of its account: their rows are keyed by
@@ -125,10 +119,7 @@ impl<'a> TagPass<'a> {
         let mut found = None;
         loop {
             self.reclaim.go_on()?;
-            let owner = self.map.owner(&list.position()).ok_or(index::Error::WrongPartition)?;
-            let read = Read::Containers(list.clone());
-            let reply = self.reclaim.host.read(target(owner), read).await?;
-            let ReadReply::Containers(page) = reply else { return Err(Error::Answer) };
+            let page = self.reclaim.owners(self.map).ask(list.clone()).await?;
             for entry in page.entries {
                 if entry.record.id == wanted.id {
                     found = ContainerName::new(&entry.name).ok();

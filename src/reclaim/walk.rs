@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::index;
+use crate::index::AskPartition;
 use crate::index::ListReferences;
 use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::Prove;
 use crate::index::ReferencePlace;
-use crate::index::Write;
 use crate::reclaim::error::Error;
 use crate::reclaim::live::Live;
 use crate::reclaim::partitions::Ownership;
@@ -83,9 +82,7 @@ impl Walk<'_> {
             if self.proven.insert(Ownership::of(owner)) {
                 prove(self.reclaim, owner).await?;
             }
-            let read = Read::References(list.clone());
-            let reply = self.reclaim.host.read(target(owner), read).await?;
-            let ReadReply::References(page) = reply else { return Err(Error::Answer) };
+            let page = self.reclaim.host.ask(target(owner), list.clone()).await?;
             for some in page.locations.chunks(NOTED_IN_TURN) {
                 for location in some {
                     self.live.add(location.extent, self.reclaim.capacity.frames_of(location));
@@ -114,9 +111,8 @@ pub(super) async fn prove_in(
 }
 
 /// Makes a partition commit an empty change. An earlier write that was answered with
-/// [`index::Error::Unavailable`] may be in the log and reappear at a restart, although no read shows
-/// it. A later commit decides it: either the walk sees the write, or it never happened.
+/// [`index::Error::Unavailable`] may be in the log and reappear at a restart, although no read
+/// shows it. A later commit decides it: either the walk sees the write, or it never happened.
 async fn prove(reclaim: &Reclaim, partition: &PartitionDescriptor) -> Result<(), Error> {
-    reclaim.host.write(target(partition), Write::Prove).await?;
-    Ok(())
+    Ok(reclaim.host.tell(target(partition), Prove {}).await?)
 }

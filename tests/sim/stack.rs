@@ -11,12 +11,12 @@ use blockyard::capacity::CapacityNode;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::env::Env;
-use blockyard::frontend::Router;
 use blockyard::frontend::write::WriteConfig;
 use blockyard::frontend::write::WritePool;
 use blockyard::index::Config;
-use blockyard::index::Fleet;
 use blockyard::index::InFlight;
+use blockyard::index::IndexServer;
+use blockyard::index::Router;
 use blockyard::node::assembly::Assembly;
 use blockyard::node::assembly::Base;
 use blockyard::node::assembly::IndexPlan;
@@ -40,7 +40,7 @@ pub(crate) struct Stack {
     pub(crate) env: Env,
     pub(crate) capacity: Arc<CapacityNode>,
     pub(crate) coordinator: Arc<dyn Coordinator>,
-    pub(crate) host: Arc<Fleet>,
+    pub(crate) host: Arc<IndexServer>,
     pub(crate) router: Arc<Router>,
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
@@ -97,7 +97,7 @@ impl Stack {
             env,
             capacity: node,
             coordinator,
-            host: assembly.fleet,
+            host: assembly.index,
             router: assembly.router,
             pool,
             inflight: assembly.inflight,

@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use crate::env::Clock;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::index;
 use crate::index::ListContainers;
-use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadContainer;
+use crate::index::Router;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Collation;
@@ -96,8 +95,7 @@ impl Directory {
     async fn list(&self, account: AccountId) -> Result<(), index::Error> {
         let mut list = ListContainers { account, prefix: String::new(), from: None, limit: PAGE };
         for _ in 0..LISTED_MAX / PAGE {
-            let reply = self.router.read(&list.position(), Read::Containers(list.clone())).await?;
-            let ReadReply::Containers(page) = reply else { break };
+            let page = self.router.ask(list.clone()).await?;
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             for entry in page.entries {
                 let owner = ContainerKey { account, id: entry.record.id };
@@ -173,16 +171,15 @@ impl Directory {
         }
         let missing = || PartitionError::NoSuchContainer(text.to_owned());
         let name = ContainerName::new(text).map_err(|_| missing())?;
-        let key = RoutingKey::container(account, &name);
-        match self.router.read(key.as_bytes(), Read::Container(account, name)).await {
-            Ok(ReadReply::Container(record)) => {
+        match self.router.ask(ReadContainer(account, name)).await {
+            Ok(record) => {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 let (id, collation) = (record.id, record.collation);
                 let known = KnownContainer { name: text.to_owned(), collation };
                 seen.containers.insert(ContainerKey { account, id }, known);
                 Ok(Found { id, collation })
             }
-            Ok(_) | Err(index::Error::ContainerNotFound) => Err(missing()),
+            Err(index::Error::ContainerNotFound) => Err(missing()),
             Err(error) => Err(error.into()),
         }
     }

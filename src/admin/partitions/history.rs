@@ -86,16 +86,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::index::Fleet;
+    use crate::index::IndexServer;
     use crate::index::engine::testing::World;
 
     const ZERO: Timestamp = Timestamp::ZERO;
 
     async fn one() -> PartitionStatus {
         let world = World::empty();
-        let fleet = Fleet::open(vec![world.parts()], world.config).await.unwrap();
-        let status = fleet.status().pop().unwrap();
-        fleet.shutdown().await;
+        let index = IndexServer::open(vec![world.parts()], world.config).await.unwrap();
+        let status = index.status().pop().unwrap();
+        index.shutdown().await;
         status
     }
 

@@ -2,16 +2,17 @@
 //!
 //! 1. `paths.rs`: the paths below `/admin/partitions`; `page.rs` and `page.html`: the page that
 //!    draws what they answer.
-//! 2. `store.rs`: the commands, carried out by the fleet; `views.rs`: their answers; `history.rs`:
+//! 2. `store.rs`: the commands, carried out by the index; `views.rs`: their answers; `history.rs`:
 //!    which partitions have changed since an earlier answer.
 //! 3. `prepare.rs`: where to split the range of a prefix before a job fills it.
 //! 4. `directory.rs`: accounts and containers by number and by name; `names.rs`: keys as text and
 //!    back.
 //!
-//! Invariants: a boundary as shown can be sent as a key · the page holds no data and requests it with
-//! the token · no boundary lies inside of an account's table of containers (the fleet refuses it).
+//! Invariants: a boundary as shown can be sent as a key · the page holds no data and requests it
+//! with the token · no boundary lies inside of an account's table of containers (the index refuses
+//! it).
 //!
-//! Not here: how the map changes (`index/fleet/`), and when it changes automatically
+//! Not here: how the map changes (`index/server/`), and when it changes automatically
 //! (`index/load/`).
 
 mod directory;

@@ -1,15 +1,15 @@
-//! Commands for partitions, carried out by the fleet.
+//! Commands for partitions, carried out by the index.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::env::Clock;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
-use crate::index::Fleet;
+use crate::index::IndexServer;
 use crate::index::PartitionStatus;
+use crate::index::Router;
 use crate::types::ContainerKey;
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -39,7 +39,7 @@ const TRY_PAUSE: Duration = Duration::from_millis(20);
 /// Shows, splits, merges and moves partitions; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PartitionStore {
-    fleet: Arc<Fleet>,
+    index: Arc<IndexServer>,
     directory: Arc<Directory>,
     history: Arc<MapHistory>,
     clock: Arc<dyn Clock>,
@@ -50,26 +50,27 @@ impl PartitionStore {
     /// serves, and through the router.
     #[must_use]
     pub fn new(
-        fleet: Arc<Fleet>,
+        index: Arc<IndexServer>,
         accounts: Accounts,
         router: Arc<Router>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let directory = Arc::new(Directory::new(accounts, router, Arc::clone(&clock)));
-        Self { fleet, directory, history: Arc::default(), clock }
+        Self { index, directory, history: Arc::default(), clock }
     }
 
     /// All partitions, or those that changed since an earlier answer, and the changes of the map
     /// after change number `after`.
     pub(super) async fn map_view(&self, after: u64, since: Option<u64>) -> MapView {
-        let changes: Vec<_> = self.fleet.changes_after(after);
+        let changes: Vec<_> = self.index.changes_after(after);
         let latest = match changes.last() {
             Some(last) => Some(last.number),
-            None => self.fleet.changes_after(0).last().map(|last| last.number),
+            None => self.index.changes_after(0).last().map(|last| last.number),
         };
-        // Read after the changes, so that the partitions that they made exist or have changed again.
+        // Read after the changes, so that the partitions that they made exist or have changed
+        // again.
         let now = self.clock.now();
-        let delta = self.history.delta(now, self.fleet.status(), since);
+        let delta = self.history.delta(now, self.index.status(), since);
         let bounds = delta.partitions.iter().map(|p| ContainerKey::of(p.range.low().as_bytes()));
         self.directory.look_up(bounds.collect()).await;
         let view = |partition| PartitionView::new(partition, self.directory.as_ref());
@@ -78,7 +79,7 @@ impl PartitionStore {
             look: delta.number,
             since: delta.since,
             gone: delta.gone.iter().map(|id| id.get()).collect(),
-            hosts: self.fleet.hosts(),
+            hosts: self.index.hosts(),
             latest_change: latest.unwrap_or(0),
             partitions: delta.partitions.into_iter().map(view).collect(),
             changes: changes.into_iter().map(ChangeView::from).collect(),
@@ -90,7 +91,7 @@ impl PartitionStore {
         let mut keys = Vec::new();
         for text in texts {
             let key = self.directory.key(text).await?;
-            if self.fleet.status().iter().any(|partition| *partition.range.low() == key) {
+            if self.index.status().iter().any(|partition| *partition.range.low() == key) {
                 return Err(PartitionError::AlreadyBorder(text.clone()));
             }
             keys.push(key);
@@ -98,8 +99,8 @@ impl PartitionStore {
         keys.sort_unstable();
         keys.dedup();
         for _ in 0..TRIES {
-            if let Some(partition) = one_owner(&self.fleet.status(), &keys)? {
-                match self.fleet.split(partition, &keys).await {
+            if let Some(partition) = one_owner(&self.index.status(), &keys)? {
+                match self.index.split(partition, &keys).await {
                     Err(ChangeError::NoSuchPartition) => {}
                     done => return Ok(done?.into()),
                 }
@@ -119,21 +120,21 @@ impl PartitionStore {
             return Err(PartitionError::Parts(SPLIT_MAX));
         }
         let id = PartitionId::new(partition);
-        let keys = self.fleet.even_cuts(id, parts).await?;
+        let keys = self.index.even_cuts(id, parts).await?;
         if keys.is_empty() {
             return Err(PartitionError::TooFewKeys(partition));
         }
-        Ok(self.fleet.split(id, &keys).await?.into())
+        Ok(self.index.split(id, &keys).await?.into())
     }
 
     /// Distributes the blobs of a partition over stripes.
     pub(super) async fn stripe(&self, partition: u64, stripes: u8) -> Result<Made, PartitionError> {
-        Ok(self.fleet.stripe(PartitionId::new(partition), stripes).await?.into())
+        Ok(self.index.stripe(PartitionId::new(partition), stripes).await?.into())
     }
 
     /// Merges all stripes of the range of a partition.
     pub(super) async fn unstripe(&self, partition: u64) -> Result<Made, PartitionError> {
-        let status = self.fleet.status();
+        let status = self.index.status();
         let one = status.iter().find(|one| one.id.get() == partition);
         let one = one.ok_or(ChangeError::NoSuchPartition)?;
         let of_it = status.iter().filter(|other| other.range == one.range);
@@ -141,12 +142,12 @@ impl PartitionStore {
         if one.stripe.is_none() {
             return Ok(Made { partitions: vec![partition], ..Made::default() });
         }
-        Ok(self.fleet.merge(&ids).await?.into())
+        Ok(self.index.merge(&ids).await?.into())
     }
 
     /// Merges neighbouring partitions, or all stripes of a range, in any order.
     pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
-        let status = self.fleet.status();
+        let status = self.index.status();
         let mut places = Vec::new();
         for id in partitions {
             let place = status.iter().position(|partition| partition.id.get() == *id);
@@ -154,12 +155,12 @@ impl PartitionStore {
         }
         places.sort_unstable();
         let ids: Vec<PartitionId> = places.into_iter().map(|(_, id)| id).collect();
-        Ok(self.fleet.merge(&ids).await?.into())
+        Ok(self.index.merge(&ids).await?.into())
     }
 
     /// Moves a partition to another host.
     pub(super) async fn move_to(&self, partition: u64, host: u64) -> Result<Made, PartitionError> {
-        let moved = self.fleet.move_to(PartitionId::new(partition), HostId::new(host)).await?;
+        let moved = self.index.move_to(PartitionId::new(partition), HostId::new(host)).await?;
         Ok(moved.into())
     }
 
@@ -173,7 +174,7 @@ impl PartitionStore {
         let inner = match &wanted.like {
             Some(like) => {
                 let model = Prefix { text: like, ..prefix };
-                let found = self.fleet.even_cuts_of(&model.range(), wanted.ways).await?;
+                let found = self.index.even_cuts_of(&model.range(), wanted.ways).await?;
                 if found.is_empty() {
                     return Err(PartitionError::NoSibling(like.clone()));
                 }
@@ -188,7 +189,7 @@ impl PartitionStore {
         keys.extend(inner);
         keys.extend(range.high().cloned());
         let mut made = self.split_at_all(&keys).await?;
-        made.partitions = inside(&self.fleet.status(), &range).map(|p| p.id.get()).collect();
+        made.partitions = inside(&self.index.status(), &range).map(|p| p.id.get()).collect();
         if wanted.spread {
             self.distribute(&range, &mut made).await?;
         }
@@ -200,10 +201,10 @@ impl PartitionStore {
         let mut made = Made::default();
         let mut failures = 0;
         while failures < TRIES {
-            let done = match next_split(&self.fleet.status(), keys) {
+            let done = match next_split(&self.index.status(), keys) {
                 NextSplit::None => return Ok(made),
                 NextSplit::Later => Err(ChangeError::NoSuchPartition),
-                NextSplit::At(partition, keys) => self.fleet.split(partition, &keys).await,
+                NextSplit::At(partition, keys) => self.index.split(partition, &keys).await,
             };
             match done {
                 Err(ChangeError::NoSuchPartition) => {
@@ -218,12 +219,12 @@ impl PartitionStore {
 
     /// Moves the partitions of a range to the hosts in turn.
     async fn distribute(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
-        let here: Vec<_> = inside(&self.fleet.status(), range).map(|p| (p.id, p.host)).collect();
-        let hosts = u64::try_from(self.fleet.hosts()).unwrap_or(u64::MAX);
+        let here: Vec<_> = inside(&self.index.status(), range).map(|p| (p.id, p.host)).collect();
+        let hosts = u64::try_from(self.index.hosts()).unwrap_or(u64::MAX);
         for (place, (partition, host)) in (0_u64..).zip(here) {
             let wanted = HostId::new(place % hosts.max(1));
             if host != wanted {
-                add(made, &self.fleet.move_to(partition, wanted).await?.into());
+                add(made, &self.index.move_to(partition, wanted).await?.into());
             }
         }
         Ok(())

@@ -37,16 +37,17 @@ use crate::env::net::Stream;
 use crate::env::rand::SeededRand;
 use crate::env::tasks::Tasks;
 use crate::frontend::Accounts;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::accounts::Account;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
+use crate::index::CreateAccount;
 use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::PartitionDescriptor;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::Router;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
@@ -96,14 +97,11 @@ async fn accounts(env: &Env) -> AccountStore {
     let host = Arc::new(Index(Mutex::new(Partition::new(KeyRange::all()))));
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("configured").unwrap();
-    let create =
-        Write::CreateAccount { name: name.clone(), id: AccountId::new(99), anonymous: false };
-    let WriteReply::Account(record) = router.write(create).await.unwrap() else {
-        panic!("account")
-    };
+    let create = CreateAccount { name: name.clone(), id: AccountId::new(99), anonymous: false };
+    let record = router.tell(create).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let secrets = Secrets::known(&env.rand);
-    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let account = Account::new(name, keys, record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };

@@ -3,10 +3,10 @@
 use futures_util::future::try_join_all;
 
 use crate::frontend::accounts::Unread;
-use crate::frontend::route::Router;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::ListAccounts;
+use crate::index::Router;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
     use crate::coordinator::Coordinator;
     use crate::coordinator::SimulatedStore;
-    use crate::frontend::testing::ReadIndex;
-    use crate::frontend::testing::Reads;
-    use crate::frontend::testing::env;
-    use crate::frontend::testing::publish;
     use crate::index::AccountPage;
     use crate::index::Read;
     use crate::index::ReadReply;
     use crate::index::Target;
+    use crate::index::client::testing::ReadIndex;
+    use crate::index::client::testing::Reads;
+    use crate::index::client::testing::env;
+    use crate::index::client::testing::publish;
     use crate::types::PartitionId;
 
     /// Has empty partitions, of which only the first is open.

@@ -16,7 +16,7 @@
 //! (`server.rs`).
 //!
 //! Invariants: an admitted request gets no 503 for lack of resources once its outcome may be
-//! durable; a change of the partition map is not overload (`route.rs`).
+//! durable; a change of the partition map is not overload (`index/client`).
 
 mod denied;
 mod gate;

@@ -9,15 +9,16 @@ use async_trait::async_trait;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
-use crate::frontend::testing::env;
-use crate::frontend::testing::publish;
 use crate::index::Error;
 use crate::index::Full;
 use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
+use crate::index::Write;
 use crate::index::WriteReply;
+use crate::index::client::testing::env;
+use crate::index::client::testing::publish;
 use crate::telemetry::Registry;
 use crate::types::*;
 

@@ -33,7 +33,6 @@ use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::observe::Seen;
-use crate::frontend::route::Router;
 use crate::frontend::secrets::Secrets;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
@@ -41,7 +40,6 @@ use crate::frontend::source::Requester;
 use crate::frontend::source::Rules;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::state::Parts;
-use crate::frontend::testing::publish;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::BodyMemory;
@@ -49,12 +47,15 @@ use crate::frontend::write::WriteConfig;
 use crate::frontend::write::tests::Rig;
 use crate::frontend::write::tests::rig;
 use crate::index;
+use crate::index::CreateAccount;
 use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
+use crate::index::Router;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
+use crate::index::client::testing::publish;
 use crate::index::objects::fake::Partition;
 use crate::protocol::KnownHosts;
 use crate::protocol::azure;
@@ -109,13 +110,11 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     publish(coordinator.as_ref(), (1, 1), KeyRange::all()).await;
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("account").unwrap();
-    let create =
-        Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false };
-    let made = router.write(create).await.unwrap();
-    let WriteReply::Account(record) = made else { panic!("not an account") };
+    let create = CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false };
+    let record = router.tell(create).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let secrets = Secrets::known(&env.rand);
-    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let account = Account::new(name, keys, record, &secrets).unwrap();
     let (client, mut registry) = (Client::default(), Registry::default());
     let parts = Parts {
         router: Arc::new(router),

@@ -63,8 +63,10 @@ pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 #[cfg(test)]
 pub(crate) use typed::is_answer;
 pub use typed::{
-    AppendedBlock, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadRequest,
-    ReadTagWork, UpdateAccount, WriteRequest,
+    AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
+    ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage, ForgetTagWork, GarbagePage, Prove,
+    PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
+    ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, purge_key};

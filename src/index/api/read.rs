@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::index::api::AccountPage;
 use crate::index::api::ContainerPage;
+use crate::index::api::DeletedContainer;
 use crate::index::api::GarbageRow;
 use crate::index::api::Guard;
 use crate::index::api::ListAccounts;
@@ -31,7 +32,6 @@ use crate::types::AccountName;
 use crate::types::BlobKey;
 use crate::types::BlockId;
 use crate::types::ByteRange;
-use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::ExtentId;
 use crate::types::KeyedNonce;
@@ -253,10 +253,19 @@ pub enum ReadReply {
     TagWork(Vec<TagWork>, Option<Bytes>),
     /// To [`Read::Garbage`]; with where to go on.
     Garbage(Vec<GarbageRow>, Option<Bytes>),
-    /// To [`Read::DeadContainers`]; with when each was deleted.
-    DeadContainers(Vec<(AccountId, ContainerId, Timestamp)>),
+    /// To [`Read::DeadContainers`].
+    DeadContainers(Vec<DeletedContainer>),
     /// To [`Read::Expired`]; with where to go on.
     Expired(Vec<StagedBlocks>, Option<Bytes>),
     /// To [`Read::References`].
     References(References),
+}
+
+impl ReadReply {
+    /// Leaves out garbage of that time and later; other answers stay as they are.
+    pub(in crate::index) fn keep_garbage_before(&mut self, time: Timestamp) {
+        if let Self::Garbage(rows, _) = self {
+            rows.retain(|row| row.since < time);
+        }
+    }
 }

@@ -1,9 +1,14 @@
 //! Questions and changes with an answer of their own type, for callers. On the way to a partition
 //! they are a [`Read`] or a [`Write`].
+//!
+//! 1. Here: the traits, and requests of clients.
+//! 2. `commands.rs`: changes of accounts, and of reclaim; `sweeps.rs`: questions of reclaim.
+
+mod commands;
+mod sweeps;
 
 use bytes::Bytes;
 
-use crate::index::api::AccountChange;
 use crate::index::api::AccountPage;
 use crate::index::api::AppendBlock;
 use crate::index::api::BlobView;
@@ -17,6 +22,8 @@ use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::FillLayer;
 use crate::index::api::Guard;
+use crate::index::api::IndexHost;
+use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
@@ -26,6 +33,7 @@ use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
 use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
+use crate::index::api::NoteRead;
 use crate::index::api::PageRanges;
 use crate::index::api::PagesWritten;
 use crate::index::api::PendingCopy;
@@ -36,6 +44,7 @@ use crate::index::api::ReadBlob;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadReply;
 use crate::index::api::References;
+use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
 use crate::index::api::Share;
@@ -47,6 +56,7 @@ use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::TagPage;
 use crate::index::api::TagWork;
+use crate::index::api::Target;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
@@ -62,6 +72,14 @@ use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+
+pub use commands::{
+    CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage, ForgetTagWork,
+    Prove, PurgeContainer, UpdateAccount,
+};
+pub use sweeps::{
+    DeletedContainer, ExpiredPage, GarbagePage, ReadDeadContainers, ReadExpired, ReadGarbage,
+};
 
 /// A question to one partition.
 pub trait ReadRequest: Into<Read> + Clone + Send {
@@ -107,29 +125,6 @@ pub struct ReadAccount(pub AccountName);
 #[derive(Clone, Debug)]
 pub struct ReadContainer(pub AccountId, pub ContainerName);
 
-/// Changes an account.
-#[derive(Clone, Debug)]
-pub struct UpdateAccount {
-    /// The name.
-    pub name: AccountName,
-    /// The change.
-    pub change: AccountChange,
-}
-
-impl From<UpdateAccount> for Write {
-    fn from(UpdateAccount { name, change }: UpdateAccount) -> Self {
-        Self::UpdateAccount { name, change }
-    }
-}
-
-impl WriteRequest for UpdateAccount {
-    type Reply = AccountRecord;
-
-    fn reply(answer: WriteReply) -> Option<AccountRecord> {
-        if let WriteReply::Account(record) = answer { Some(*record) } else { None }
-    }
-}
-
 /// Asks for a blob's block lists; of a snapshot, for the committed one.
 #[derive(Clone, Debug)]
 pub struct ReadBlockList {
@@ -162,6 +157,7 @@ pub struct ReadTagWork {
     pub limit: usize,
 }
 
+/// Implements [`ReadRequest`]: the request, what it answers, and how both travel.
 macro_rules! read_requests {
     ($($request:ident => $reply:ty: $asked:pat => $read:expr, $answer:pat => $value:expr;)*) => {$(
         impl From<$request> for Read {
@@ -178,6 +174,25 @@ macro_rules! read_requests {
             }
         }
     )*};
+}
+pub(super) use read_requests;
+
+/// Pending copies.
+#[derive(Clone, Debug)]
+pub struct CopyJobPage {
+    /// The copies.
+    pub jobs: Vec<PendingCopy>,
+    /// Where to go on, perhaps in the next partition.
+    pub next: Option<Bytes>,
+}
+
+/// Changes of tags that the tag index may not show yet.
+#[derive(Clone, Debug)]
+pub struct TagWorkPage {
+    /// The changes.
+    pub work: Vec<TagWork>,
+    /// Where to go on.
+    pub next: Option<Bytes>,
 }
 
 read_requests! {
@@ -201,12 +216,12 @@ read_requests! {
         list => Self::Blobs(list), ReadReply::Blobs(page) => page;
     ListTags => TagPage:
         list => Self::Tags(list), ReadReply::Tags(page) => page;
-    ReadCopyJobs => (Vec<PendingCopy>, Option<Bytes>):
+    ReadCopyJobs => CopyJobPage:
         ReadCopyJobs { from, limit } => Self::CopyJobs { from, limit },
-        ReadReply::CopyJobs(jobs, next) => (jobs, next);
-    ReadTagWork => (Vec<TagWork>, Option<Bytes>):
+        ReadReply::CopyJobs(jobs, next) => CopyJobPage { jobs, next };
+    ReadTagWork => TagWorkPage:
         ReadTagWork { blob, from, limit } => Self::TagWork { blob, from, limit },
-        ReadReply::TagWork(work, next) => (work, next);
+        ReadReply::TagWork(work, next) => TagWorkPage { work, next };
     ListReferences => References:
         list => Self::References(list), ReadReply::References(page) => page;
 }
@@ -222,6 +237,7 @@ pub struct AppendedBlock {
     pub blocks: u32,
 }
 
+/// Implements [`WriteRequest`] for changes that are the field of a variant of [`Write`] as they are.
 macro_rules! write_requests {
     ($($request:ty => $reply:ty: $variant:ident, $answer:pat => $value:expr;)*) => {$(
         impl From<$request> for Write {
@@ -247,7 +263,7 @@ macro_rules! write_requests {
                     return <$request as WriteRequest>::reply(answer).is_some();
                 }
             )*
-            true
+            commands::is_answer(change, answer)
         }
     };
 }
@@ -276,4 +292,40 @@ write_requests! {
     LeaseBlob => Leased: LeaseBlob, WriteReply::Leased(leased) => leased;
     SnapshotBlob => Snapshotted: SnapshotBlob, WriteReply::Snapshotted(taken) => taken;
     SetTier => bool: SetTier, WriteReply::TierSet { pending } => pending;
+    NoteRead => (): NoteRead, WriteReply::Done => ();
+    ResealCopy => (): ResealCopy, WriteReply::Done => ();
+    IndexTag => (): IndexTag, WriteReply::Done => ();
 }
+
+/// Requests with an answer of their own type, to one partition of a map that the caller has read.
+/// [`Error::WrongPartition`] is for the caller: it reads the map again. [`crate::index::Router`]
+/// does so by itself.
+pub trait AskPartition: IndexHost {
+    /// Asks a partition.
+    ///
+    /// # Errors
+    /// The partition's answer.
+    fn ask<Q: ReadRequest>(
+        &self,
+        target: Target,
+        question: Q,
+    ) -> impl Future<Output = Result<Q::Reply, Error>> + Send {
+        let answer = self.read(target, question.into());
+        async move { answer.await.and_then(Q::checked) }
+    }
+
+    /// Changes rows of a partition. Not cancel-safe, as [`IndexHost::write`].
+    ///
+    /// # Errors
+    /// The partition's answer.
+    fn tell<W: WriteRequest>(
+        &self,
+        target: Target,
+        change: W,
+    ) -> impl Future<Output = Result<W::Reply, Error>> + Send {
+        let answer = self.write(target, change.into());
+        async move { answer.await.and_then(W::checked) }
+    }
+}
+
+impl<H: IndexHost + ?Sized> AskPartition for H {}

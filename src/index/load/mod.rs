@@ -11,7 +11,7 @@
 //! key, so a blob is never cut · one hot blob is never split for, since no split helps it · at most
 //! so many changes in a tick, and at most so much of the load moved.
 //!
-//! Not here: looking at the meters every tick, and carrying changes out (`fleet/`).
+//! Not here: looking at the meters every tick, and carrying changes out (`server/`).
 
 mod class;
 mod cpu;

@@ -4,10 +4,11 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::counter;
 use crate::env::Tasks;
 use crate::index;
-use crate::index::Fleet;
 use crate::index::IndexHost;
+use crate::index::IndexServer;
 use crate::index::PartitionMap;
 use crate::index::Parts;
+use crate::index::UpdateAccount;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 
@@ -25,7 +26,7 @@ fn parts(world: &World) -> Parts {
 }
 
 pub(in crate::node) struct Started {
-    pub(in crate::node) fleet: Arc<Fleet>,
+    pub(in crate::node) index: Arc<IndexServer>,
     pub(in crate::node) list: Arc<AccountList>,
     pub(in crate::node) env: Env,
     pub(in crate::node) coordinator: Arc<dyn Coordinator>,
@@ -39,9 +40,9 @@ pub(in crate::node) async fn start(
 ) -> Started {
     let parts = parts(world);
     let (env, coordinator) = (parts.env.clone(), Arc::clone(&parts.coordinator));
-    let fleet = Fleet::open_with(vec![parts], world.config, bounds).await.unwrap();
-    let fleet = Arc::new(fleet);
-    let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+    let index = IndexServer::open_with(vec![parts], world.config, bounds).await.unwrap();
+    let index = Arc::new(index);
+    let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let configured = configured.iter().map(|name| format!("{name}:{KEY}").parse().unwrap());
     let list = AccountList {
@@ -53,7 +54,7 @@ pub(in crate::node) async fn start(
         audit_log: AuditLog::default(),
     };
     let (list, env) = (Arc::new(list), Env { tasks: Tasks::new(), ..env });
-    Started { fleet, list, env, coordinator }
+    Started { index, list, env, coordinator }
 }
 
 /// A store of four partitions, each with an account that has keys in its row.
@@ -67,9 +68,9 @@ pub(in crate::node) async fn four_accounts() -> World {
         let account = accounts.find(&name(text)).unwrap().unwrap();
         let key = SecretContext::account_key(&account.name, account.id);
         let change = AccountChange::Keys(vec![secrets.seal(&key, b"a key that is long enough")]);
-        router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+        router.tell(UpdateAccount { name: name(text), change }).await.unwrap();
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     world
 }
 
@@ -95,7 +96,7 @@ async fn start_goes_on_past_a_quarantined_partition_and_says_which_accounts_are_
             let unread = accounts.find(&name(text)).unwrap_err();
             assert_eq!(unread.to_string(), "accounts from `hhhh` to before `nnnn`", "{text}");
         }
-        started.fleet.shutdown().await;
+        started.index.shutdown().await;
     }
 }
 
@@ -105,13 +106,13 @@ async fn start_with_the_only_accounts_out_of_service_is_no_start_without_account
     let bounds = [RoutingKey::account(&name("hhhh"))];
     let started = start(&world, &bounds, &["aaaa"]).await;
     started.list.read().await.unwrap();
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "aaaa").await;
     let started = start(&world, &[], &[]).await;
     let accounts = started.list.read().await.unwrap();
     let unread = accounts.find(&name("aaaa")).unwrap_err();
     assert_eq!(unread.to_string(), "accounts before `hhhh`");
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +135,7 @@ async fn list_of_accounts_is_completed_when_its_partitions_open_again() {
             assert_eq!(account.configured, text == "zzzz");
         }
         started.env.tasks.shutdown().await;
-        started.fleet.shutdown().await;
+        started.index.shutdown().await;
     }
 }
 
@@ -157,7 +158,7 @@ async fn development_account_stays_open_and_any_other_configured_account_is_clos
             let accounts = list.read().await.unwrap();
             let found = ["devstoreaccount1", OWN].map(|one| accounts.find(&name(one)).unwrap());
             assert_eq!(found.map(|account| account.unwrap().anonymous), open, "{switch:?}");
-            started.fleet.shutdown().await;
+            started.index.shutdown().await;
         }
     }
 }

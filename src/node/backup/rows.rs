@@ -26,7 +26,7 @@ use crate::index::Offline;
 use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Read;
-use crate::index::ReadReply;
+use crate::index::ReadGarbage;
 use crate::index::ReadRequest;
 use crate::index::open_offline;
 use crate::index::rows::Machine;
@@ -267,15 +267,13 @@ impl PartitionRows<'_> {
         let mut garbage = BTreeSet::new();
         let mut from = Bytes::new();
         loop {
-            let read = Read::Garbage { from, limit: PAGE };
+            let read = ReadGarbage { from, limit: PAGE }.into();
             let reply = Objects.answer(&self.rows, range, &read, self.now).await?;
-            let ReadReply::Garbage(page, next) = reply else {
-                return Err(index::Error::Unavailable("not a page of garbage".into()));
-            };
-            let dead = page.iter().flat_map(|row| &row.locations);
+            let page = ReadGarbage::checked(reply)?;
+            let dead = page.rows.iter().flat_map(|row| &row.locations);
             let dead = dead.filter(|location| wanted(location.extent));
             garbage.extend(dead.map(|location| (location.extent, location.offset)));
-            let Some(next) = next else { return Ok(garbage) };
+            let Some(next) = page.next else { return Ok(garbage) };
             from = next;
         }
     }

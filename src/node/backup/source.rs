@@ -17,8 +17,8 @@ use crate::coordinator::counter;
 use crate::env::Env;
 use crate::index::ConsistentCut;
 use crate::index::CutPartition;
-use crate::index::Fleet;
 use crate::index::InFlight;
+use crate::index::IndexServer;
 use crate::index::PartitionMap;
 use crate::index::open_offline;
 use crate::node::disks::list;
@@ -43,7 +43,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 enum State {
     /// A node serves it.
-    Serving(Arc<Fleet>, InFlight),
+    Serving(Arc<IndexServer>, InFlight),
     /// No other process has it open.
     Stopped,
     /// It is a backup.
@@ -66,8 +66,8 @@ pub(super) struct Contents {
 impl Source {
     /// The store of a node that serves.
     #[must_use]
-    pub fn serving(storage: &Storage, fleet: Arc<Fleet>, inflight: InFlight) -> Self {
-        Self::of(storage, State::Serving(fleet, inflight))
+    pub fn serving(storage: &Storage, index: Arc<IndexServer>, inflight: InFlight) -> Self {
+        Self::of(storage, State::Serving(index, inflight))
     }
 
     /// A store that no other process has open.
@@ -115,12 +115,12 @@ impl Source {
             return Err(BackupError::DiskStopped(stopped.number));
         }
         let mut contents = match &self.state {
-            State::Serving(fleet, inflight) => {
+            State::Serving(index, inflight) => {
                 // Before the cut: from now on reclaim frees no content.
                 let read = inflight.read(env.clock.monotonic());
                 read.describe("a backup".to_owned());
                 attempt.keep(|kept| kept.read = Some(read))?;
-                let cut = fleet.consistent_cut().await?;
+                let cut = index.consistent_cut().await?;
                 of_a_cut(cut, attempt)?
             }
             State::Stopped => self.of_all().await?,

@@ -113,12 +113,12 @@ impl Running {
     }
 
     fn source(&self) -> Source {
-        let (fleet, inflight) = (Arc::clone(&self.assembly.fleet), self.assembly.inflight.clone());
-        Source::serving(&self.storage, fleet, inflight)
+        let (index, inflight) = (Arc::clone(&self.assembly.index), self.assembly.inflight.clone());
+        Source::serving(&self.storage, index, inflight)
     }
 
     async fn stop(self) {
-        self.assembly.fleet.shutdown().await;
+        self.assembly.index.shutdown().await;
         self.storage.capacity.shutdown().await;
         drop((self.assembly, self.storage));
         self.env.tasks.shutdown().await;

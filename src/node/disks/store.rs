@@ -1,5 +1,5 @@
 //! The disks of a running node, for the admin listener. A drain is recorded with the coordinator
-//! before it begins, so that it goes on after a restart.
+//! before it begins, so that it continues after a restart.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::capacity::CapacityNode;
 use crate::capacity::DiskInfo;
 use crate::coordinator::Coordinator;
 use crate::env::Env;
-use crate::index::Fleet;
+use crate::index::IndexServer;
 use crate::node::paths::same;
 
 use super::list;
@@ -36,7 +36,7 @@ pub struct NodeDisks {
     out: Arc<[usize]>,
     capacity: Arc<CapacityNode>,
     coordinator: Arc<dyn Coordinator>,
-    fleet: Arc<Fleet>,
+    index: Arc<IndexServer>,
     env: Env,
     /// Held by a command from its first read to its last write, so that commands do not interleave.
     changing: Arc<tokio::sync::Mutex<()>>,
@@ -50,12 +50,12 @@ impl NodeDisks {
     pub async fn start(
         capacity: Arc<CapacityNode>,
         coordinator: Arc<dyn Coordinator>,
-        fleet: Arc<Fleet>,
+        index: Arc<IndexServer>,
         env: Env,
     ) -> Result<Self, DiskRefusal> {
         let changing = Arc::default();
         let out = Arc::default();
-        let mut node = Self { out, capacity, coordinator, fleet, env, changing };
+        let mut node = Self { out, capacity, coordinator, index, env, changing };
         let known = node.known().await?;
         let used = known.iter().filter(|known| known.state != State::Removed);
         let out = used.filter(|known| node.info(known).is_none());
@@ -247,7 +247,7 @@ impl DiskControl for NodeDisks {
                 lines.push(format!("disk {}: {percent} % full", info.number));
             }
         }
-        for partition in self.fleet.status().iter().filter(|partition| partition.quarantined) {
+        for partition in self.index.status().iter().filter(|partition| partition.quarantined) {
             let what = "quarantined; `blockyard partitions list` shows its range";
             lines.push(format!("partition {}: {what}", partition.id));
         }

@@ -1,5 +1,5 @@
-//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs, runs
-//! and journals with the older values are rewritten.
+//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs,
+//! runs and journals with the older values are rewritten.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use uuid::Uuid;
 use crate::capacity::CapacityNode;
 use crate::coordinator::Coordinator;
 use crate::env::Env;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
-use crate::index::Fleet;
+use crate::index::IndexServer;
+use crate::index::Router;
 
 use super::master_key;
 use super::reseal::reseal;
 
-/// The pause after a failure. It doubles up to the longest, because each try may rewrite many bytes.
+/// The pause after a failure. It doubles up to the longest, because each try may rewrite many
+/// bytes.
 const AGAIN: Duration = Duration::from_secs(10);
 const AGAIN_MAX: Duration = Duration::from_secs(600);
 
@@ -25,7 +26,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug)]
 pub struct Erase {
     /// Logs and runs.
-    pub fleet: Arc<Fleet>,
+    pub index: Arc<IndexServer>,
     /// Journals.
     pub capacity: Arc<CapacityNode>,
     /// Where completion is recorded.
@@ -57,9 +58,9 @@ impl Erase {
         drop(env.supervise("erase plain secrets", env.tasks.stopping(), erasing));
     }
 
-    /// Runs until no file has a plain secret and that is recorded, or until the node stops. Failures
-    /// are tried again, unless a partition or disk is out of service until the next start. A start
-    /// after an incomplete run begins again.
+    /// Runs until no file has a plain secret and that is recorded, or until the node stops.
+    /// Failures are tried again, unless a partition or disk is out of service until the next start.
+    /// A start after an incomplete run begins again.
     async fn run(mut self, env: Env) {
         let stopping = env.tasks.stopping();
         let mut pause = AGAIN;
@@ -95,7 +96,7 @@ impl Erase {
         if !self.sealed {
             return Err(self.left("not all rows are sealed"));
         }
-        let rewritten = self.fleet.rewrite_secret_rows().await.map_err(again)?;
+        let rewritten = self.index.rewrite_secret_rows().await.map_err(again)?;
         if !self.capacity.erase_journals().await.map_err(again)? {
             return Err(Left::UntilStart("a disk"));
         }
@@ -107,7 +108,7 @@ impl Erase {
 
     /// Why the index may still have plain secrets.
     fn left(&self, what: &str) -> Left {
-        if self.fleet.status().iter().any(|one| one.quarantined) {
+        if self.index.status().iter().any(|one| one.quarantined) {
             return Left::UntilStart("a partition");
         }
         Left::Now(what.to_owned())

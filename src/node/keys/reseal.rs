@@ -5,7 +5,6 @@ use bytes::Bytes;
 
 use crate::auth::SecretContext;
 use crate::auth::UnsealError;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
 use crate::frontend::accounts::AccountRows;
 use crate::index;
@@ -14,7 +13,9 @@ use crate::index::AccountRecord;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
 use crate::index::ResealCopy;
-use crate::index::Write;
+use crate::index::Router;
+use crate::index::UpdateAccount;
+use crate::index::WriteRequest;
 use crate::node::error::NodeError;
 use crate::types::AccountName;
 use crate::types::Secret;
@@ -55,7 +56,7 @@ pub(crate) async fn reseal(router: &Router, secrets: &Secrets) -> Result<Reseale
         if !pairs.is_empty() {
             let count = pairs.len();
             let change = AccountChange::Reseal(pairs);
-            let write = Write::UpdateAccount { name, change };
+            let write = UpdateAccount { name, change };
             if changed(router, write, &mut done).await? {
                 done.secrets += count;
             }
@@ -89,15 +90,15 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     while let Some(start) = from {
         let read = ReadCopyJobs { from: start.clone(), limit: PAGE };
         let (high, answers) = match router.ask_each(&start, read).await {
-            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
+            Err(error) if error.is_outage() => (router.end_of_range(&start), vec![Err(error)]),
             answers => answers?,
         };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         for answer in answers {
             match answer {
-                Ok((some, next)) => {
-                    jobs.extend(some);
-                    nexts.push(next);
+                Ok(page) => {
+                    jobs.extend(page.jobs);
+                    nexts.push(page.next);
                 }
                 Err(error) if error.is_outage() => {
                     tracing::warn!(
@@ -114,7 +115,7 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
             let of = || format!("pending copy {}", job.id);
             if let Some(to) = anew(&context, &job.source, secrets, of, done)? {
                 let from = job.source;
-                let write = Write::ResealCopy(ResealCopy { blob, from, to });
+                let write = ResealCopy { blob, from, to };
                 if changed(router, write, done).await? {
                     done.secrets += 1;
                 }
@@ -126,18 +127,14 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     Ok(())
 }
 
-/// The end of the range that a position lies in.
-fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
-    let map = router.map();
-    let owners = map.at(position);
-    let high = owners.first()?.keys.range().high()?;
-    Some(high.as_bytes().clone())
-}
-
-/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition cannot
-/// do so now.
-async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<bool, NodeError> {
-    match router.write(write).await {
+/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition
+/// cannot do so now.
+async fn changed(
+    router: &Router,
+    write: impl WriteRequest,
+    done: &mut Resealed,
+) -> Result<bool, NodeError> {
+    match router.tell(write).await {
         Ok(_) => Ok(true),
         Err(index::Error::AccountNotFound) => Ok(false),
         Err(error) if error.is_outage() => {
@@ -149,7 +146,8 @@ async fn changed(router: &Router, write: Write, done: &mut Resealed) -> Result<b
     }
 }
 
-/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is lost.
+/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is
+/// lost.
 fn anew(
     context: &SecretContext,
     secret: &Secret,

@@ -12,8 +12,8 @@ use crate::admin::KeyRingView;
 use crate::admin::MasterKeyView;
 use crate::auth::KeyRing;
 use crate::env::Env;
-use crate::frontend::Router;
 use crate::frontend::Secrets;
+use crate::index::Router;
 
 use super::master_key;
 use super::reseal::reseal;

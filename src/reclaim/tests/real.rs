@@ -31,7 +31,7 @@ struct Process {
     capacity: Arc<CapacityNode>,
     coordinator: Arc<dyn Coordinator>,
     ids: Arc<IdAllocator>,
-    host: Arc<Fleet>,
+    host: Arc<IndexServer>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -74,8 +74,9 @@ impl Machine {
             RoutingKey::from_bytes(RoutingKey::prefix(ACCOUNT, CONTAINER, name, Collation::Utf16))
         };
         let borders = [border("c"), border("m")];
-        let host =
-            Arc::new(Fleet::open_with(vec![parts], Config::default(), &borders).await.unwrap());
+        let host = Arc::new(
+            IndexServer::open_with(vec![parts], Config::default(), &borders).await.unwrap(),
+        );
         let reclaim = Reclaim::new(Setup {
             host: Arc::clone(&host) as _,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&coordinator) as _)),

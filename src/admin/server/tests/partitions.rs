@@ -1,4 +1,4 @@
-//! The partitions' paths over a real fleet of two hosts.
+//! The partitions' paths over a real index of two hosts.
 
 use serde_json::Value;
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::admin::partitions::PartitionStore;
 use crate::index;
-use crate::index::Fleet;
+use crate::index::CreateAccount;
+use crate::index::IndexServer;
 use crate::index::engine::testing::World;
 use crate::types::BlobKey;
 use crate::types::BlobName;
@@ -17,26 +18,23 @@ use crate::types::RoutingKey;
 
 const CONTAINER: ContainerId = ContainerId::new(1 << 60);
 
-/// An account `photos` with a container `raw` in a fleet of two hosts.
+/// An account `photos` with a container `raw` in an index of two hosts.
 pub(super) struct Rig {
     pub(super) store: PartitionStore,
     router: Arc<Router>,
-    fleet: Arc<Fleet>,
+    index: Arc<IndexServer>,
 }
 
 pub(super) async fn rig(env: &Env) -> Rig {
     let world = World::empty();
     let parts = index::Parts { machine: Arc::new(index::Objects), ..world.parts() };
     let coordinator = Arc::clone(&parts.coordinator);
-    let fleet = Arc::new(Fleet::open(vec![parts; 2], world.config).await.unwrap());
-    let host = Arc::clone(&fleet) as Arc<dyn IndexHost>;
+    let index = Arc::new(IndexServer::open(vec![parts; 2], world.config).await.unwrap());
+    let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Arc::new(Router::new(host, coordinator, env.clone()).await.unwrap());
     let name = AccountName::new("photos").unwrap();
-    let create =
-        Write::CreateAccount { name: name.clone(), id: AccountId::new(7), anonymous: false };
-    let WriteReply::Account(record) = router.write(create).await.unwrap() else {
-        panic!("account")
-    };
+    let create = CreateAccount { name: name.clone(), id: AccountId::new(7), anonymous: false };
+    let record = router.tell(create).await.unwrap();
     let create = index::CreateContainer {
         account: AccountId::new(7),
         name: ContainerName::new("raw").unwrap(),
@@ -49,11 +47,11 @@ pub(super) async fn rig(env: &Env) -> Rig {
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();
     let secrets = Secrets::known(&env.rand);
-    let account = Account::new(name, keys, *record, &secrets).unwrap();
+    let account = Account::new(name, keys, record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
     let (at, clock) = (Arc::clone(&router), Arc::clone(&env.clock));
-    let store = PartitionStore::new(Arc::clone(&fleet), known, at, clock);
-    Rig { store, router, fleet }
+    let store = PartitionStore::new(Arc::clone(&index), known, at, clock);
+    Rig { store, router, index }
 }
 
 impl Rig {
@@ -84,7 +82,7 @@ impl Rig {
 
     /// The names before which a partition begins.
     fn borders(&self) -> Vec<String> {
-        let status = self.fleet.status();
+        let status = self.index.status();
         let of = RoutingKey::container_range(AccountId::new(7), CONTAINER);
         let inside = status.iter().filter(|p| of.contains(p.range.low().as_bytes()));
         inside
@@ -141,7 +139,7 @@ impl Both {
     }
 
     async fn end(self) {
-        self.rig.fleet.shutdown().await;
+        self.rig.index.shutdown().await;
         self.served.env.tasks.shutdown().await;
     }
 }
@@ -256,7 +254,7 @@ async fn a_prefix_is_prepared_evenly_or_like_a_sibling() {
     expected.push("step-10000".to_owned());
     assert_eq!(both.rig.borders(), expected);
     let ids: Vec<u64> = serde_json::from_value(made["partitions"].clone()).unwrap();
-    let status = both.rig.fleet.status();
+    let status = both.rig.index.status();
     let hosts = ids.iter().map(|id| status.iter().find(|p| p.id.get() == *id).unwrap().host.get());
     assert_eq!(hosts.collect::<Vec<_>>(), [0, 1, 0, 1]);
 

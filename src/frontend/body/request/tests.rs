@@ -8,7 +8,7 @@ use super::*;
 use crate::frontend::answers::CutReason;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::testing;
+use crate::index::client::testing;
 use crate::protocol::model::Reason;
 
 const SECOND: Duration = Duration::from_secs(1);

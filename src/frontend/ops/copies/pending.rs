@@ -35,7 +35,6 @@ use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
-use crate::frontend::route::Router;
 use crate::frontend::source;
 use crate::frontend::source::By;
 use crate::frontend::source::Fetched;
@@ -48,6 +47,7 @@ use crate::index::CopyLink;
 use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
+use crate::index::Router;
 use crate::protocol::azure::errors::one_line;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -96,10 +96,10 @@ pub(crate) async fn abort(
     blob: BlobTarget<'_>,
     id: Uuid,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&blob.key), id, end };
-    match commit::commit(front, Box::new(end), None).await {
+    match commit::commit(&front.rows, Box::new(end), None).await {
         Ok(_) => {
             front.copies.abort(id);
             Ok(Reply::CopyAborted)
@@ -185,7 +185,7 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
     let begin = scan.turn.clone();
     let (mut started, mut wrapped) = (false, false);
     while !front.copies.is_full() {
-        match next_account(&front.router, scan).await? {
+        match next_account(&front.rows.router, scan).await? {
             Some(found) if wrapped && position(found.account) >= begin => return Ok(started),
             Some(found) => {
                 let account = found.account;
@@ -216,14 +216,14 @@ async fn next_account(
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         let (end, answers) = match router.ask_each(&start, read).await {
-            Err(error) if error.is_outage() => (end_of_range(router, &start), vec![Err(error)]),
+            Err(error) if error.is_outage() => (router.end_of_range(&start), vec![Err(error)]),
             answers => answers?,
         };
         for (number, answer) in answers.into_iter().enumerate() {
             match answer {
-                Ok((some, next)) => {
-                    jobs.extend(some);
-                    nexts.extend(next);
+                Ok(page) => {
+                    jobs.extend(page.jobs);
+                    nexts.extend(page.next);
                 }
                 // A partition that is damaged or overloaded delays only the copies in it.
                 Err(error) if error.is_outage() => {
@@ -241,13 +241,6 @@ async fn next_account(
         from = nexts.into_iter().min();
     }
     Ok(None)
-}
-
-/// The end of the key range that a position is in.
-fn end_of_range(router: &Router, position: &[u8]) -> Option<Bytes> {
-    let map = router.map();
-    let high = map.at(position).first()?.keys.range().high()?;
-    Some(high.as_bytes().clone())
 }
 
 /// Starts the first copy that neither runs nor pauses.
@@ -308,7 +301,7 @@ async fn settle(
         Err(error) => Outcome { end: CopyEnd::Failed(one_line(&error)), hold: None },
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
-    match take::commit(front, Box::new(end), hold).await {
+    match take::commit(&front.rows, Box::new(end), hold).await {
         // Aborted meanwhile, or deleted with its container.
         Ok(_)
         | Err(index::Error::NoPendingCopy | index::Error::OtherCopy | index::Error::BlobNotFound) => {

@@ -33,7 +33,7 @@ pub struct PolicyConfig {
     pub rows_max: u64,
     /// Bytes of runs above which it is split whatever its load. Default 8 GiB.
     pub bytes_max: u64,
-    /// Partitions of a fleet at most. Default 1,000.
+    /// Partitions at most. Default 1,000.
     pub partitions_max: usize,
     /// Splits in one tick at most. Default 2.
     pub splits_per_tick: usize,

@@ -151,7 +151,7 @@ fn container_lives_once_under_its_name() {
         panic!("not dead containers")
     };
     assert_eq!(dead.len(), 1);
-    assert_eq!((dead[0].0, dead[0].1), (ACCOUNT, ContainerId::new(1)));
+    assert_eq!((dead[0].account, dead[0].container), (ACCOUNT, ContainerId::new(1)));
 }
 
 #[test]

@@ -155,9 +155,7 @@ fn dead_container_is_remembered_until_forgotten() {
         let ReadReply::DeadContainers(dead) = p.read(&Read::DeadContainers).unwrap() else {
             panic!("not dead containers")
         };
-        dead.into_iter()
-            .map(|(account, container, _)| (account.get(), container.get()))
-            .collect::<Vec<_>>()
+        dead.into_iter().map(|dead| (dead.account.get(), dead.container.get())).collect::<Vec<_>>()
     };
     assert_eq!(dead(&p), [(1, 9), (2, 9)]);
     assert_eq!(p.garbage().len(), 2);

@@ -114,7 +114,7 @@ async fn a_directory_that_hangs_keeps_nothing_of_the_store_for_long() {
     let inflight = &running.assembly.inflight;
     let map = index::PartitionMap::load(running.storage.coordinator.as_ref()).await.unwrap();
     let log = map.partitions().iter().find_map(|one| one.log.first().copied()).unwrap();
-    let keeps = || running.assembly.fleet.keeps(log);
+    let keeps = || running.assembly.index.keeps(log);
     assert!(!keeps());
     backups.begin(folder.clone()).unwrap();
 

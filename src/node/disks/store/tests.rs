@@ -57,8 +57,8 @@ async fn drain_that_panicked_is_started_again_and_empties_the_disk() {
     let env = Env { clock: Arc::clone(&clock) as _, ..started.env.clone() };
     let coordinator = Arc::clone(&started.coordinator);
     let capacity = two_disks(&env, coordinator.as_ref()).await;
-    let fleet = Arc::clone(&started.fleet);
-    let disks = NodeDisks::start(Arc::clone(&capacity), coordinator, fleet, env.clone());
+    let index = Arc::clone(&started.index);
+    let disks = NodeDisks::start(Arc::clone(&capacity), coordinator, index, env.clone());
     let disks = disks.await.unwrap();
     let out = "disk 2: out of service; see the log of the start";
     assert_eq!(disks.troubles(), [out], "a disk that was removed is not missed");
@@ -79,7 +79,7 @@ async fn drain_that_panicked_is_started_again_and_empties_the_disk() {
     assert_eq!(states.collect::<Vec<_>>(), expected);
     capacity.shutdown().await;
     env.tasks.shutdown().await;
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 /// What an operator looks at first names everything that is not as it should be, and nothing else.
@@ -95,7 +95,7 @@ async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_part
     list(started.coordinator.as_ref(), &[("in_use", 0), ("in_use", 1)]).await;
     let serve = |started: &Started| {
         let (capacity, coordinator) = (Arc::clone(&capacity), Arc::clone(&started.coordinator));
-        NodeDisks::start(capacity, coordinator, Arc::clone(&started.fleet), env.clone())
+        NodeDisks::start(capacity, coordinator, Arc::clone(&started.index), env.clone())
     };
     let sound = serve(&started).await.unwrap();
     assert_eq!(sound.troubles(), Vec::<String>::new());
@@ -112,14 +112,14 @@ async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_part
             break;
         }
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let again = start(&world, &[], &[]).await;
     // One that the node started without, and one that is no longer of the store.
     let known = [("in_use", 0), ("in_use", 1), ("in_use", 2), ("removed", 3)];
     list(again.coordinator.as_ref(), &known).await;
     let lines = serve(&again).await.unwrap().troubles();
-    let status = again.fleet.status();
+    let status = again.index.status();
     let out = status.iter().find(|one| one.quarantined).unwrap().id;
     assert_eq!(lines[0], "disk 2: out of service; see the log of the start");
     let percent: u64 =
@@ -135,7 +135,7 @@ async fn troubles_name_disks_that_are_full_poisoned_or_away_and_quarantined_part
     );
     capacity.shutdown().await;
     env.tasks.shutdown().await;
-    again.fleet.shutdown().await;
+    again.index.shutdown().await;
 }
 
 /// Writes the list of the store's disks, each with its state and number.

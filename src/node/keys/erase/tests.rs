@@ -31,7 +31,7 @@ async fn with_plain_keys() -> World {
         let change = AccountChange::Keys(vec![Secret::Plain(SECRET.into())]);
         started.list.router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     assert!(!world.capacity.that_hold(SECRET).is_empty());
     world
 }
@@ -39,7 +39,7 @@ async fn with_plain_keys() -> World {
 /// Whether a log or run that a partition uses has the secret. Left-overs of a start that failed are
 /// for the audit.
 async fn holds(world: &World, started: &Started) -> bool {
-    let used = started.fleet.owned_extents().await;
+    let used = started.index.owned_extents().await;
     world.capacity.that_hold(SECRET).iter().any(|extent| used.contains(extent))
 }
 
@@ -48,7 +48,7 @@ async fn erase(started: &Started) -> Erase {
     let disks = vec![SimDisk::new(1, 64 << 20).disk()];
     let env = started.env.clone();
     Erase {
-        fleet: Arc::clone(&started.fleet),
+        index: Arc::clone(&started.index),
         capacity: CapacityNode::open(disks, env, config, metrics).await.unwrap(),
         coordinator: Arc::clone(&started.coordinator),
         ring: Uuid::nil(),
@@ -74,7 +74,7 @@ async fn what_cannot_be_sealed_or_rewritten_is_tried_again_while_the_node_runs()
         env.clock.sleep(LONG).await;
         assert!(running.is_finished(), "{call}");
         assert!(!holds(&world, &started).await, "{call}");
-        started.fleet.shutdown().await;
+        started.index.shutdown().await;
     }
 }
 
@@ -102,7 +102,7 @@ async fn eraser_that_panicked_is_started_again_and_erases() {
     env.clock.sleep(LONG).await;
     assert!(!holds(&world, &started).await);
     env.tasks.shutdown().await;
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,11 +113,11 @@ async fn quarantined_partition_ends_it_until_the_next_start() {
     let erase = erase(&started).await;
     erase.run(started.env.clone()).await;
     assert!(holds(&world, &started).await, "nothing of the quarantined partition is removed");
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let started = start(&world, &[], &[]).await;
     let erase = self::erase(&started).await;
     erase.run(started.env.clone()).await;
     assert!(!holds(&world, &started).await);
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::auth::KeyRing;
 use crate::capacity;
 use crate::index::ReadAccount;
+use crate::index::UpdateAccount;
 use crate::index::engine::testing::Fault;
 use crate::index::engine::testing::When;
 use crate::node::account_list::tests::NAMES;
@@ -29,7 +30,7 @@ async fn key_of(started: &Started, account: &str) -> Secret {
 async fn write_plain(started: &Started) {
     for text in NAMES {
         let change = AccountChange::Keys(vec![Secret::Plain(SECRET.into())]);
-        started.list.router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+        started.list.router.tell(UpdateAccount { name: name(text), change }).await.unwrap();
     }
 }
 
@@ -42,7 +43,7 @@ async fn sealing_goes_on_past_a_quarantined_partition() {
     let world = four_accounts().await;
     let started = start(&world, &[], &[]).await;
     write_plain(&started).await;
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let started = start(&world, &[], &[]).await;
     let done = reseal(&started.list.router, &started.list.secrets).await.unwrap();
@@ -51,13 +52,13 @@ async fn sealing_goes_on_past_a_quarantined_partition() {
     for text in ["aaaa", "oooo", "zzzz"] {
         assert!(is_sealed(&started, text).await, "{text}");
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
     flip(&world, "iiii").await;
     let started = start(&world, &[], &[]).await;
     let done = reseal(&started.list.router, &started.list.secrets).await.unwrap();
     assert_eq!((done.incomplete, done.secrets), (false, 1), "the next start goes on");
     assert!(is_sealed(&started, "iiii").await);
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +76,7 @@ async fn full_disk_does_not_end_sealing() {
     for text in NAMES {
         assert!(is_sealed(&started, text).await, "{text}");
     }
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,11 +89,11 @@ async fn secret_under_a_key_that_is_missing_is_still_fatal() {
     let later = Secrets::new(ring, Arc::clone(&started.env.rand));
     let context = SecretContext::account_key(&name("aaaa"), crate::types::AccountId::new(1));
     let change = AccountChange::Keys(vec![later.seal(&context, SECRET)]);
-    router.write(Write::UpdateAccount { name: name("aaaa"), change }).await.unwrap();
+    router.tell(UpdateAccount { name: name("aaaa"), change }).await.unwrap();
     let error = reseal(router, &started.list.secrets).await.unwrap_err();
     let lacks = matches!(error, NodeError::Secret { error: UnsealError::NoKey(2), .. });
     assert!(lacks, "{error}");
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }
 
 const NOW: crate::types::Timestamp = crate::types::Timestamp::ZERO;

@@ -40,5 +40,5 @@ async fn rotation_that_leaves_a_damaged_secret_says_so() {
     assert!(left.contains("account rotate"), "what to do: {left}");
     keep(SecretContext::account_key(&account, id)).await;
     assert_eq!(keys.rotate().await.unwrap().resealed, Some(1));
-    started.fleet.shutdown().await;
+    started.index.shutdown().await;
 }

@@ -1,0 +1,441 @@
+//! Sends a request to the partition that owns its key; a stale map costs one more round, never a
+//! wrong answer (I15).
+
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+
+use crate::coordinator::Coordinator;
+use crate::env::Env;
+use crate::index::Error;
+use crate::index::IndexHost;
+use crate::index::ListBlobs;
+use crate::index::ListPage;
+use crate::index::PartitionMap;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::ReadRequest;
+use crate::index::Target;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::index::WriteRequest;
+use crate::index::api::Place;
+use crate::index::client::fixed::owner;
+use crate::index::client::follow::MapFollower;
+use crate::index::client::stripes;
+
+/// How long a request may keep meeting stale maps before it is given up: changes of the map take
+/// milliseconds, and many of them after each other are no reason to refuse anybody.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What each owner of a range said.
+type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
+
+/// Routes by key over a cached partition map.
+#[derive(Debug)]
+pub struct Router {
+    host: Arc<dyn IndexHost>,
+    coordinator: Arc<dyn Coordinator>,
+    env: Env,
+    map: RwLock<Arc<PartitionMap>>,
+    /// One brings the map up to date for all who found it stale.
+    following: tokio::sync::Mutex<MapFollower>,
+}
+
+impl Router {
+    /// Reads the map.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the coordinator does not answer or its map does not tile the key
+    /// space.
+    pub async fn new(
+        host: Arc<dyn IndexHost>,
+        coordinator: Arc<dyn Coordinator>,
+        env: Env,
+    ) -> Result<Self, Error> {
+        let following = MapFollower::new(coordinator.as_ref()).await?;
+        let map = RwLock::new(following.map());
+        Ok(Self { host, coordinator, env, map, following: following.into() })
+    }
+
+    /// The map as last read.
+    #[must_use]
+    pub fn map(&self) -> Arc<PartitionMap> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where the range ends that a position lies in, as last read; `None` at the end of the keys.
+    #[must_use]
+    pub fn end_of_range(&self, position: &[u8]) -> Option<Bytes> {
+        let map = self.map();
+        let high = map.at(position).first()?.keys.range().high()?;
+        Some(high.as_bytes().clone())
+    }
+
+    /// Asks the owner of `key`.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
+        let mut retry = StaleRetry::default();
+        loop {
+            let map = self.map();
+            let target = owner(&map, key)?;
+            match self.host.read(target, read.clone()).await {
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Asks the owner of what the question is about.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn ask<Q: ReadRequest>(&self, question: Q) -> Result<Q::Reply, Error> {
+        let read: Read = question.into();
+        let (Place::Key(key) | Place::From(key)) = read.place() else {
+            return Err(Error::WrongPartition);
+        };
+        self.read(&key, read).await.and_then(Q::checked)
+    }
+
+    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all
+    /// its stripes, by number. The answers or refusals are of one map; the position comes with them
+    /// at which their range ends.
+    ///
+    /// # Errors
+    /// The coordinator's, and [`Error::Overloaded`] when an owner changes for too long.
+    pub async fn ask_each<Q: ReadRequest + Sync>(
+        &self,
+        position: &[u8],
+        question: Q,
+    ) -> Result<(Option<Bytes>, Answers<Q>), Error> {
+        let (high, answers) = self.read_each(position, |_| question.clone().into()).await?;
+        Ok((high, answers.into_iter().map(|answer| answer.and_then(Q::checked)).collect()))
+    }
+
+    /// The answers to what `read` makes for so many stripes, and where the range ends that they are
+    /// of.
+    async fn read_each(
+        &self,
+        position: &[u8],
+        read: impl Fn(usize) -> Read,
+    ) -> Result<(Option<Bytes>, Vec<Result<ReadReply, Error>>), Error> {
+        let mut retry = StaleRetry::default();
+        loop {
+            let map = self.map();
+            let owners = map.at(position);
+            let ask = |target| {
+                let answer = self.host.read(target, read(owners.len()));
+                async move { (target, answer.await) }
+            };
+            let answers = join_all(owners.iter().map(Target::of).map(ask)).await;
+            let mut stale =
+                answers.iter().filter(|one| matches!(one.1, Err(Error::WrongPartition)));
+            if let Some((target, _)) = stale.next() {
+                self.refresh((&map, *target), &mut retry).await?;
+                continue;
+            }
+            let high = owners.first().and_then(|owner| owner.keys.range().high());
+            let answers = answers.into_iter().map(|(_, answer)| answer).collect();
+            return Ok((high.map(|high| high.as_bytes().clone()), answers));
+        }
+    }
+
+    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries
+    /// than asked for although there are more; then it says where to go on.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
+        let ask = |stripes| Read::Blobs(stripes::part(list, stripes));
+        let (high, answers) = self.read_each(&list.position(), ask).await?;
+        let pages = answers.into_iter().map(|answer| answer.and_then(ListBlobs::checked));
+        let mut pages: Vec<ListPage> = pages.collect::<Result<_, _>>()?;
+        match pages.pop() {
+            Some(only) if pages.is_empty() => Ok(only),
+            Some(last) => {
+                pages.push(last);
+                Ok(stripes::one_page(pages, list, high.as_ref()))
+            }
+            None => Err(Error::WrongPartition),
+        }
+    }
+
+    /// Changes rows at the owner of what the change is about.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn tell<W: WriteRequest>(&self, change: W) -> Result<W::Reply, Error> {
+        self.write(change.into()).await.and_then(W::checked)
+    }
+
+    /// Changes rows at the owner of the request's key.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
+        let key = write.routing_key();
+        let mut retry = StaleRetry::default();
+        loop {
+            let map = self.map();
+            let target = owner(&map, &key)?;
+            match self.host.write(target, write.clone()).await {
+                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn refresh(
+        &self,
+        (stale, refused): (&Arc<PartitionMap>, Target),
+        retry: &mut StaleRetry,
+    ) -> Result<(), Error> {
+        let again = retry.record(refused, self.env.clock.monotonic())?;
+        if again > 0 {
+            // The coordinator's map itself is behind: an owner is changing. Wait a little longer
+            // each time; not with the lock, for which those wait who met another owner.
+            self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
+        }
+        // Before the first wait too: the lock may be held for as long as the coordinator does not
+        // answer.
+        let patience = PATIENCE.saturating_sub(retry.waited(self.env.clock.monotonic()));
+        tokio::select! {
+            biased;
+            followed = self.follow(stale, again > 0) => followed,
+            () = self.env.clock.sleep(patience) => Err(Error::Overloaded),
+        }
+    }
+
+    /// Brings the map up to date. A coordinator that is away is no reason to refuse anybody: who
+    /// met a stale map asks again, and the owner may be the one of the map by then.
+    async fn follow(&self, stale: &Arc<PartitionMap>, whole: bool) -> Result<(), Error> {
+        let mut following = self.following.lock().await;
+        if !Arc::ptr_eq(stale, &self.map()) {
+            return Ok(());
+        }
+        match following.refresh(self.coordinator.as_ref(), whole).await {
+            Ok(map) => *self.map.write().unwrap_or_else(PoisonError::into_inner) = map,
+            Err(Error::Unavailable(reason)) => {
+                tracing::debug!(reason, "the partition map could not be read; the old map is used");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// The retries of a request whose partition map is stale.
+#[derive(Debug, Default)]
+struct StaleRetry {
+    /// When it first met a stale map.
+    begun: Option<Duration>,
+    /// Who refused it last.
+    refused: Option<Target>,
+    /// How often in a row that one refused it, less one.
+    refusals: u32,
+}
+
+impl StaleRetry {
+    /// How long ago it met the first stale map.
+    fn waited(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.begun.unwrap_or(now))
+    }
+
+    /// Notes that `target` is not the owner; how often it was asked before without a newer map in
+    /// between.
+    fn record(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
+        let begun = *self.begun.get_or_insert(now);
+        if now.saturating_sub(begun) >= PATIENCE {
+            return Err(Error::Overloaded);
+        }
+        let same = self.refused.replace(target) == Some(target);
+        self.refusals = if same { self.refusals.saturating_add(1) } else { 0 };
+        Ok(self.refusals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::coordinator::Faults;
+    use crate::coordinator::SimulatedStore;
+    use crate::index::client::testing::ReadIndex;
+    use crate::index::client::testing::Reads;
+    use crate::index::client::testing::env;
+    use crate::index::client::testing::publish as publish_partition;
+    use crate::types::KeyRange;
+
+    /// Answers at one epoch only.
+    #[derive(Debug)]
+    struct Owner {
+        epoch: AtomicU64,
+        asked: AtomicU64,
+        /// How often it changes its epoch before it answers, and where it publishes that.
+        changes: AtomicU64,
+        coordinator: Arc<dyn Coordinator>,
+    }
+
+    #[async_trait]
+    impl Reads for Owner {
+        async fn read(&self, target: Target, _read: Read) -> Result<ReadReply, Error> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            if self.changes.load(Ordering::Relaxed) > 0 {
+                self.changes.fetch_sub(1, Ordering::Relaxed);
+                let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
+                publish(self.coordinator.as_ref(), epoch).await;
+            }
+            if target.epoch.get() == self.epoch.load(Ordering::Relaxed) {
+                Ok(ReadReply::DeadContainers(Vec::new()))
+            } else {
+                Err(Error::WrongPartition)
+            }
+        }
+    }
+
+    async fn publish(coordinator: &dyn Coordinator, epoch: u64) {
+        publish_partition(coordinator, (1, epoch), KeyRange::all()).await;
+    }
+
+    async fn rig() -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
+        rig_of(&SimulatedStore::new()).await
+    }
+
+    async fn rig_of(store: &SimulatedStore) -> (Arc<Owner>, Arc<dyn Coordinator>, Router) {
+        let env = env();
+        let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
+        publish(coordinator.as_ref(), 1).await;
+        let owner = Arc::new(Owner {
+            epoch: AtomicU64::new(1),
+            asked: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            coordinator: Arc::clone(&coordinator),
+        });
+        let host = Arc::new(ReadIndex(Arc::clone(&owner)));
+        let router = Router::new(host, Arc::clone(&coordinator), env).await.unwrap();
+        (owner, coordinator, router)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stale_map_is_read_again_and_the_request_goes_through() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        publish(coordinator.as_ref(), 2).await;
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 2);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 3, "the new map is kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn map_that_stays_behind_ends_in_overload_not_in_a_loop() {
+        let (owner, _coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        let begun = router.env.clock.monotonic();
+        let refused = router.read(b"key", Read::DeadContainers).await.unwrap_err();
+        assert_eq!(refused, Error::Overloaded);
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took >= PATIENCE && took < PATIENCE * 2, "{took:?}");
+        let asked = owner.asked.load(Ordering::Relaxed);
+        assert!(asked < 200, "asked {asked} times");
+    }
+
+    /// One partition may be closed for long; changes of others cost no more than before.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_an_owner_does_not_keep_others_from_a_newer_map() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(3, Ordering::Relaxed);
+        let clock = &router.env.clock;
+        let waits = router.read(b"key", Read::DeadContainers);
+        let other = async {
+            clock.sleep(PATIENCE / 4).await;
+            for _ in 0..20 {
+                let (stale, begun) = (router.map(), clock.monotonic());
+                publish(coordinator.as_ref(), 2).await;
+                let met = (&stale, Target::of(&stale.partitions()[0]));
+                router.refresh(met, &mut StaleRetry::default()).await.unwrap();
+                assert_eq!(clock.monotonic(), begun);
+                clock.sleep(Duration::from_millis(7)).await;
+            }
+            publish(coordinator.as_ref(), 3).await;
+        };
+        tokio::join!(waits, other).0.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_outlasts_any_number_of_changes_of_the_map() {
+        const CHANGES: u64 = 1_000;
+        let (owner, _coordinator, router) = rig().await;
+        owner.changes.store(CHANGES, Ordering::Relaxed);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), CHANGES + 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn owner_that_takes_seconds_to_change_is_waited_for() {
+        let (owner, coordinator, router) = rig().await;
+        owner.epoch.store(2, Ordering::Relaxed);
+        let late = async {
+            router.env.clock.sleep(PATIENCE / 2).await;
+            publish(coordinator.as_ref(), 2).await;
+        };
+        let (read, ()) = tokio::join!(router.read(b"key", Read::DeadContainers), late);
+        read.unwrap();
+    }
+
+    /// What the map says is asked for all the same; who met a stale map waits, within bounds.
+    #[tokio::test(start_paused = true)]
+    async fn coordinator_that_is_away_is_waited_for() {
+        let store = SimulatedStore::new();
+        let (owner, coordinator, router) = rig_of(&store).await;
+        let away = |per_mille| {
+            let faults = Faults { unavailable_per_mille: per_mille, ..Faults::default() };
+            store.set_faults(faults);
+        };
+        away(1_000);
+        router.read(b"key", Read::DeadContainers).await.unwrap();
+        assert_eq!(owner.asked.load(Ordering::Relaxed), 1, "the map was not stale");
+        owner.epoch.store(2, Ordering::Relaxed);
+        let back = async {
+            router.env.clock.sleep(PATIENCE / 2).await;
+            away(0);
+            publish(coordinator.as_ref(), 2).await;
+        };
+        let (read, ()) = tokio::join!(router.read(b"key", Read::DeadContainers), back);
+        read.unwrap();
+        owner.epoch.store(3, Ordering::Relaxed);
+        away(1_000);
+        let begun = router.env.clock.monotonic();
+        let refused = router.read(b"key", Read::DeadContainers).await.unwrap_err();
+        assert_eq!(refused, Error::Overloaded);
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took >= PATIENCE && took < PATIENCE * 2, "{took:?}");
+    }
+
+    /// A coordinator that does not answer at all holds the lock that all wait for.
+    #[tokio::test(start_paused = true)]
+    async fn coordinator_that_never_answers_is_waited_for_within_bounds() {
+        let store = SimulatedStore::new();
+        let (owner, _coordinator, router) = rig_of(&store).await;
+        store.set_faults(Faults { delay_max: PATIENCE * 1_000, ..Faults::default() });
+        owner.epoch.store(2, Ordering::Relaxed);
+        let begun = router.env.clock.monotonic();
+        let both = [b"a", b"b"].map(|key| router.read(key, Read::DeadContainers));
+        for refused in join_all(both).await {
+            assert_eq!(refused.unwrap_err(), Error::Overloaded);
+        }
+        let took = router.env.clock.monotonic() - begun;
+        assert!(took < PATIENCE * 2, "{took:?}");
+    }
+}

@@ -1,0 +1,481 @@
+//! Splitting, merging and moving partitions that are open here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::coordinator::counter;
+use crate::coordinator::counter::PARTITION_IDS;
+use crate::index::api::Error;
+use crate::index::engine;
+use crate::index::engine::Failed;
+use crate::index::engine::NotMoved;
+use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::index::server::IndexServer;
+use crate::index::server::changes::{ChangeEvent, ChangeKind};
+use crate::index::server::claims::Claim;
+use crate::index::server::host::Host;
+use crate::types::HostId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::PartitionKeys;
+use crate::types::RoutingKey;
+use crate::types::Stripe;
+use crate::types::Timestamp;
+
+mod error;
+pub use error::ChangeError;
+
+/// Children of one split, and partitions of one merge, at most: a coordinator transaction is
+/// bounded.
+pub const CHILDREN_MAX: usize = 16;
+
+/// What a change of the partition map did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The new partitions in key order.
+    pub partitions: Vec<PartitionId>,
+    /// How long no write of the range was made durable.
+    pub pause: Duration,
+}
+
+/// Tries to hand a partition off that rolls its log meanwhile.
+const MOVE_TRIES: usize = 4;
+/// Between tries to open a partition that this process owns and that nobody serves.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+/// Tries to open it before whoever asked for the move is told that it failed; it is tried on, with
+/// pauses that grow to this.
+const REOPEN_TRIES: usize = 20;
+const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+impl IndexServer {
+    /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment,
+    /// reads go on. Once begun it is carried out, whether or not the caller waits for it.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn split(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        keys: &[RoutingKey],
+    ) -> Result<Changed, ChangeError> {
+        let (server, keys) = (Arc::clone(self), keys.to_vec());
+        let task = async move { server.carry_out_split(partition, &keys).await };
+        self.in_a_task("partition split", task).await
+    }
+
+    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on.
+    /// Once begun it is carried out, whether or not the caller waits for it.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn stripe(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let server = Arc::clone(self);
+        let task = async move { server.carry_out_stripe(partition, None, stripes).await };
+        self.in_a_task("partition striping", task).await
+    }
+
+    /// As [`Self::stripe`] with a part of the partition's range; what is below and above it gets
+    /// partitions of its own, in the same change.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn stripe_part(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        part: KeyRange,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let server = Arc::clone(self);
+        let task = async move { server.carry_out_stripe(partition, Some(part), stripes).await };
+        self.in_a_task("partition striping", task).await
+    }
+
+    /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on
+    /// the host of the first; the others are moved there before. Writes wait a moment, reads go on.
+    /// Once begun it is carried out, whether or not the caller waits for it.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn merge(
+        self: &Arc<Self>,
+        partitions: &[PartitionId],
+    ) -> Result<Changed, ChangeError> {
+        let (server, partitions) = (Arc::clone(self), partitions.to_vec());
+        let task = async move { server.carry_out_merge(&partitions).await };
+        self.in_a_task("partition merge", task).await
+    }
+
+    /// Moves a partition to another host. Writes wait a moment, reads go on. Once begun it is
+    /// carried out, whether or not the caller waits for it. It keeps its id.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn move_to(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        host: HostId,
+    ) -> Result<Changed, ChangeError> {
+        let server = Arc::clone(self);
+        let task = async move {
+            let mut claim = server.claim(&[partition]).await?;
+            server.carry_out_move(&mut claim, partition, host).await
+        };
+        self.in_a_task("partition move", task).await
+    }
+
+    /// Waits for other changes of these partitions; none begins before this one has ended.
+    async fn claim(&self, partitions: &[PartitionId]) -> Result<Claim, ChangeError> {
+        let claim = self.claims.claim(partitions).await;
+        self.still_serves()?;
+        claim.ok_or(ChangeError::NoSuchPartition)
+    }
+
+    /// A change that its caller gave up half-way would leave a range without an owner.
+    async fn in_a_task<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        task: impl Future<Output = Result<T, ChangeError>> + Send + 'static,
+    ) -> Result<T, ChangeError> {
+        let done = self.control.spawn(name, task).await;
+        let lost = || Error::Unavailable(format!("the task of a {name} ended early"));
+        done.unwrap_or_else(|_| Err(ChangeError::Failed(lost())))
+    }
+
+    async fn carry_out_split(
+        &self,
+        partition: PartitionId,
+        keys: &[RoutingKey],
+    ) -> Result<Changed, ChangeError> {
+        let _claim = self.claim(&[partition]).await?;
+        let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        if parent.core.keys.stripe().is_some() {
+            return Err(ChangeError::Striped);
+        }
+        let ranges = cut(parent.core.range(), keys).ok_or(ChangeError::BadKeys)?;
+        let parts = ranges.into_iter().map(PartitionKeys::from).collect();
+        self.divide(ChangeKind::Split, host, parent, parts).await
+    }
+
+    async fn carry_out_stripe(
+        &self,
+        partition: PartitionId,
+        part: Option<KeyRange>,
+        stripes: u8,
+    ) -> Result<Changed, ChangeError> {
+        let _claim = self.claim(&[partition]).await?;
+        let host = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let parent = host.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        if parent.core.keys.stripe().is_some() {
+            return Err(ChangeError::Striped);
+        }
+        let whole = parent.core.range();
+        let part = part.unwrap_or_else(|| whole.clone());
+        if whole.intersect(&part).as_ref() != Some(&part) {
+            return Err(ChangeError::BadKeys);
+        }
+        let stripe = |stripe| PartitionKeys::striped(part.clone(), stripe);
+        let striped: Vec<PartitionKeys> = Stripe::all(stripes).map(stripe).collect();
+        if striped.is_empty() || !part.lies_in_a_container() {
+            return Err(ChangeError::NotStripable);
+        }
+        let below = KeyRange::new(whole.low().clone(), Some(part.low().clone()));
+        let above = part.high().map(|end| KeyRange::new(end.clone(), whole.high().cloned()));
+        let is_any = |range: &KeyRange| range.high().is_none_or(|high| range.low() < high);
+        let below = Some(below).filter(is_any).map(PartitionKeys::from);
+        let above = above.filter(is_any).map(PartitionKeys::from);
+        let parts = below.into_iter().chain(striped).chain(above).collect();
+        self.divide(ChangeKind::Stripe, host, Arc::clone(&parent), parts).await
+    }
+
+    /// Replaces a partition by new ones that tile its keys.
+    async fn divide(
+        &self,
+        kind: ChangeKind,
+        host: &Host,
+        parent: Arc<Partition>,
+        parts: Vec<PartitionKeys>,
+    ) -> Result<Changed, ChangeError> {
+        let partition = parent.core.id;
+        let ids = self.fresh_ids(parts.len()).await?;
+        let parts = ids.iter().copied().zip(parts).collect();
+        let split = parent.split(parts).await?;
+        let pause = replace(host, &[parent], split.children, split.frozen_at).await;
+        host.shared.parts.metrics.split(pause);
+        self.note(kind, (&[partition], &ids), host.shared.host, pause);
+        tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
+        Ok(Changed { partitions: ids, pause })
+    }
+
+    async fn carry_out_merge(
+        self: &Arc<Self>,
+        partitions: &[PartitionId],
+    ) -> Result<Changed, ChangeError> {
+        let mut claim = self.claim(partitions).await?;
+        let find = |id: &PartitionId| self.host_of(*id).and_then(|host| host.opened.get(*id));
+        let found = partitions.iter().map(find).collect::<Option<Vec<_>>>();
+        let found = found.ok_or(ChangeError::NoSuchPartition)?;
+        let joined = PartitionKeys::joined(found.iter().map(|part| part.core.keys.as_ref()));
+        if joined.is_none() || found.len() > CHILDREN_MAX {
+            return Err(ChangeError::NotNeighbours);
+        }
+        let striped = found.iter().any(|part| part.core.keys.stripe().is_some());
+        let kind = if striped { ChangeKind::Unstripe } else { ChangeKind::Merge };
+        let first = partitions.first().and_then(|id| self.host_of(*id));
+        let host = first.ok_or(ChangeError::NoSuchPartition)?;
+        let mut has_moved = false;
+        let merged = self.gather(&mut claim, host, partitions, &mut has_moved).await;
+        let merged = match merged {
+            Ok(parts) => self.unite(kind, host, parts).await,
+            Err(error) => Err(error),
+        };
+        // Nobody moves them back.
+        merged.map_err(|error| if has_moved { error.after_a_move() } else { error })
+    }
+
+    /// Moves partitions that `claim` has to one host. Sets `has_moved` as soon as one has.
+    async fn gather(
+        self: &Arc<Self>,
+        claim: &mut Claim,
+        host: &Host,
+        partitions: &[PartitionId],
+        has_moved: &mut bool,
+    ) -> Result<Vec<Arc<Partition>>, ChangeError> {
+        let to = host.shared.host;
+        for partition in partitions {
+            let is_here = self.host_of(*partition).is_some_and(|from| from.shared.host == to);
+            self.carry_out_move(claim, *partition, to).await?;
+            *has_moved |= !is_here;
+        }
+        let found = partitions.iter().map(|id| host.opened.get(*id)).collect::<Option<Vec<_>>>();
+        found.ok_or(ChangeError::NoSuchPartition)
+    }
+
+    /// Replaces partitions of one host by one.
+    async fn unite(
+        &self,
+        kind: ChangeKind,
+        host: &Host,
+        parts: Vec<Arc<Partition>>,
+    ) -> Result<Changed, ChangeError> {
+        let old: Vec<PartitionId> = parts.iter().map(|part| part.core.id).collect();
+        let ids = self.fresh_ids(1).await?;
+        let id = *ids.first().ok_or(ChangeError::NotNeighbours)?;
+        let merged = engine::merge(&host.shared, id, &parts).await?;
+        let (partition, frozen_at) = (merged.partition, merged.frozen_at);
+        let pause = replace(host, &parts, vec![partition], frozen_at).await;
+        host.shared.parts.metrics.merged(pause);
+        self.note(kind, (&old, &ids), host.shared.host, pause);
+        tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
+        Ok(Changed { partitions: ids, pause })
+    }
+
+    /// `claim` has the partition.
+    async fn carry_out_move(
+        self: &Arc<Self>,
+        claim: &mut Claim,
+        partition: PartitionId,
+        to: HostId,
+    ) -> Result<Changed, ChangeError> {
+        let from = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let to = self.host(to).ok_or(ChangeError::NoSuchHost)?;
+        if from.shared.host == to.shared.host {
+            return Ok(Changed { partitions: vec![partition], pause: Duration::ZERO });
+        }
+        let old = from.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
+        let mut tries = 1;
+        let (new, frozen_at) = loop {
+            match engine::hand_off(&old, &to.shared).await {
+                Ok(done) => break (done.partition, done.frozen_at),
+                Err(NotMoved::Busy | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
+                Err(NotMoved::Busy) => return Err(ChangeError::Busy),
+                Err(NotMoved::Unread(reason)) => {
+                    return Err(Error::Unavailable(reason).into());
+                }
+                Err(NotMoved::Failed(failed)) => return Err(failed.into()),
+                Err(NotMoved::Owned(failed, frozen_at)) => {
+                    tracing::warn!(
+                        %partition, ?failed,
+                        "the partition was moved and must be opened again"
+                    );
+                    // Whatever comes of it: it is not served here any more.
+                    from.opened.replace(&[Arc::clone(&old)], Vec::new());
+                    // A task of its own: what it panics at does not end this one.
+                    let (server, at) = (Arc::clone(self), Arc::clone(&to.shared));
+                    let opening = async move { server.reopen(&at, partition, REOPEN_TRIES).await };
+                    match self.in_a_task("partition reopen", opening).await {
+                        Ok(new) => break (new, frozen_at),
+                        Err(error) => {
+                            old.abandon().await;
+                            self.open_later(claim.leave_closed(partition), to, frozen_at);
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        };
+        from.opened.replace(&[Arc::clone(&old)], Vec::new());
+        to.opened.add(new);
+        let pause = self.moved(to, partition, frozen_at);
+        old.abandon().await;
+        Ok(Changed { partitions: vec![partition], pause })
+    }
+
+    /// Notes a move as soon as its partition is served at its new host.
+    fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
+        let parts = &to.shared.parts;
+        let pause = parts.env.clock.monotonic().saturating_sub(frozen_at);
+        parts.metrics.moved(pause);
+        self.note(ChangeKind::Move, (&[partition], &[partition]), to.shared.host, pause);
+        tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
+        pause
+    }
+
+    /// Opens a partition that is ours and that nobody serves, in so many tries.
+    async fn reopen(
+        &self,
+        shared: &Arc<Shared>,
+        partition: PartitionId,
+        tries: usize,
+    ) -> Result<Partition, ChangeError> {
+        let mut tried = 1;
+        loop {
+            match Partition::open(shared, partition).await {
+                Ok(opened) => return Ok(opened),
+                // It is ours already: that much has happened.
+                Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
+                Err(error) => {
+                    tracing::warn!(%partition, %error, "the partition does not open; trying again");
+                    tried += 1;
+                    self.still_serves().map_err(ChangeError::Failed)?;
+                    shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Has the one partition of a claim opened by its new host, however long that takes, and
+    /// whatever panics meanwhile.
+    fn open_later(self: &Arc<Self>, claim: Claim, to: &Host, frozen_at: Duration) {
+        let (server, claim, host) = (Arc::clone(self), Arc::new(claim), to.shared.host);
+        // The claim ends with the task: only then may the server close what is open.
+        let opening = move || Arc::clone(&server).keep_opening(Arc::clone(&claim), host, frozen_at);
+        let env = &to.shared.parts.env;
+        drop(env.supervise("partition reopen", self.stop.clone(), opening));
+    }
+
+    /// Goes on opening a partition that nobody serves, until it is served or the server stops: what
+    /// keeps it closed, a full disk or one that takes no writes, may pass.
+    async fn keep_opening(self: Arc<Self>, claim: Arc<Claim>, host: HostId, frozen_at: Duration) {
+        let (Some(host), Some(partition)) = (self.host(host), claim.first()) else { return };
+        if host.opened.get(partition).is_some() {
+            // What panicked had opened it.
+            return;
+        }
+        let clock = &host.shared.parts.env.clock;
+        tracing::error!(
+            %partition,
+            "the partition does not open; its keys are not served until it does"
+        );
+        let mut pause = REOPEN_PAUSE;
+        while self.still_serves().is_ok() {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                () = clock.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(REOPEN_PAUSE_MAX);
+            match self.reopen(&host.shared, partition, 1).await {
+                Ok(new) => {
+                    host.opened.add(new);
+                    self.moved(host, partition, frozen_at);
+                    break;
+                }
+                Err(error) => {
+                    tracing::warn!(%partition, %error, "the partition still does not open");
+                }
+            }
+        }
+    }
+
+    fn note(
+        &self,
+        kind: ChangeKind,
+        (from, to): (&[PartitionId], &[PartitionId]),
+        host: HostId,
+        pause: Duration,
+    ) {
+        let at = self.parts().map_or(Timestamp::ZERO, |parts| parts.env.clock.now());
+        let (from, to) = (from.to_vec(), to.to_vec());
+        self.changes.note(ChangeEvent { number: 0, at, kind, from, to, host, pause });
+    }
+
+    fn still_serves(&self) -> Result<(), Error> {
+        if self.stop.is_cancelled() {
+            return Err(Error::Unavailable("the index is stopping".into()));
+        }
+        Ok(())
+    }
+
+    /// Ids that no partition has or had. Those of a new store's first map were not taken from the
+    /// counter.
+    async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let coordinator = self.parts()?.coordinator.as_ref();
+        loop {
+            let ids = counter::allocate(coordinator, PARTITION_IDS, count);
+            let ids = ids.await.map_err(|error| Failed::refused(&error))?;
+            if ids.start > self.first_map_ids {
+                return Ok(ids.map(PartitionId::new).collect());
+            }
+        }
+    }
+}
+
+/// Lets new partitions of a host serve instead of old ones; returns how long their range took no
+/// writes.
+async fn replace(
+    host: &Host,
+    old: &[Arc<Partition>],
+    new: Vec<Partition>,
+    frozen_at: Duration,
+) -> Duration {
+    host.opened.replace(old, new);
+    let pause = host.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
+    for old in old {
+        old.abandon().await;
+    }
+    pause
+}
+
+/// The ranges between `keys`; `None` when they are no borders inside `range`.
+fn cut(range: &KeyRange, keys: &[RoutingKey]) -> Option<Vec<KeyRange>> {
+    let ascending = keys.is_sorted_by(|a, b| a < b);
+    let inside = keys
+        .iter()
+        .all(|key| range.contains(key.as_bytes()) && key != range.low() && !is_inside_a_table(key));
+    if keys.is_empty() || keys.len() >= CHILDREN_MAX || !ascending || !inside {
+        return None;
+    }
+    let lows = std::iter::once(range.low()).chain(keys);
+    let highs = keys.iter().map(Some).chain([range.high()]);
+    Some(lows.zip(highs).map(|(low, high)| KeyRange::new(low.clone(), high.cloned())).collect())
+}
+
+/// Whether a key lies among an account's containers, which stay together (`api-spec/keys.md`).
+pub(super) fn is_inside_a_table(key: &RoutingKey) -> bool {
+    const CONTAINER: std::ops::Range<usize> = 8..16;
+    key.as_bytes().len() > CONTAINER.end
+        && key.as_bytes().get(..8).is_some_and(|account| account != [0; 8])
+        && key.as_bytes().get(CONTAINER).is_some_and(|container| container == [0; 8])
+}
+
+#[cfg(test)]
+mod stripe_tests;
+#[cfg(test)]
+mod tests;

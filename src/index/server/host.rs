@@ -1,0 +1,119 @@
+//! A host: partitions that share memory, cache and upkeep, and may have a thread of their own.
+//!
+//! 1. Here: opening and closing; `opened.rs`: the partitions of the host, which changes of the map
+//!    change.
+//! 2. `upkeep.rs`: which partition to flush or compact, and when.
+
+mod opened;
+mod upkeep;
+
+pub(crate) use opened::{Closed, Opened, Retry, is_lasting};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::api::Error;
+use crate::index::api::Target;
+use crate::index::engine::NotOpened;
+use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::types::PartitionId;
+
+/// A shutdown begins no chore after that. The next owners of the partitions do what is left.
+const LAST_CHORES_MAX: Duration = Duration::from_secs(5);
+
+/// One host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) opened: Arc<Opened>,
+    stop: CancellationToken,
+    upkeep: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Host {
+    /// Opens partitions, several at a time. One that needs files which cannot be used stays closed:
+    /// for good when they are damaged or missing, else until a later try opens it
+    /// (`server/reopen.rs`).
+    ///
+    /// # Errors
+    /// The first other error of any of them; then none is open.
+    pub(crate) async fn open(shared: Arc<Shared>, ids: Vec<PartitionId>) -> Result<Self, Error> {
+        let shared_by_all = &shared;
+        let opened: Vec<Result<Partition, NotOpened>> = stream::iter(ids)
+            .map(|id| Partition::open_or_tell(shared_by_all, id))
+            .buffer_unordered(shared.config.parallel_opens.max(1))
+            .collect()
+            .await;
+        let mut partitions = BTreeMap::new();
+        let (mut closed, mut failed) = (Vec::new(), None);
+        for result in opened {
+            match result {
+                Ok(partition) => {
+                    drop(partitions.insert(partition.core.id, Arc::new(partition)));
+                }
+                Err(not) => match Closed::after(not) {
+                    Ok(one) => closed.push(one),
+                    Err(error) => failed = failed.or(Some(error)),
+                },
+            }
+        }
+        if let Some(error) = failed {
+            for partition in partitions.values() {
+                partition.close().await;
+            }
+            return Err(error);
+        }
+        for one in &closed {
+            shared.parts.metrics.closed(one.is_quarantined(), 1);
+        }
+        let opened = Arc::new(Opened::new(partitions, closed));
+        let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
+        Ok(Self { shared, opened, stop, upkeep })
+    }
+
+    /// Starts flushing, compacting and removing.
+    pub(crate) fn begin_upkeep(&self) {
+        let mut tasks = self.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.extend(upkeep::start(&self.shared, &self.opened, &self.stop));
+    }
+
+    /// Closes all partitions and ends all tasks; see [`crate::index::IndexServer::shutdown`].
+    pub(crate) async fn shutdown(&self) {
+        self.stop.cancel();
+        let upkeep =
+            std::mem::take(&mut *self.upkeep.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in upkeep {
+            if task.await.is_err() {
+                tracing::error!("index upkeep panicked");
+            }
+        }
+        stream::iter(self.opened.all())
+            .for_each_concurrent(self.shared.config.parallel_opens.max(1), |partition| async move {
+                partition.close().await;
+            })
+            .await;
+        let clock = &self.shared.parts.env.clock;
+        let end = clock.monotonic() + LAST_CHORES_MAX;
+        self.shared.chores.retry();
+        self.shared.do_due_chores(|| clock.monotonic() >= end).await;
+        let left = self.shared.chores.left();
+        if left > 0 {
+            tracing::info!(left, "the next start seals and removes logs and runs that are left");
+        }
+    }
+
+    /// # Errors
+    /// As of [`Opened::find`].
+    pub(crate) fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {
+        self.opened.find(target.partition)
+    }
+}

@@ -1,0 +1,182 @@
+//! Background work of a host: flush the largest memtables when memory or logs are long, merge runs,
+//! do the chores of the partitions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::engine::Failed;
+use crate::index::engine::Lookups;
+use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::index::metrics::HostReport;
+use crate::index::server::host::opened::Opened;
+use crate::types::PartitionId;
+
+/// How often to look without being rung, and to try again after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and
+/// for disks; neither must hold up flushes.
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    partitions: &Arc<Opened>,
+    stop: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
+    let of = || (Arc::clone(shared), Arc::clone(partitions), stop.clone());
+    let (flushing, compacting, busy) = (of(), of(), of());
+    let reported = Arc::<Mutex<HostReport>>::default();
+    let flusher = move || {
+        let (shared, partitions, stop) = flushing.clone();
+        flusher(shared, partitions, stop, Arc::clone(&reported))
+    };
+    let compactor = move || {
+        let (shared, partitions, stop) = compacting.clone();
+        compactor(shared, partitions, stop)
+    };
+    let chores = move || {
+        let (shared, _, stop) = busy.clone();
+        chores(shared, stop)
+    };
+    let env = &shared.parts.env;
+    vec![
+        env.supervise("index flusher", stop.clone(), flusher),
+        env.supervise("index compactor", stop.clone(), compactor),
+        env.supervise("index chores", stop.clone(), chores),
+    ]
+}
+
+async fn flusher(
+    shared: Arc<Shared>,
+    partitions: Arc<Opened>,
+    stop: CancellationToken,
+    reported: Arc<Mutex<HostReport>>,
+) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    let mut looked = None;
+    while !stop.is_cancelled() {
+        // One that cannot be flushed now must not keep the others' memory.
+        let mut failed = BTreeSet::new();
+        let now = clock.monotonic();
+        let rested = looked.is_none_or(|at| now.saturating_sub(at) >= PAUSE);
+        let look = shared.may_be_due() || rested;
+        while let Some(partition) = look.then(|| due(&shared, &partitions.all(), &failed)).flatten()
+        {
+            if stop.is_cancelled() {
+                return;
+            }
+            if let Err(error) = partition.flush().await {
+                tracing::warn!(partition = %partition.core.id, ?error, "flush failed");
+                failed.insert(partition.core.id);
+            }
+        }
+        if rested {
+            report(&shared, &partitions, &reported);
+            looked = Some(now);
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = shared.wake.notified(), if failed.is_empty() => {}
+            () = clock.sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// The partition whose flush helps most: a long log first, then, with half of the memory in use,
+/// the most bytes.
+fn due(
+    shared: &Shared,
+    partitions: &[Arc<Partition>],
+    failed: &BTreeSet<PartitionId>,
+) -> Option<Arc<Partition>> {
+    let served = || {
+        let may =
+            |one: &&Arc<Partition>| one.core.may_write_log() && !failed.contains(&one.core.id);
+        partitions.iter().filter(may)
+    };
+    if let Some(long) = served().find(|partition| partition.core.has_long_log()) {
+        return Some(Arc::clone(long));
+    }
+    // Not the budget: it also counts tables already flushed that a reader still holds, and flushing
+    // frees none of those.
+    let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
+    let all: usize = bytes().map(|(bytes, _)| bytes).sum();
+    if all < shared.config.memtable_bytes_max / 2 {
+        return None;
+    }
+    bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| Arc::clone(partition))
+}
+
+async fn chores(shared: Arc<Shared>, stop: CancellationToken) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    let mut retried = clock.monotonic();
+    while !stop.is_cancelled() {
+        shared.do_due_chores(|| stop.is_cancelled()).await;
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = shared.chores.added() => {}
+            () = clock.sleep(PAUSE) => {}
+        }
+        // However often chores are added.
+        let now = clock.monotonic();
+        if now.saturating_sub(retried) >= PAUSE {
+            shared.chores.retry();
+            retried = now;
+        }
+    }
+}
+
+async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
+    let clock = Arc::clone(&shared.parts.env.clock);
+    while !stop.is_cancelled() {
+        for partition in &partitions.all() {
+            while partition.core.may_compact() {
+                let compaction = tokio::select! {
+                    biased;
+                    // Left half-way, it has changed nothing: its extent is released, or left to the
+                    // next opening.
+                    () = stop.cancelled() => return,
+                    compaction = partition.compact() => compaction,
+                };
+                match compaction {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        log(partition, &error);
+                        break;
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = clock.sleep(PAUSE) => {}
+        }
+    }
+}
+
+fn log(partition: &Partition, error: &Failed) {
+    tracing::warn!(partition = %partition.core.id, ?error, "compaction failed");
+}
+
+fn report(shared: &Shared, partitions: &Opened, reported: &Mutex<HostReport>) {
+    let Lookups { hits, misses } = shared.cache.lookups();
+    let partitions = partitions.all();
+    let now = HostReport {
+        hits,
+        misses,
+        partitions: partitions.len() as u64,
+        rows: partitions.iter().map(|partition| partition.core.run_size().rows).sum(),
+        memtable_bytes: shared.budget.used() as u64,
+    };
+    let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.parts.metrics.report(&mut reported, now);
+}

@@ -1,0 +1,272 @@
+//! The partitions of a process: its hosts, and changes of the map that concern several partitions
+//! or hosts.
+//!
+//! 1. `bootstrap.rs`: the first map of a new store.
+//! 2. Here: opening, finding the host of a partition, closing; `host.rs`: one host: partitions that
+//!    share memory, cache, upkeep and perhaps a thread.
+//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
+//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`,
+//!    `changes.rs`: what is shown of partitions and of the latest changes.
+//! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
+//!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
+//!    partitions as of one instant.
+//!
+//! Each host may have a thread of its own. They share nothing but the pins of runs: what one tells
+//! another goes through the coordinator and the partition's log, as between processes.
+
+mod balance;
+mod bootstrap;
+mod change;
+mod changes;
+mod claims;
+mod cut;
+mod host;
+mod measure;
+mod reopen;
+mod rewrite;
+mod spread;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use crate::audit_log::AuditLog;
+use crate::env::Tasks;
+use crate::index::api::Error;
+use crate::index::api::IndexHost;
+use crate::index::api::Read;
+use crate::index::api::ReadReply;
+use crate::index::api::Target;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::index::engine;
+use crate::index::engine::Config;
+use crate::index::engine::Parts;
+use crate::index::engine::Pins;
+use crate::index::engine::Shared;
+use crate::index::map::PartitionMap;
+use crate::index::server::changes::Changes;
+use crate::index::server::claims::Claims;
+use crate::index::server::host::Closed;
+use crate::index::server::host::Host;
+use crate::index::server::reopen::Reopener;
+use crate::types::ExtentId;
+use crate::types::HostId;
+use crate::types::PartitionId;
+use crate::types::RoutingKey;
+
+pub use change::{CHILDREN_MAX, ChangeError, Changed};
+pub use changes::{ChangeEvent, ChangeKind};
+pub use cut::{ConsistentCut, CutError};
+pub use status::PartitionStatus;
+
+/// All hosts of one process.
+#[derive(Debug)]
+pub struct IndexServer {
+    /// At least one; a host's id is its place.
+    hosts: Vec<Host>,
+    /// The highest id of a partition of a new store's first map there can be.
+    first_map_ids: u64,
+    /// One change of a partition at a time, and none during shutdown.
+    claims: Arc<Claims>,
+    stop: CancellationToken,
+    changes: Changes,
+    /// What looks at the load and carries changes out.
+    control: Tasks,
+    /// Told of changes that nobody asked for.
+    audit_log: OnceLock<AuditLog>,
+}
+
+impl IndexServer {
+    /// Opens every partition of the coordinator's map, several at a time, on the host its
+    /// descriptor names, or on the first where that is none of these; a new store first gets its
+    /// map of [`Config::initial_partitions`]. `hosts` are the parts of each, which differ in their
+    /// tasks only; they share the memory that `config` grants.
+    ///
+    /// A partition that needs files which are damaged or missing is quarantined: it answers
+    /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
+    /// is tried again until it opens.
+    ///
+    /// # Errors
+    /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the
+    /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
+    /// the same time.
+    pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
+        let boundaries = bootstrap::even_boundaries(config.initial_partitions);
+        Self::open_with(hosts, config, &boundaries).await
+    }
+
+    /// As [`Self::open`], with the bounds between the partitions of a new store given: ascending,
+    /// none empty.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with(
+        hosts: Vec<Parts>,
+        config: Config,
+        boundaries: &[RoutingKey],
+    ) -> Result<Self, Error> {
+        let count = hosts.len().max(1);
+        let first = hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
+        let (coordinator, control) = (Arc::clone(&first.coordinator), first.env.tasks.clone());
+        bootstrap::create_map(coordinator.as_ref(), boundaries).await?;
+        let map = PartitionMap::load(coordinator.as_ref()).await?;
+        engine::upgrade(coordinator.as_ref(), first.capacity.as_ref(), &map).await?;
+        let pins = Arc::<Pins>::default();
+        let config = Config {
+            memtable_bytes_max: config.memtable_bytes_max / count,
+            block_cache_bytes: config.block_cache_bytes / count,
+            replay_bytes_max: config.replay_bytes_max / count,
+            ..config
+        };
+        let shared: Vec<Arc<Shared>> = (0..)
+            .zip(hosts)
+            .map(|(id, parts)| {
+                Arc::new(Shared::new(parts, config, HostId::new(id), Arc::clone(&pins)))
+            })
+            .collect();
+        let opening = shared.into_iter().map(|shared| {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            let here = |host: HostId| {
+                host == shared.host || (host.get() >= count && shared.host.get() == 0)
+            };
+            let ids: Vec<PartitionId> =
+                map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
+            Host::open(shared, ids)
+        });
+        let mut opened = Vec::new();
+        let mut failed = None;
+        for host in join_all(opening).await {
+            match host {
+                Ok(host) => opened.push(host),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if opened.iter().all(|host| host.opened.all().is_empty()) {
+            let closed: Vec<Closed> = opened.iter().flat_map(|host| host.opened.closed()).collect();
+            let mut out = closed.iter().all(Closed::is_quarantined).then_some(closed).into_iter();
+            failed = failed.or_else(|| Some(out.next()?.into_iter().next()?.error));
+        }
+        if let Some(error) = failed {
+            for host in &opened {
+                host.shutdown().await;
+            }
+            return Err(error);
+        }
+        opened.iter().for_each(Host::begin_upkeep);
+        let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
+        let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
+        for host in &opened {
+            let reopener = Arc::new(Reopener {
+                shared: Arc::clone(&host.shared),
+                opened: Arc::clone(&host.opened),
+                all: all.clone(),
+                claims: Arc::clone(&claims),
+                stop: stop.clone(),
+            });
+            let env = &host.shared.parts.env;
+            let reopening = move || Arc::clone(&reopener).run();
+            drop(env.supervise("index reopener", stop.clone(), reopening));
+        }
+        tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
+        Ok(Self {
+            hosts: opened,
+            first_map_ids: bootstrap::PARTITIONS_MAX,
+            claims,
+            stop,
+            changes: Changes::default(),
+            control,
+            audit_log: OnceLock::new(),
+        })
+    }
+
+    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a
+    /// thread of their own they do not queue behind thousands of requests, which is when they are
+    /// needed.
+    #[must_use]
+    pub fn controlled_by(self, control: Tasks) -> Self {
+        Self { control, ..self }
+    }
+
+    /// Has the audit log told of changes of the map that nobody asked for; the first one given.
+    pub fn tell(&self, audit_log: AuditLog) {
+        drop(self.audit_log.set(audit_log));
+    }
+
+    /// Refuses writes from now on, flushes all partitions so that the next start has nothing to
+    /// replay, and ends all tasks. Reads go on being answered.
+    pub async fn shutdown(&self) {
+        // First: a change may be waiting for a partition to open.
+        self.stop.cancel();
+        // Whoever begins one from now on is refused.
+        self.claims.none().await;
+        join_all(self.hosts.iter().map(Host::shutdown)).await;
+        tracing::info!("the index has stopped");
+    }
+
+    /// How many partitions are open.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.hosts.iter().map(|host| host.opened.all().len()).sum()
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Flushes all partitions now; for tests and before maintenance.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Unavailable`], [`Error::WrongPartition`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        for host in &self.hosts {
+            for partition in host.opened.all() {
+                partition.flush().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first host's parts: all but the tasks are the same for all.
+    fn parts(&self) -> Result<&Parts, Error> {
+        let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
+        Ok(&first.shared.parts)
+    }
+
+    fn host(&self, id: HostId) -> Option<&Host> {
+        self.hosts.get(usize::try_from(id.get()).ok()?)
+    }
+
+    /// The host that has a partition open.
+    fn host_of(&self, partition: PartitionId) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.opened.get(partition).is_some())
+    }
+}
+
+#[async_trait]
+impl IndexHost for IndexServer {
+    async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
+        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+        host.partition(target)?.read(target.epoch, &read).await
+    }
+
+    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {
+        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+        host.partition(target)?.write(target.epoch, write).await
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        let partitions = self.hosts.iter().flat_map(|host| host.opened.all());
+        let uses: BTreeSet<ExtentId> = partitions.flat_map(|one| one.core.uses()).collect();
+        uses.into_iter().collect()
+    }
+}

@@ -1,0 +1,254 @@
+//! A partition that stopped writing is opened again where it is: its next epoch fences the log, and
+//! what the log holds is true. Until then its reads are answered as before, and who writes waits as
+//! for a move.
+//!
+//! It stops when the coordinator does not say whether a change of its descriptor happened, or when
+//! its committer panicked. If what happened is a split or merge, those who have its keys now are
+//! opened instead.
+//!
+//! A partition that did not open at the start, because its disk was full or could not be read, is
+//! tried in the same way.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::api::Error;
+use crate::index::engine::Partition;
+use crate::index::engine::Shared;
+use crate::index::engine::Status;
+use crate::index::map::PartitionMap;
+use crate::index::server::claims::Claims;
+use crate::index::server::host::Opened;
+use crate::index::server::host::Retry;
+use crate::index::server::host::is_lasting;
+use crate::types::PartitionId;
+
+/// How often to look without being rung.
+const LOOK: Duration = Duration::from_secs(1);
+/// The pause after the first try that failed; it doubles up to the longest.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Who writes waits for so many tries; from then on writes are refused at once until one succeeds.
+const TRIES: usize = 5;
+
+/// What is to be opened.
+enum NotServing {
+    /// Open, but it stopped writing.
+    Stopped(Arc<Partition>),
+    /// It did not open at the start.
+    Closed(PartitionId),
+}
+
+impl NotServing {
+    fn id(&self) -> PartitionId {
+        match self {
+            Self::Stopped(old) => old.core.id,
+            Self::Closed(id) => *id,
+        }
+    }
+}
+
+/// Opens partitions of one host again.
+pub(super) struct Reopener {
+    pub(super) shared: Arc<Shared>,
+    pub(super) opened: Arc<Opened>,
+    /// The partitions of all hosts of the process.
+    pub(super) all: Vec<Arc<Opened>>,
+    pub(super) claims: Arc<Claims>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Reopener {
+    /// Runs until the server stops.
+    pub(super) async fn run(self: Arc<Self>) {
+        let clock = Arc::clone(&self.shared.parts.env.clock);
+        let this = &self;
+        let mut trying = BTreeSet::new();
+        let mut tries = FuturesUnordered::new();
+        while !self.stop.is_cancelled() {
+            for one in self.not_serving() {
+                let id = one.id();
+                if trying.insert(id) {
+                    tries.push(async move {
+                        this.reopen(&one).await;
+                        id
+                    });
+                }
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                Some(id) = tries.next(), if !tries.is_empty() => drop(trying.remove(&id)),
+                () = self.shared.stopped.notified() => {}
+                () = clock.sleep(LOOK) => {}
+            }
+        }
+        // They end by themselves, and give their claims back.
+        while tries.next().await.is_some() {}
+    }
+
+    fn not_serving(&self) -> Vec<NotServing> {
+        let stopped = self.opened.all().into_iter();
+        let stopped = stopped.filter(|one| matches!(one.core.status(), Status::Stopped(_)));
+        let closed = self.opened.closed().into_iter().filter(|one| !one.is_quarantined());
+        let closed = closed.map(|one| NotServing::Closed(one.descriptor.id));
+        stopped.map(NotServing::Stopped).chain(closed).collect()
+    }
+
+    /// Tries until somebody serves the keys of `one`, or the server stops.
+    async fn reopen(&self, one: &NotServing) {
+        let id = one.id();
+        // Waits for the change that stopped it; of one that a move left closed that move takes
+        // care.
+        let Some(mut claim) = self.claims.claim(&[id]).await else { return };
+        let clock = &self.shared.parts.env.clock;
+        let begun = clock.monotonic();
+        let mut pause = PAUSE;
+        for tried in 1.. {
+            if self.stop.is_cancelled() || !self.is_to_be_tried(one) {
+                return;
+            }
+            let tried_once = match one {
+                NotServing::Stopped(old) => self.open_again(old).await,
+                NotServing::Closed(id) => self.open_closed(*id).await,
+            };
+            let error = match tried_once {
+                Ok(()) => {
+                    let waited = clock.monotonic().saturating_sub(begun);
+                    tracing::info!(partition = %id, ?waited, "the partition was opened again");
+                    return;
+                }
+                Err(error) => error,
+            };
+            tracing::warn!(partition = %id, %error, ?pause, "does not open again yet");
+            if tried == 1 {
+                // Changes of the map do not wait for what may take for ever.
+                claim = claim.leave_closed(id);
+            }
+            // Damage that this try found has quarantined it for good.
+            if tried >= TRIES && self.is_to_be_tried(one) {
+                self.refuse(one, error);
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                () = clock.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn is_to_be_tried(&self, one: &NotServing) -> bool {
+        match one {
+            NotServing::Stopped(old) => self.is_here(old),
+            NotServing::Closed(id) => self.opened.is_tried(*id),
+        }
+    }
+
+    /// Lets nobody wait any more. Who writes is told why the latest try failed.
+    fn refuse(&self, one: &NotServing, error: Error) {
+        match one {
+            NotServing::Stopped(old) => {
+                let refusal = if matches!(error, Error::Full(_)) {
+                    error
+                } else {
+                    let what = "it stopped writing and does not open again";
+                    Error::Unavailable(format!("{what}: {error}"))
+                };
+                old.core.refuse(refusal);
+            }
+            NotServing::Closed(id) => self.opened.still_closed(*id, error, Retry::Later),
+        }
+    }
+
+    /// Opens a partition that did not open at the start, unless it proves to be damaged.
+    async fn open_closed(&self, id: PartitionId) -> Result<(), Error> {
+        let metrics = &self.shared.parts.metrics;
+        match Partition::open_or_tell(&self.shared, id).await {
+            Ok(new) => {
+                self.opened.add_closed(new);
+                metrics.closed(false, -1);
+                Ok(())
+            }
+            Err(not) => {
+                if is_lasting(&not.error) {
+                    self.opened.still_closed(id, not.error.clone(), Retry::Never);
+                    metrics.closed(false, -1);
+                    metrics.closed(true, 1);
+                }
+                Err(not.error)
+            }
+        }
+    }
+
+    /// Whether it is this very one that the host has open.
+    fn is_here(&self, old: &Arc<Partition>) -> bool {
+        self.opened.get(old.core.id).is_some_and(|open| Arc::ptr_eq(&open, old))
+    }
+
+    async fn open_again(&self, old: &Arc<Partition>) -> Result<(), Error> {
+        match Partition::open(&self.shared, old.core.id).await {
+            Ok(new) => {
+                self.opened.replace(&[Arc::clone(old)], vec![new]);
+                old.abandon().await;
+                Ok(())
+            }
+            // It may be no more.
+            Err(Error::WrongPartition) => self.follow(old).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens those that have the keys of `old` since a split or merge.
+    async fn follow(&self, old: &Arc<Partition>) -> Result<(), Error> {
+        let map = PartitionMap::load(self.shared.parts.coordinator.as_ref()).await?;
+        if map.partitions().iter().any(|one| one.id == old.core.id) {
+            return Err(Error::WrongPartition);
+        }
+        let is_open = |id: PartitionId| self.all.iter().any(|host| host.get(id).is_some());
+        let heirs = map.partitions().iter().filter(|one| {
+            one.keys.range().intersect(old.core.range()).is_some() && !is_open(one.id)
+        });
+        let mut new = Vec::new();
+        for heir in heirs {
+            match Partition::open(&self.shared, heir.id).await {
+                Ok(opened) => new.push(opened),
+                Err(error) => {
+                    for opened in new {
+                        opened.abandon().await;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        if !self.is_here(old) {
+            // A neighbour it was merged with was faster.
+            for opened in new {
+                opened.abandon().await;
+            }
+            return Ok(());
+        }
+        // All that became the same one go at once: none may answer once that one takes writes (I6).
+        let gone = |one: &Arc<Partition>| {
+            let is_covered =
+                |new: &Partition| new.core.range().intersect(one.core.range()).is_some();
+            one.core.id == old.core.id
+                || (map.partitions().iter().all(|known| known.id != one.core.id)
+                    && new.iter().any(is_covered))
+        };
+        let gone: Vec<_> = self.opened.all().into_iter().filter(gone).collect();
+        self.opened.replace(&gone, new);
+        for old in gone {
+            old.abandon().await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What the server shows of itself: its partitions as of now, and the latest changes of the map.
+
+use std::time::Duration;
+
+use crate::index::api::Error;
+use crate::index::engine::Partition;
+use crate::index::engine::RunSize;
+use crate::index::engine::Status;
+use crate::index::load::Counts;
+use crate::index::server::IndexServer;
+use crate::index::server::changes::ChangeEvent;
+use crate::index::server::host::Closed;
+use crate::types::Epoch;
+use crate::types::HostId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::Stripe;
+
+/// A partition as of now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionStatus {
+    /// The partition.
+    pub id: PartitionId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Who serves it.
+    pub host: HostId,
+    /// The range its keys lie in.
+    pub range: KeyRange,
+    /// Which stripe of the range; none when its keys are all of it.
+    pub stripe: Option<Stripe>,
+    /// What was counted since it was opened here; a rate is the difference of two looks.
+    pub counts: Counts,
+    /// The longest that a write waited behind others, in the last tick.
+    pub queue_age: Duration,
+    /// Rows in its runs, old versions included, and those of former neighbours until compaction has
+    /// separated them.
+    pub rows: u64,
+    /// Bytes of those runs, encoded.
+    pub run_bytes: u64,
+    /// Memory of its memtables.
+    pub memtable_bytes: u64,
+    /// Extents of its log.
+    pub log_extents: u64,
+    /// Whether it serves nothing until the next start, since files it needs are damaged or missing.
+    pub quarantined: bool,
+    /// Why it takes no writes, and no reads either when it did not open; none when it does.
+    pub stopped: Option<String>,
+}
+
+impl IndexServer {
+    /// All partitions that are here, open or not, in key order, stripes of one range by number.
+    #[must_use]
+    pub fn status(&self) -> Vec<PartitionStatus> {
+        let of_host = |host: &crate::index::server::host::Host| {
+            let id = host.shared.host;
+            host.opened.all().into_iter().map(move |partition| status(&partition, id))
+        };
+        let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
+        for host in &self.hosts {
+            let closed = host.opened.closed();
+            all.extend(closed.iter().map(|one| out_of_service(one, host.shared.host)));
+        }
+        all.sort_by(|a, b| (a.range.low(), a.stripe).cmp(&(b.range.low(), b.stripe)));
+        all
+    }
+
+    /// The changes of the map after the one of this number, oldest first; at most the latest
+    /// thousand.
+    #[must_use]
+    pub fn changes_after(&self, number: u64) -> Vec<ChangeEvent> {
+        self.changes.after(number)
+    }
+}
+
+fn out_of_service(one: &Closed, host: HostId) -> PartitionStatus {
+    let Closed { descriptor, error, .. } = one;
+    let why = match one.is_quarantined() {
+        true => format!("quarantined: {error}"),
+        false => format!("does not open yet and is tried again: {error}"),
+    };
+    PartitionStatus {
+        id: descriptor.id,
+        epoch: descriptor.epoch,
+        host,
+        range: descriptor.keys.range().clone(),
+        stripe: descriptor.keys.stripe(),
+        counts: Counts::default(),
+        queue_age: Duration::ZERO,
+        rows: 0,
+        run_bytes: 0,
+        memtable_bytes: 0,
+        log_extents: u64::try_from(descriptor.log.len()).unwrap_or(u64::MAX),
+        quarantined: one.is_quarantined(),
+        stopped: Some(why),
+    }
+}
+
+fn status(partition: &Partition, host: HostId) -> PartitionStatus {
+    let core = &partition.core;
+    let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let RunSize { rows, bytes: run_bytes } = core.run_size();
+    PartitionStatus {
+        id: core.id,
+        epoch: core.epoch,
+        host,
+        range: core.range().clone(),
+        stripe: core.keys.stripe(),
+        counts: core.meter.counts(),
+        queue_age: core.meter.queue_age(),
+        rows,
+        run_bytes,
+        memtable_bytes: wide(core.table_bytes()),
+        log_extents: wide(core.log_extents()),
+        quarantined: false,
+        stopped: match core.status() {
+            Status::Serving => None,
+            Status::Stopped(reason) => Some(reason),
+            Status::ReadOnly(Error::Unavailable(reason)) => Some(reason),
+            Status::ReadOnly(refusal) => Some(refusal.to_string()),
+            Status::Lost => Some("another owner has it".to_owned()),
+        },
+    }
+}
