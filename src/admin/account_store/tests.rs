@@ -32,7 +32,7 @@ impl AccountStore {
     /// The same with an id.
     pub(in crate::admin) async fn add_container_as(&self, account: &str, name: &str, id: u64) {
         let account = self.record(&parse(account).unwrap()).await.unwrap().id;
-        self.router.write(Write::CreateContainer(create(account, name, id))).await.unwrap();
+        self.router.tell(create(account, name, id)).await.unwrap();
     }
 
     /// A request that was let in before the account was deleted, and makes its container only then;

@@ -15,6 +15,7 @@ use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Target;
+use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::client::testing::env;
 use crate::index::client::testing::publish;
@@ -40,12 +41,12 @@ impl IndexHost for Listener {
         Err(Error::Overloaded)
     }
 
-    async fn write(&self, _target: Target, write: Write) -> Result<WriteReply, Error> {
-        let Write::NoteRead(note) = write else { panic!("{write:?}") };
+    async fn write_shared(&self, _target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
+        let Write::NoteRead(note) = write.as_ref() else { panic!("{write:?}") };
         if self.full.load(Ordering::Relaxed) {
             return Err(Error::Full(Full::Disks));
         }
-        self.heard.lock().unwrap().push(note);
+        self.heard.lock().unwrap().push(note.clone());
         Ok(WriteReply::Done)
     }
 

@@ -102,7 +102,7 @@ impl Partition {
     /// As of [`Self::write`].
     pub(crate) async fn write_ahead(
         &self,
-        mut write: Write,
+        write: Arc<Write>,
         waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
@@ -155,9 +155,9 @@ impl Partition {
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
             let ready = Some((Box::new(ready), place));
-            match self.take_turn((write, ready), weight, waited, clock).await? {
+            match self.take_turn((Arc::clone(&write), ready), weight, waited, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
-                Outcome::Again(back) => write = *back,
+                Outcome::Again => {}
             }
             waiter = Some(self.core.watches.enter(write.weight()).0);
         }

@@ -21,7 +21,7 @@ pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
 /// A queued write.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) write: Write,
+    pub(crate) write: Arc<Write>,
     /// What it comes to, when it was evaluated ahead.
     pub(crate) evaluated: Option<Box<Evaluated>>,
     pub(crate) weight: usize,

@@ -168,10 +168,10 @@ impl Committer {
                 batch.watches.push(ready.watch);
                 (Ok(ready.reply), ready.rows)
             }
-            Some(_) => return give_back(answer, write),
+            Some(_) => return give_back(answer),
             None => match self.evaluate_now(&write, batch.last).await {
                 Some(evaluated) => evaluated,
-                None => return give_back(answer, write),
+                None => return give_back(answer),
             },
         };
         if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
@@ -367,9 +367,9 @@ impl Committer {
     }
 }
 
-/// Nothing was done; whoever left meanwhile does not need the write.
-fn give_back(answer: Answer, write: Write) {
-    drop(answer.send(Ok(Outcome::Again(Box::new(write)))));
+/// Nothing was done: the caller, unless it left meanwhile, evaluates the write ahead.
+fn give_back(answer: Answer) {
+    drop(answer.send(Ok(Outcome::Again)));
 }
 
 /// A group commit in the making.

@@ -89,7 +89,7 @@ impl Partition {
     /// becomes of it. What it `waited` elsewhere before counts for the patience of few.
     pub(crate) async fn take_turn(
         &self,
-        (write, evaluated): (Write, Option<Ready<'_>>),
+        (write, evaluated): (Arc<Write>, Option<Ready<'_>>),
         weight: usize,
         waited: Duration,
         clock: &dyn Clock,

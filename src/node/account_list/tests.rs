@@ -67,7 +67,7 @@ pub(in crate::node) async fn four_accounts() -> World {
         let account = accounts.find(&name(text)).unwrap().unwrap();
         let key = SecretContext::account_key(&account.name, account.id);
         let change = AccountChange::Keys(vec![secrets.seal(&key, b"a key that is long enough")]);
-        router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+        router.tell(UpdateAccount { name: name(text), change }).await.unwrap();
     }
     started.index.shutdown().await;
     world

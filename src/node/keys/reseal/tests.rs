@@ -29,7 +29,7 @@ async fn key_of(started: &Started, account: &str) -> Secret {
 async fn write_plain(started: &Started) {
     for text in NAMES {
         let change = AccountChange::Keys(vec![Secret::Plain(SECRET.into())]);
-        started.list.router.write(Write::UpdateAccount { name: name(text), change }).await.unwrap();
+        started.list.router.tell(UpdateAccount { name: name(text), change }).await.unwrap();
     }
 }
 
@@ -88,7 +88,7 @@ async fn secret_under_a_key_that_is_missing_is_still_fatal() {
     let later = Secrets::new(ring, Arc::clone(&started.env.rand));
     let context = SecretContext::account_key(&name("aaaa"), crate::types::AccountId::new(1));
     let change = AccountChange::Keys(vec![later.seal(&context, SECRET)]);
-    router.write(Write::UpdateAccount { name: name("aaaa"), change }).await.unwrap();
+    router.tell(UpdateAccount { name: name("aaaa"), change }).await.unwrap();
     let error = reseal(router, &started.list.secrets).await.unwrap_err();
     let lacks = matches!(error, NodeError::Secret { error: UnsealError::NoKey(2), .. });
     assert!(lacks, "{error}");
