@@ -1,5 +1,5 @@
-//! Accounts created while the node runs: durable in the index, and known to the front end before the
-//! command is answered.
+//! Accounts created while the node runs: durable in the index, and known to the front end before
+//! the command is answered.
 //!
 //! Accounts of the configuration are listed too. Their keys cannot be changed here.
 
@@ -217,7 +217,8 @@ impl AccountStore {
         Self { issuers: issuers.collect(), ..self }
     }
 
-    /// All accounts that can be read, in name order, without keys, and the ranges that cannot be read.
+    /// All accounts that can be read, in name order, without keys, and the ranges that cannot be
+    /// read.
     ///
     /// # Errors
     /// [`StoreError::Index`].
@@ -242,8 +243,8 @@ impl AccountStore {
         self.view(&name, &record, keys)
     }
 
-    /// Creates an account with the given or new keys. An account whose row has no keys, because they
-    /// came from a configuration that no longer names it, gets these keys and keeps its data.
+    /// Creates an account with the given or new keys. An account whose row has no keys, because
+    /// they came from a configuration that no longer names it, gets these keys and keeps its data.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -274,8 +275,8 @@ impl AccountStore {
         self.view(&name, &record, true)
     }
 
-    /// Replaces one key by the given or a new one. Requests signed with the old key are refused from
-    /// now on.
+    /// Replaces one key by the given or a new one. Requests signed with the old key are refused
+    /// from now on.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -340,8 +341,8 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Removes an account. With `force`, deletes all of its containers first, each with an audit log
-    /// line of its own. Requests are refused as soon as this begins.
+    /// Removes an account. With `force`, deletes all of its containers first, each with an audit
+    /// log line of its own. Requests are refused as soon as this begins.
     ///
     /// # Errors
     /// [`StoreError`]: the account is served again.

@@ -43,8 +43,8 @@ use super::work::WORK_MAX;
 use super::work::Work;
 
 /// Connections beyond those that may have running requests. A new connection, for example of a
-/// health check, always finds room: a connection without a running request is closed for it, whether
-/// its client reads its answers or not.
+/// health check, always finds room: a connection without a running request is closed for it,
+/// whether its client reads its answers or not.
 const SPARE: usize = 16;
 /// Open admin connections.
 pub(super) const CONNECTIONS_MAX: usize = WORK_MAX + SPARE;

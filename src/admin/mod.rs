@@ -15,17 +15,17 @@
 //! | `/admin/trace` | live requests, one JSON object per line |
 //! | `/admin/faults` | the fault dial |
 //!
-//! 1. `state.rs`: what commands read and change. `readiness.rs`, `controls.rs`: what `node` provides
-//!    for them.
-//! 2. `connections.rs`: the connections; `server.rs`: the routes; `work.rs`: the limit of concurrent
-//!    requests.
+//! 1. `state.rs`: what commands read and change. `readiness.rs`, `controls.rs`: what `node`
+//!    provides for them.
+//! 2. `connections.rs`: the connections; `server.rs`: the routes; `work.rs`: the limit of
+//!    concurrent requests.
 //! 3. `hosts.rs`: the host names that are answered; `token.rs`: authentication; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: the audit log lines of commands.
 //! 4. The commands: `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`,
 //!    `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
 //!
-//! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob. No
-//! path below `/admin` answers without the token.
+//! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob.
+//! No path below `/admin` answers without the token.
 
 #![deny(clippy::indexing_slicing)]
 

@@ -10,9 +10,10 @@
 //!    rotates.
 //!
 //! Invariants: no request waits for the disk of the log. A request's line without room in the queue
-//! is dropped. A change waits up to [`CHANGE_WAIT`] for room before its line is dropped. Dropped lines
-//! are counted, logged, and recorded by a line of the log itself. A line is written completely and
-//! once. No line contains a secret: there is no field for a query, a header or a body.
+//! is dropped. A change waits up to [`CHANGE_WAIT`] for room before its line is dropped. Dropped
+//! lines are counted, logged, and recorded by a line of the log itself. A line is written
+//! completely and once. No line contains a secret: there is no field for a query, a header or a
+//! body.
 
 mod file;
 mod line;

@@ -90,8 +90,8 @@ struct Line {
     is_change: bool,
 }
 
-/// A change's line that waits for room. If the client disconnects, the waiting future is dropped. The
-/// line is added then if there is room.
+/// A change's line that waits for room. If the client disconnects, the waiting future is dropped.
+/// The line is added then if there is room.
 struct Waiting<'a> {
     queue: &'a Queue,
     text: Option<Bytes>,

@@ -1,4 +1,4 @@
-//! A log in memory, for tests of what is told.
+//! A log in memory, for tests of its lines.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Kept {
         AuditLog::new(Arc::clone(&self.queue))
     }
 
-    /// The changes told since it was asked last.
+    /// The changes since the last call.
     pub(crate) fn changes(&self) -> Vec<Value> {
         let batch = self.queue.take_now(usize::MAX).batch;
         self.queue.written(batch.bytes);

@@ -165,8 +165,8 @@ fn push_value(out: &mut Vec<u8>, bytes: &[u8], folded: bool) {
     }
 }
 
-/// The culture order of .NET: punctuation, digits, letters; hyphens and apostrophes are ignored first.
-/// Of two names that are equal otherwise, the one with the earlier hyphen comes last.
+/// The culture order of .NET: punctuation, digits, letters; hyphens and apostrophes are ignored
+/// first. Of two names that are equal otherwise, the one with the earlier hyphen comes last.
 fn culture_order(a: &str, b: &str) -> Ordering {
     let weights = |name: &str| name.bytes().filter_map(weight).collect::<Vec<_>>();
     weights(a).cmp(&weights(b)).then_with(|| hyphen_order(a.as_bytes(), b.as_bytes()))
@@ -234,7 +234,8 @@ fn comp_suffix(out: &mut Vec<u8>, query: Option<&str>) {
     }
 }
 
-/// A parameter of a query, decoded, its name in lower case. The order is that of names, then values.
+/// A parameter of a query, decoded, its name in lower case. The order is that of names, then
+/// values.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parameter {
     name: Vec<u8>,

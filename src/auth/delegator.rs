@@ -8,8 +8,8 @@ use crate::types::Role;
 use crate::types::RoleAssignment;
 
 /// The largest number of groups of an issuer that user delegation keys of an account may depend on:
-/// those that were given a role first. Each signature is compared with all of them, and any client can
-/// send a forged one.
+/// those that were given a role first. Each signature is compared with all of them, and any client
+/// can send a forged one.
 pub(super) const GROUPS_MAX: usize = 32;
 
 /// A trusted issuer of tokens: its name, and where its claims count.
@@ -70,8 +70,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What entitles the holder of a user delegation key. The key is derived from it and not stored. When
-/// the key is used, its entitlement is checked against the current role assignments.
+/// What entitles the holder of a user delegation key. The key is derived from it and not stored.
+/// When the key is used, its entitlement is checked against the current role assignments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entitlement<'a> {
     /// An assignment to the holder.
@@ -79,15 +79,16 @@ pub enum Entitlement<'a> {
         /// The holder's issuer.
         issuer: &'a str,
     },
-    /// The holder's token claimed a role. Tokens are not stored, so this counts until the key expires.
+    /// The holder's token claimed a role. Tokens are not stored, so this counts until the key
+    /// expires.
     Claims {
         /// The holder's issuer.
         issuer: &'a str,
         /// The role.
         role: Role,
     },
-    /// An assignment to a group that the holder's token claimed. The membership counts until the key
-    /// expires.
+    /// An assignment to a group that the holder's token claimed. The membership counts until the
+    /// key expires.
     Group {
         /// The holder's issuer.
         issuer: &'a str,
@@ -106,8 +107,8 @@ impl<'a> Entitlement<'a> {
         }
     }
 
-    /// Its text, from which keys are derived. Names are preceded by their lengths, so that the text is
-    /// unique.
+    /// Its text, from which keys are derived. Names are preceded by their lengths, so that the text
+    /// is unique.
     #[must_use]
     pub fn text(self) -> String {
         let issuer = self.issuer();
@@ -119,8 +120,8 @@ impl<'a> Entitlement<'a> {
         format!("{kind} {} {issuer} {} {name}", issuer.len(), name.len())
     }
 
-    /// All entitlements that user delegation keys of an account may depend on now: at most four, and
-    /// [`GROUPS_MAX`] for each issuer.
+    /// All entitlements that user delegation keys of an account may depend on now: at most four,
+    /// and [`GROUPS_MAX`] for each issuer.
     pub(super) fn all(
         issuers: &'a [TrustedIssuer],
         scope: Scope<'a>,

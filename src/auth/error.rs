@@ -10,7 +10,8 @@ pub enum Error {
     /// No `Authorization`.
     #[error("no authorization header")]
     Missing,
-    /// A shared access signature is malformed, not signed by a key of the account, or not valid now.
+    /// A shared access signature is malformed, not signed by a key of the account, or not valid
+    /// now.
     #[error("shared access signature refused")]
     Refused {
         /// Why, for the client.

@@ -87,8 +87,8 @@ pub struct Need {
     pub level: Level,
     /// An account signature must have one of these permissions.
     pub account: SasPermissions,
-    /// A service signature must have one of these permissions. If there are none, no service signature
-    /// suffices.
+    /// A service signature must have one of these permissions. If there are none, no service
+    /// signature suffices.
     pub service: SasPermissions,
     /// A signature must have all of these permissions too.
     pub also: SasPermissions,
@@ -157,8 +157,8 @@ impl Grant {
                 need.account
             }
             Reach::Resource { container } => {
-                // The signature of a blob does not match for a container's URL anyway; this is a second
-                // check.
+                // The signature of a blob does not match for a container's URL anyway; this is a
+                // second check.
                 if need.service.is_empty() || (need.level == Level::Container && !container) {
                     return Err(Error::Unauthorized);
                 }

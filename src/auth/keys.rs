@@ -33,8 +33,8 @@ pub enum KeyError {
     TooShort,
 }
 
-/// One or two keys of an account with prepared HMAC state, so that a request costs only the hashing of
-/// its own bytes.
+/// One or two keys of an account with prepared HMAC state, so that a request costs only the hashing
+/// of its own bytes.
 #[derive(Clone)]
 pub struct AccountKeys {
     keys: Vec<Hmac<Sha256>>,

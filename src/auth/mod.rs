@@ -1,5 +1,5 @@
-//! Authentication and authorization: who sent a request, and what the sender may do. Pure: no I/O, no
-//! clock.
+//! Authentication and authorization: who sent a request, and what the sender may do. Pure: no I/O,
+//! no clock.
 //!
 //! 1. `keys.rs`: the keys of an account, ready to sign.
 //! 2. `canonical.rs`, `shared_key.rs`: Shared Key and Shared Key Lite: strings-to-sign from the raw

@@ -22,7 +22,7 @@ pub enum FaultCommand {
     /// Add a rule: busy (503), error (500), timeout (not carried out, no answer), lost (carried
     /// out, no answer), slow (slow answer)
     Set(FaultSetArgs),
-    /// Show the rules and how many requests each has struck
+    /// Show the rules and how many requests each was applied to
     List(FaultListArgs),
     /// Remove one rule, or all
     Clear(FaultClearArgs),
@@ -31,7 +31,7 @@ pub enum FaultCommand {
 /// Arguments of `fault set`.
 #[derive(clap::Args, Debug)]
 pub struct FaultSetArgs {
-    /// What happens to the requests that the rule strikes
+    /// What happens to the requests that the rule applies to
     #[arg(value_name = "KIND")]
     pub kind: FaultKind,
     /// Only this operation, such as PutBlob; repeat for more [default: all]
@@ -43,22 +43,22 @@ pub struct FaultSetArgs {
     /// Only this container; repeat for more [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub container: Vec<String>,
-    /// The share of the matching requests that the rule strikes
+    /// The share of the matching requests that the rule applies to
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     pub rate: f64,
-    /// Selects the requests that are struck: the same seed selects the same ones by number
+    /// Selects the requests of that share: the same seed selects the same ones by number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Remove the rule after it has struck so many requests
+    /// Remove the rule after it was applied to this many requests
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// Remove the rule after so many seconds
+    /// Remove the rule after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u32>,
-    /// How long `timeout` and `lost` keep the client waiting before they cut the connection
+    /// How long `timeout` and `lost` keep the client waiting before they close the connection
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub delay_ms: u32,
-    /// Bytes a second of an answer under `slow`
+    /// Bytes per second of an answer under `slow`
     #[arg(long, value_name = "SIZE", default_value_t = Size::new(1024))]
     pub bytes_per_second: Size,
     /// Print the rule as one JSON object

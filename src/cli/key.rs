@@ -108,8 +108,8 @@ pub(super) async fn key(command: &KeyCommand) -> Result<(), CliError> {
     print(&text(&ring))
 }
 
-/// Rotates the keys of a stopped node. It holds the lock of `serve` meanwhile, so that no node uses the
-/// old ring.
+/// Rotates the keys of a stopped node. It holds the lock of `serve` meanwhile, so that no node uses
+/// the old ring.
 async fn rotate_stopped(args: &KeyArgs, file: &Path, env: &Env) -> Result<KeyRing, CliError> {
     let given = args.admin.place.data.clone();
     let data = if given.is_empty() { vec![PathBuf::from(DATA)] } else { given };

@@ -3,8 +3,8 @@
 //! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and passes it to `run.rs`, which calls the
 //! command. Each command has a file with its arguments, its work and its output:
 //! - `serve.rs` starts a node, prints how to connect (`serve/banner.rs`), and stops the node at a
-//!   signal (`signals.rs`). `variables.rs` refuses misspelled variables; `serve/open_files.rs` raises
-//!   the limit of open files.
+//!   signal (`signals.rs`). `variables.rs` refuses misspelled variables; `serve/open_files.rs`
+//!   raises the limit of open files.
 //! - `check.rs`, `backup.rs` with `--stopped`, `restore` and `key.rs` with `--stopped` work on the
 //!   store of a stopped node, with functions of `node`.
 //! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `trace.rs` and `fault.rs`
@@ -12,12 +12,12 @@
 //!   whether it serves.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //!
-//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has the
-//! threads.
+//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
+//! the threads.
 //!
-//! Invariants: no secret is printed except those that the user requested and the published development
-//! key. With `--json` each line of output is one JSON value. Warnings and errors go to standard error.
-//! Only `main.rs` ends the process.
+//! Invariants: no secret is printed except those that the user requested and the published
+//! development key. With `--json` each line of output is one JSON value. Warnings and errors go to
+//! standard error. Only `main.rs` ends the process.
 
 mod account;
 mod admin;

@@ -28,7 +28,7 @@ pub struct TraceArgs {
     /// Only this status, such as 404, or a class such as 5xx
     #[arg(long, value_name = "STATUS")]
     pub status: Option<String>,
-    /// Only requests that took at least so many milliseconds
+    /// Only requests that took at least this many milliseconds
     #[arg(long, value_name = "MS")]
     pub slow_ms: Option<u32>,
     /// Print each request as one JSON object

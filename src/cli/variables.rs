@@ -1,5 +1,5 @@
-//! Refuses environment variables that look like settings and are none. Otherwise a misspelled one would
-//! be ignored without a message.
+//! Refuses environment variables that look like settings and are none. Otherwise a misspelled one
+//! would be ignored without a message.
 
 use clap::Command;
 use clap::CommandFactory;
@@ -11,8 +11,8 @@ use super::error::CliError;
 
 /// The prefix of the variables of all settings.
 const PREFIX: &str = "BLOCKYARD_";
-/// Prefixes of variables that Kubernetes sets in containers for a service with the name `blockyard`.
-/// They are ignored.
+/// Prefixes of variables that Kubernetes sets in containers for a service with the name
+/// `blockyard`. They are ignored.
 const SERVICE_LINKS: [&str; 2] = ["BLOCKYARD_SERVICE_", "BLOCKYARD_PORT_"];
 /// The same, complete names.
 const SERVICE_LINK: &str = "BLOCKYARD_PORT";

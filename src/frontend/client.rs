@@ -2,6 +2,8 @@
 //! resolves the name once, checks the address, and passes the same address: so the name cannot
 //! change to another address in between.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

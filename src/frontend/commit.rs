@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::state::FrontEnd;
+use crate::frontend::rows::RowAccess;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::Write;
@@ -17,22 +17,22 @@ use crate::protocol::model::reply::Change;
 /// Commits a change of rows. It runs in a task of its own, so that a client that disconnects cannot
 /// stop it half-way. If the index refuses the change, the stored bytes are freed.
 pub(crate) async fn commit<W: WriteRequest>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     stored: Option<Stored>,
 ) -> Result<W::Reply, index::Error> {
-    commit_write(front, write.into(), stored).await.and_then(W::checked)
+    commit_write(rows, write.into(), stored).await.and_then(W::checked)
 }
 
 async fn commit_write(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: Write,
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
-    let router = Arc::clone(&front.router);
+    let router = Arc::clone(&rows.router);
     // Registered before the request can end: the purge of a deleted container waits for both.
-    let commit = front.inflight.commit();
-    let task = front.env.tasks.spawn_part("commit", async move {
+    let commit = rows.inflight.commit();
+    let task = rows.tasks.spawn_part("commit", async move {
         let _commit = commit;
         let committing = stored.map(Stored::committing);
         let answer = router.write(write).await;
@@ -48,13 +48,13 @@ async fn commit_write(
 /// As [`commit`], for a change without newly stored bytes. `holding` is kept until the change is
 /// answered.
 pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     holding: G,
 ) -> Result<W::Reply, index::Error> {
-    let router = Arc::clone(&front.router);
-    let (commit, write) = (front.inflight.commit(), write.into());
-    let task = front.env.tasks.spawn_part("commit", async move {
+    let router = Arc::clone(&rows.router);
+    let (commit, write) = (rows.inflight.commit(), write.into());
+    let task = rows.tasks.spawn_part("commit", async move {
         let answer = router.write(write).await;
         drop((holding, commit));
         answer
@@ -66,11 +66,11 @@ pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
 
 /// As [`commit`], for a change of a blob.
 pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     stored: Option<Stored>,
 ) -> Result<Change, Refusal> {
-    changed(commit(front, write, stored).await, Subject::Blob)
+    changed(commit(rows, write, stored).await, Subject::Blob)
 }
 
 /// The reply to a change.

@@ -83,7 +83,7 @@ pub(super) async fn run(
     listener: &Arc<ListenerContext>,
     slot: Option<&Arc<Slot>>,
 ) {
-    let watch = listener.front.flows.connection();
+    let watch = listener.front.load.flows.connection();
     let clock = Arc::clone(&listener.front.env.clock);
     let metrics = listener.front.connection_metrics();
     let (stream, lender) = linger::lend(stream);
@@ -199,7 +199,7 @@ impl Connection<'_> {
             // A connection that leaves begins no new request: the stream is answered 503.
             let staying = of_stream.as_ref().filter(|slot| !slot.is_leaving());
             let running = staying.map(Slot::begin);
-            let watch = front.flows.stream(&of);
+            let watch = front.load.flows.stream(&of);
             let flow = Arc::clone(watch.flow());
             *next.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
             async move {

@@ -104,10 +104,10 @@ pub(crate) async fn dispatch(
 ) -> Answer {
     // From before the look-up of the container until the answer: the purge of a deleted container
     // waits for this. It does not wait for documents.
-    let _change = may_change_blobs(&operation).then(|| front.inflight.change());
+    let _change = may_change_blobs(&operation).then(|| front.rows.inflight.change());
     let mut room = match listing::room(&operation) {
         Some(bytes) => {
-            Some(AnswerMemory::new(&front.answers, requester.payer()).begin(bytes).await?)
+            Some(AnswerMemory::new(&front.load.answers, requester.payer()).begin(bytes).await?)
         }
         None => None,
     };

@@ -66,10 +66,8 @@ impl Encrypting {
 }
 
 fn random(env: &Env) -> [u8; 16] {
-    let mut nonce = [0; 16];
-    nonce[..8].copy_from_slice(&env.rand.next_u64().to_be_bytes());
-    nonce[8..].copy_from_slice(&env.rand.next_u64().to_be_bytes());
-    nonce
+    let (high, low) = (env.rand.next_u64(), env.rand.next_u64());
+    (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
 }
 
 /// Encrypts the Content-MD5 of properties that a request with a key sets.
@@ -217,9 +215,9 @@ pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
     let mut left = usize::try_from(len).unwrap_or(usize::MAX);
     let mut pieces = VecDeque::new();
     while left > 0 {
-        let part = left.min(ZEROS.len());
-        pieces.push_back(Bytes::from_static(&ZEROS[..part]));
-        left -= part;
+        let part = ZEROS.get(..left).unwrap_or(&ZEROS);
+        pieces.push_back(Bytes::from_static(part));
+        left -= part.len();
     }
     pieces
 }

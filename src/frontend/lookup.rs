@@ -4,7 +4,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::encrypt::claim;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
-use crate::frontend::state::FrontEnd;
+use crate::frontend::rows::RowAccess;
 use crate::index::ContainerRecord;
 use crate::index::Guard;
 use crate::index::ReadContainer;
@@ -52,10 +52,10 @@ impl BlobTarget<'_> {
     ///
     /// # Errors
     /// `ContainerNotFound`, and the index's.
-    pub(crate) async fn locate(self, front: &FrontEnd) -> Result<Located, Refusal> {
+    pub(crate) async fn locate(self, rows: &RowAccess) -> Result<Located, Refusal> {
         let Self { account, path, precondition } = self;
         let snapshot = path.snapshot;
-        let key = blob_key(front, account, path).await?;
+        let key = blob_key(rows, account, path).await?;
         Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
     }
 
@@ -64,10 +64,10 @@ impl BlobTarget<'_> {
     ///
     /// # Errors
     /// Also `RequestForbiddenByContainerEncryptionPolicy`.
-    pub(crate) async fn locate_for_content(self, front: &FrontEnd) -> Result<Located, Refusal> {
+    pub(crate) async fn locate_for_content(self, rows: &RowAccess) -> Result<Located, Refusal> {
         let Self { account, path, mut precondition } = self;
         let snapshot = path.snapshot;
-        let record = container(front, account, &path.container).await?;
+        let record = container(rows, account, &path.container).await?;
         claim::settle(&record, &mut precondition)?;
         let key = key_in(account, &record, path.blob);
         Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
@@ -76,21 +76,21 @@ impl BlobTarget<'_> {
 
 /// Looks up a container.
 pub(crate) async fn container(
-    front: &FrontEnd,
+    rows: &RowAccess,
     account: &Account,
     name: &ContainerName,
 ) -> Result<ContainerRecord, Refusal> {
-    let found = front.router.ask(ReadContainer(account.id, name.clone())).await;
+    let found = rows.router.ask(ReadContainer(account.id, name.clone())).await;
     found.map_err(|error| errors::from_index(&error, Subject::Container))
 }
 
 /// The key of a blob; its container must exist.
 pub(crate) async fn blob_key(
-    front: &FrontEnd,
+    rows: &RowAccess,
     account: &Account,
     path: BlobPath,
 ) -> Result<BlobKey, Refusal> {
-    let record = container(front, account, &path.container).await?;
+    let record = container(rows, account, &path.container).await?;
     Ok(key_in(account, &record, path.blob))
 }
 

@@ -29,7 +29,8 @@
 //!
 //! `last_access.rs` notes reads, if they are tracked, and writes them to rows later, in batches.
 //!
-//! `state.rs` is used by all of them: routes, storage, budgets, limits (`config.rs`). It imports
+//! `state.rs` is used by all of them: access to rows (`rows.rs`), storage, limits of the load
+//! (`load.rs`), configuration (`config.rs`). It imports
 //! neither the pipeline nor operations. `copies.rs` holds the state of running pending copies.
 //!
 //! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
@@ -66,6 +67,7 @@ mod ingest;
 mod last_access;
 mod layered;
 mod linger;
+mod load;
 mod lookup;
 pub mod metrics;
 pub mod observe;
@@ -74,6 +76,7 @@ mod ops;
 mod pipeline;
 mod read;
 mod refusals;
+mod rows;
 pub mod secrets;
 pub mod server;
 mod sniff;

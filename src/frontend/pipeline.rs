@@ -97,7 +97,7 @@ impl FrontEnd {
             ..Seen::nothing()
         };
         let mut echo = azure::RequestEcho::new(&head, id, came);
-        let mut body = RequestBody::new(incoming, &self.uploads, self.env.clone());
+        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match acceptable.map(|()| website::named(self, &head)) {
@@ -188,7 +188,7 @@ impl FrontEnd {
         seen: &mut Seen,
     ) -> Answer {
         if head.method == http::Method::OPTIONS {
-            seen.pass = Some(self.gate.enter(UNKNOWN_ACCOUNT).await?);
+            seen.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
             seen.operation = "PreflightBlobRequest";
             return cors::preflight(self, head).map(|reply| (reply, None));
         }

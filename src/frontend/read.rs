@@ -146,7 +146,7 @@ pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<Response
 pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
     let Reading { blob, view, guard, decrypting, memory } = reading;
     BlobSource {
-        router: Arc::clone(&front.router),
+        router: Arc::clone(&front.rows.router),
         capacity: Arc::clone(&front.capacity),
         tasks: front.env.tasks.clone(),
         blob,

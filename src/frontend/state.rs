@@ -12,18 +12,16 @@ use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::frontend::accounts::Accounts;
-use crate::frontend::admission::Gate;
-use crate::frontend::admission::Rates;
-use crate::frontend::answers::AnswerBudget;
 use crate::frontend::answers::CutReason;
-use crate::frontend::answers::Flows;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::copies::Copies;
 use crate::frontend::faults::Faults;
 use crate::frontend::last_access::LastAccess;
+use crate::frontend::load::LoadLimits;
 use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
+use crate::frontend::rows::RowAccess;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
@@ -64,10 +62,10 @@ pub struct Parts {
 /// A front end. Stateless but for caches and running requests.
 #[derive(Debug)]
 pub struct FrontEnd {
-    pub(crate) router: Arc<Router>,
+    /// Access to rows: all that look-ups and commits use.
+    pub(crate) rows: RowAccess,
     pub(crate) capacity: Arc<dyn Capacity>,
     pub(crate) pool: WritePool,
-    pub(crate) inflight: InFlight,
     pub(crate) env: Env,
     pub(crate) container_ids: Arc<IdAllocator>,
     pub(crate) accounts: Accounts,
@@ -80,16 +78,10 @@ pub struct FrontEnd {
     pub(crate) copies: Arc<Copies>,
     /// Reads to be remembered, when they are tracked.
     pub(crate) last_access: Option<LastAccess>,
-    /// Memory of answers on their way out.
-    pub(crate) answers: Arc<AnswerBudget>,
-    /// How clients take them.
-    pub(super) flows: Arc<Flows>,
-    /// How clients send the bodies of their requests.
-    pub(super) uploads: Arc<Flows>,
+    /// The limits of requests and of their memory.
+    pub(crate) load: LoadLimits,
     /// Error answers on their way out.
     pub(super) refusals: Refusals,
-    pub(super) gate: Arc<Gate>,
-    pub(super) rates: Rates,
     pub(super) metrics: Metrics,
 }
 
@@ -97,18 +89,14 @@ impl FrontEnd {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
-        let gate = Gate::new(config.requests_max, Arc::clone(&parts.env.clock));
+        let Parts { router, inflight, .. } = parts;
+        let rows = RowAccess { router, inflight, tasks: parts.env.tasks.clone() };
         Self {
-            answers: AnswerBudget::new(config.answer_bytes_max, Arc::clone(&parts.env.clock)),
-            flows: Arc::default(),
-            uploads: Arc::default(),
+            load: LoadLimits::new(&config, &parts.env.clock),
+            rows,
             refusals: Refusals::default(),
-            gate,
-            rates: Rates::new(config.account_requests_per_second),
-            router: parts.router,
             capacity: parts.capacity,
             pool: parts.pool,
-            inflight: parts.inflight,
             env: parts.env,
             container_ids: parts.container_ids,
             accounts: parts.accounts,

@@ -67,7 +67,7 @@ pub(super) async fn serve(
         Ok(pass) => *room = Some(pass),
         Err(error) => return page(&error),
     }
-    if let Err(error) = front.rates.count(id, || front.env.clock.monotonic()) {
+    if let Err(error) = front.load.rates.count(id, || front.env.clock.monotonic()) {
         return page(&error);
     }
     let known = match found {
@@ -98,7 +98,7 @@ pub(super) async fn serve(
 
 /// Room for a request; nobody says who sends it.
 async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Refusal> {
-    let mut pass = front.gate.enter(account).await?;
+    let mut pass = front.load.gate.enter(account).await?;
     pass.open()?;
     Ok(pass)
 }

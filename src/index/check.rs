@@ -21,6 +21,7 @@ use crate::index::objects::copy_jobs;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::spans;
+use crate::index::objects::spans::SpanRow;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -288,7 +289,7 @@ impl<'a> BlobCheck<'a> {
     }
 
     async fn span(&mut self, row: &Row) -> Result<(), Error> {
-        let (layer, range, span) = spans::parse_row(&row.key, &row.value, self.key)?;
+        let SpanRow { layer, range, span } = spans::parse_row(&row.key, &row.value, self.key)?;
         let mut ends = match self.layers.pop_if(|last| last.layer == layer) {
             Some(ends) => ends,
             None => LayerEnds { layer, ..LayerEnds::default() },

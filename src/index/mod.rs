@@ -9,7 +9,7 @@
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
-//! I9, I10 in `objects/`.
+//! I9, I10 in `objects/`. `invariant.rs`: which are asserted, and what follows from a violation.
 //!
 //! Not here: user bytes (they go to extents before their row is written).
 
@@ -18,6 +18,7 @@ pub mod check;
 pub mod client;
 pub mod engine;
 pub mod inflight;
+pub mod invariant;
 pub mod load;
 pub mod map;
 pub mod metrics;

@@ -10,6 +10,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::invariant::Violation;
 use crate::types::KeyRange;
 use crate::types::Timestamp;
 
@@ -95,6 +96,11 @@ pub trait Rows: Send + Sync {
     /// then, and says where to go on.
     fn is_spent(&self) -> bool {
         false
+    }
+
+    /// Reports that an invariant does not hold, and gives the error that the request ends with.
+    fn violated(&self, violation: Violation) -> Error {
+        Error::Unavailable(violation.to_string())
     }
 
     /// Notes work that took as long as to look at so many rows, and lets other tasks have their

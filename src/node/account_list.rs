@@ -59,8 +59,8 @@ pub(super) struct AccountList {
 }
 
 impl AccountList {
-    /// Creates the configured accounts that are new, and reads all others. Accounts in a partition that
-    /// does not serve are recorded as unread.
+    /// Creates the configured accounts that are new, and reads all others. Accounts in a partition
+    /// that does not serve are recorded as unread.
     ///
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
@@ -117,7 +117,8 @@ impl AccountList {
         }
     }
 
-    /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be read.
+    /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be
+    /// read.
     async fn read_ranges(
         &self,
         ranges: &[KeyRange],
@@ -161,7 +162,8 @@ impl AccountList {
         // If the account exists, the id is not used.
         let id = AccountId::new(self.ids.next().await?);
         let name = config.name().clone();
-        // Everyone knows the published key, so public access reveals nothing more; clients expect it.
+        // Everyone knows the published key, so public access reveals nothing more; clients expect
+        // it.
         let anonymous = config.is_public();
         let create = CreateAccount { name: name.clone(), id, anonymous };
         let record = self.router.tell(create).await?;
@@ -176,8 +178,8 @@ impl AccountList {
         account.map_err(|error| NodeError::Secret { of, error })
     }
 
-    /// The account's row with a secret for user delegation keys. The secret is created now if an older
-    /// program wrote the row.
+    /// The account's row with a secret for user delegation keys. The secret is created now if an
+    /// older program wrote the row.
     async fn with_delegation_secret(
         &self,
         name: &AccountName,

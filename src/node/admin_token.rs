@@ -1,4 +1,5 @@
-//! The token of the admin listener. The first start creates it in a file that only its owner can read.
+//! The token of the admin listener. The first start creates it in a file that only its owner can
+//! read.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The layers between the disks and the front end, in the order of their start. The simulation starts
-//! its nodes with this code too.
+//! The layers between the disks and the front end, in the order of their start. The simulation
+//! starts its nodes with this code too.
 
 use std::sync::Arc;
 

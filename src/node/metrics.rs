@@ -16,8 +16,8 @@ use crate::frontend::Tls;
 use crate::telemetry::Registry;
 use crate::types::Timestamp;
 
-/// Registers the metrics that exist before the roles start: `process_*` under the usual names, and the
-/// others with the prefix of this program. Returns the registry of the roles.
+/// Registers the metrics that exist before the roles start: `process_*` under the usual names, and
+/// the others with the prefix of this program. Returns the registry of the roles.
 pub(super) fn register<'a>(
     registry: &'a mut Registry,
     env: &Env,

@@ -1,5 +1,5 @@
-//! The roles above storage: index, front end, reclaim. They start from the bottom up and stop from the
-//! top down.
+//! The roles above storage: index, front end, reclaim. They start from the bottom up and stop from
+//! the top down.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ pub(super) struct Roles {
     pub control: Control,
     /// The tasks of index hosts with a thread of their own.
     host_tasks: Vec<Tasks>,
-    /// Each role has tasks of its own, so that a shutdown can wait for one role while those below it
-    /// still work.
+    /// Each role has tasks of its own, so that a shutdown can wait for one role while those below
+    /// it still work.
     front: Env,
     reclaim: Env,
 }
@@ -293,8 +293,9 @@ async fn open_index(
     Ok(OpenIndex { assembly, host_tasks: own })
 }
 
-/// Seals secrets that are plain or sealed under a retired master key. Returns whether all are sealed
-/// under the active one: a partition that cannot be read or changed now does not end the start.
+/// Seals secrets that are plain or sealed under a retired master key. Returns whether all are
+/// sealed under the active one: a partition that cannot be read or changed now does not end the
+/// start.
 async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result<bool, NodeError> {
     let done = match reseal(router, secrets).await {
         Err(NodeError::Secret { error: UnsealError::NoKey(key), .. }) => {

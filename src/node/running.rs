@@ -41,7 +41,8 @@ pub struct Serving {
     pub blob: SocketAddr,
     /// The bound address of the admin listener.
     pub admin: AdminAddress,
-    /// Set if https is served. The inner value is the file of the node's own authority, if it has one.
+    /// Set if https is served. The inner value is the file of the node's own authority, if it has
+    /// one.
     pub certificate: Option<Option<PathBuf>>,
 }
 
@@ -59,8 +60,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts the roles from the bottom up. The admin listener answers first, so that the start can be
-    /// observed.
+    /// Starts the roles from the bottom up. The admin listener answers first, so that the start can
+    /// be observed.
     ///
     /// # Errors
     /// [`NodeError`] when the node cannot start; nothing was lost.
@@ -131,8 +132,8 @@ impl Node {
         Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log })
     }
 
-    /// Stops the roles from the top down, each when nothing uses it any more. The admin listener stops
-    /// last, so that the drain can be observed.
+    /// Stops the roles from the top down, each when nothing uses it any more. The admin listener
+    /// stops last, so that the drain can be observed.
     pub async fn stop(self) {
         self.admin.readiness.set(Phase::Draining);
         self.roles.stop().await;

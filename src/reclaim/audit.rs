@@ -24,10 +24,10 @@ use crate::reclaim::walk;
 use crate::types::ExtentId;
 
 /// Compares the sealed data extents that no running write uses with all rows, in ascending order,
-/// and frees the bytes that no row names: from the cursor of the round to its end. Each walk over the
-/// rows covers as many extents as memory allows. After each walk the cursor is saved, so that a
-/// restart continues there. Bytes behind the cursor that were not freed, or whose free was lost in a
-/// crash, are freed in the next round.
+/// and frees the bytes that no row names: from the cursor of the round to its end. Each walk over
+/// the rows covers as many extents as memory allows. After each walk the cursor is saved, so that a
+/// restart continues there. Bytes behind the cursor that were not freed, or whose free was lost in
+/// a crash, are freed in the next round.
 ///
 /// New extents have higher ids. The round ends behind the highest id at its beginning, so it ends
 /// although extents are created meanwhile.
@@ -74,14 +74,14 @@ async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
 /// `None` at the end of the round.
 ///
 /// It is safe because extents are listed before the walk. A write that ran at the time of the list
-/// excludes its extent. A write that had ended had committed, so the walk sees its row. A later write
-/// cannot append to a sealed extent. Copies name bytes of sealed extents; `index/inflight/copies.rs`
-/// says why they are safe. Shared bytes that lost their last row before the end of the walk may still
-/// be streamed by a read that looked them up before, so each extent waits for the reads that name it
-/// (`index/inflight/reads.rs`).
+/// excludes its extent. A write that had ended had committed, so the walk sees its row. A later
+/// write cannot append to a sealed extent. Copies name bytes of sealed extents;
+/// `index/inflight/copies.rs` says why they are safe. Shared bytes that lost their last row before
+/// the end of the walk may still be streamed by a read that looked them up before, so each extent
+/// waits for the reads that name it (`index/inflight/reads.rs`).
 ///
-/// The list, the watch of copies and the mark of reads belong to one walk. A later walk uses nothing
-/// that an earlier one found.
+/// The list, the watch of copies and the mark of reads belong to one walk. A later walk uses
+/// nothing that an earlier one found.
 async fn walk_and_free(
     reclaim: &Reclaim,
     cursor: Cursor,

@@ -50,8 +50,8 @@ pub struct ReclaimConfig {
     pub audit_pause: Duration,
     /// Interval at which an audit polls reads and copies that it waits for. Default 100 ms.
     pub audit_wait: Duration,
-    /// How long an audit waits for the look-ups of reads and copies. Then it fails and frees nothing
-    /// more. Default 1 hour.
+    /// How long an audit waits for the look-ups of reads and copies. Then it fails and frees
+    /// nothing more. Default 1 hour.
     pub audit_wait_max: Duration,
     /// How long an audit waits at the end of a walk for reads of single extents. Extents that are
     /// still read then are left to the next round, which begins within `audit_wait_max` after the
@@ -65,8 +65,8 @@ pub struct ReclaimConfig {
     /// An audit runs soon when at least this many shared bytes were dropped: only an audit frees
     /// them. Default 64 MiB.
     pub audit_dropped_min: u64,
-    /// Pause before such an audit, and the shortest time between two audits. After the end of a round
-    /// that was interrupted, a whole round begins after this pause too. Default 1 minute.
+    /// Pause before such an audit, and the shortest time between two audits. After the end of a
+    /// round that was interrupted, a whole round begins after this pause too. Default 1 minute.
     pub audit_soon: Duration,
     /// Ranges of live bytes held in memory, 16 bytes each, and extents audited in one walk. More
     /// need further walks. Default 4 million.

@@ -55,8 +55,8 @@ pub(super) async fn free(
         at_end = next.is_none();
         from = next;
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
-            // The mark is taken after the rows are visible: a read that registers later looks up its
-            // locations after these rows were committed.
+            // The mark is taken after the rows are visible: a read that registers later looks up
+            // its locations after these rows were committed.
             new |= met.note(latest, reclaim.inflight.read_mark())?;
         }
         let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =

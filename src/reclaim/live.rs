@@ -47,8 +47,8 @@ pub(super) struct Found {
 }
 
 impl Live {
-    /// Nothing live yet in the first `held_max` of `extents`, with room for `held_max` ranges. Bytes
-    /// of the first extent before `from` are ignored.
+    /// Nothing live yet in the first `held_max` of `extents`, with room for `held_max` ranges.
+    /// Bytes of the first extent before `from` are ignored.
     pub(super) fn new(
         extents: impl IntoIterator<Item = ExtentId>,
         from: Place,
@@ -188,8 +188,8 @@ impl Noted {
         }
     }
 
-    /// Whether the ranges are sorted and disjoint, and hold the lowest and the highest byte that was
-    /// added. Call it after [`Self::merge`].
+    /// Whether the ranges are sorted and disjoint, and hold the lowest and the highest byte that
+    /// was added. Call it after [`Self::merge`].
     fn is_sound(&self) -> bool {
         let is_sorted = self.ranges.is_sorted_by(|before, after| before.end < after.start);
         let found = self.ranges.first().zip(self.ranges.last());

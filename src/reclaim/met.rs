@@ -5,8 +5,8 @@
 //! and one mark covers them all. Most commits become visible in the order of their times. A write
 //! that is evaluated ahead of its turn does not: it takes its time when its evaluation begins. The
 //! partition hides rows with later times until that write is visible or has failed
-//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition; they
-//! are never compared with a clock.
+//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition;
+//! they are never compared with a clock.
 
 use crate::index::inflight::ReadMark;
 use crate::reclaim::error::Error;

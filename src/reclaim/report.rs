@@ -5,7 +5,8 @@
 pub struct AuditReport {
     /// It continued a round that had begun before.
     pub resumed: bool,
-    /// Data extents compared with the rows. One that was audited in parts counts once for each part.
+    /// Data extents compared with the rows. One that was audited in parts counts once for each
+    /// part.
     pub extents: u64,
     /// Walks over all rows.
     pub walks: u64,

@@ -1,5 +1,5 @@
-//! Seals open data extents that hold much garbage, or may hold it: only a sealed extent releases its
-//! space.
+//! Seals open data extents that hold much garbage, or may hold it: only a sealed extent releases
+//! its space.
 
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;

@@ -160,8 +160,8 @@ impl Reclaim {
         }
     }
 
-    /// Waits for the next audit, which comes early when many shared bytes were dropped. `dropped` is
-    /// the counter at the last audit. Returns false when the program stops.
+    /// Waits for the next audit, which comes early when many shared bytes were dropped. `dropped`
+    /// is the counter at the last audit. Returns false when the program stops.
     async fn wait_for_audit(&self, pause: Duration, dropped: u64) -> bool {
         let (step, mut left) = (self.config.audit_soon, pause);
         while left > step {

@@ -1,5 +1,5 @@
-//! Compares logs and runs with the records of the partitions (ADR 0022), and reports differences. It
-//! removes nothing: an extent that this process does not know may belong to another.
+//! Compares logs and runs with the records of the partitions (ADR 0022), and reports differences.
+//! It removes nothing: an extent that this process does not know may belong to another.
 
 use std::collections::BTreeSet;
 

@@ -111,8 +111,8 @@ pub(super) async fn prove_in(
 }
 
 /// Makes a partition commit an empty change. An earlier write that was answered with
-/// [`index::Error::Unavailable`] may be in the log and reappear at a restart, although no read shows
-/// it. A later commit decides it: either the walk sees the write, or it never happened.
+/// [`index::Error::Unavailable`] may be in the log and reappear at a restart, although no read
+/// shows it. A later commit decides it: either the walk sees the write, or it never happened.
 async fn prove(reclaim: &Reclaim, partition: &PartitionDescriptor) -> Result<(), Error> {
     Ok(reclaim.host.tell(target(partition), Prove {}).await?)
 }

@@ -8,8 +8,9 @@
 //! 4. `directory.rs`: accounts and containers by number and by name; `names.rs`: keys as text and
 //!    back.
 //!
-//! Invariants: a boundary as shown can be sent as a key · the page holds no data and requests it with
-//! the token · no boundary lies inside of an account's table of containers (the index refuses it).
+//! Invariants: a boundary as shown can be sent as a key · the page holds no data and requests it
+//! with the token · no boundary lies inside of an account's table of containers (the index refuses
+//! it).
 //!
 //! Not here: how the map changes (`index/server/`), and when it changes automatically
 //! (`index/load/`).

@@ -5,7 +5,7 @@
 //! | (empty) | before all keys |
 //! | `$accounts/NAME` | an account's row |
 //! | `ACCOUNT` | before an account's containers and blobs |
-//! | `ACCOUNT/$containers/NAME` | in an account's table of containers; only shown, never a boundary |
+//! | `ACCOUNT/$containers/NAME` | in an account's table of containers; shown, never a boundary |
 //! | `ACCOUNT/CONTAINER/NAME` | a blob, or before all names with this prefix |
 //! | `ACCOUNT/$tags/...` | an entry of the tag index; only shown |
 //!

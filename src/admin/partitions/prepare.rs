@@ -62,8 +62,8 @@ impl Prefix<'_> {
         Some(RoutingKey::from_bytes([self.low().as_bytes().as_ref(), rest].concat().into()))
     }
 
-    /// The keys that split this range into `parts` of equal load, if the next characters of the names
-    /// are distributed evenly.
+    /// The keys that split this range into `parts` of equal load, if the next characters of the
+    /// names are distributed evenly.
     ///
     /// # Errors
     /// [`PartitionError::Characters`].

@@ -67,7 +67,8 @@ impl PartitionStore {
             Some(last) => Some(last.number),
             None => self.index.changes_after(0).last().map(|last| last.number),
         };
-        // Read after the changes, so that the partitions that they made exist or have changed again.
+        // Read after the changes, so that the partitions that they made exist or have changed
+        // again.
         let now = self.clock.now();
         let delta = self.history.delta(now, self.index.status(), since);
         let bounds = delta.partitions.iter().map(|p| ContainerKey::of(p.range.low().as_bytes()));

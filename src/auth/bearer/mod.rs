@@ -4,8 +4,8 @@
 //! 2. `token.rs` verifies a token: issuer, signature, time window, audience; then its principal and
 //!    role.
 //!
-//! Invariants: only these two algorithms are accepted. A token without expiry is refused. Before its
-//! signature is verified, a token is used for nothing but to find the key.
+//! Invariants: only these two algorithms are accepted. A token without expiry is refused. Before
+//! its signature is verified, a token is used for nothing but to find the key.
 
 mod keys;
 mod token;

@@ -23,8 +23,8 @@ const LEEWAY: Duration = Duration::from_secs(5 * 60);
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// The last second of the year 9999. Tokens with a later time are refused.
 const SECONDS_MAX: u64 = 253_402_300_799;
-/// Claims that are one text with values separated by spaces (RFC 6749, section 3.3). No other claim is
-/// split.
+/// Claims that are one text with values separated by spaces (RFC 6749, section 3.3). No other claim
+/// is split.
 const SPLIT: [&str; 2] = ["scope", "scp"];
 
 /// The values of a claim that stand for roles.
@@ -92,9 +92,9 @@ impl Principal {
         self.claimed_in(scope).max(self.assigned(scope)).max(groups)
     }
 
-    /// What entitles it to a user delegation key: the source of its highest role in the whole account,
-    /// among the entitlements that a signature is compared with later. As in Azure, a role in a
-    /// container does not suffice.
+    /// What entitles it to a user delegation key: the source of its highest role in the whole
+    /// account, among the entitlements that a signature is compared with later. As in Azure, a role
+    /// in a container does not suffice.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
         let scope = scope.whole_account();
@@ -217,8 +217,8 @@ fn principal(claims: &Value, issuer: &Issuer) -> Result<Principal, Error> {
     })
 }
 
-/// The values of a claim. A text is one value even if it has spaces, because names of roles and groups
-/// may have some: "Cost Center Owner" is not Owner.
+/// The values of a claim. A text is one value even if it has spaces, because names of roles and
+/// groups may have some: "Cost Center Owner" is not Owner.
 fn claimed<'a>(claims: &'a Value, name: &str) -> Vec<&'a str> {
     match claims.get(name) {
         Some(Value::String(text)) if SPLIT.contains(&name) => {

@@ -119,7 +119,8 @@ pub(super) struct SignedText<'a> {
     pub(super) signature: &'a [u8],
 }
 
-/// Checks that the key is valid now and not for too long, and that the signature does not outlive it.
+/// Checks that the key is valid now and not for too long, and that the signature does not outlive
+/// it.
 pub(super) fn check<'a>(
     word: impl Fn(&str) -> &'a str,
     expiry: Timestamp,

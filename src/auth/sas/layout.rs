@@ -121,8 +121,8 @@ pub(super) fn signs(form: Form, version: &str, parameter: &str) -> bool {
     lines.split_ascii_whitespace().any(|line| line == parameter)
 }
 
-/// The signed text; `None` when the version is older than the form. It is built before the client is
-/// authenticated, so it is never much longer than the request.
+/// The signed text; `None` when the version is older than the form. It is built before the client
+/// is authenticated, so it is never much longer than the request.
 ///
 /// # Errors
 /// [`Error::Refused`] when `srh` or `srq` has a duplicate name.

@@ -44,8 +44,8 @@ pub struct Target<'a> {
     pub snapshot: Option<&'a str>,
 }
 
-/// Signs for a whole account. `types` are resource types, letters of `sco`. Returns the query without
-/// `?`.
+/// Signs for a whole account. `types` are resource types, letters of `sco`. Returns the query
+/// without `?`.
 #[must_use]
 pub fn mint_account(keys: &AccountKeys, account: &str, types: &str, terms: &Terms) -> String {
     let mut fields = common(terms);
@@ -55,7 +55,8 @@ pub fn mint_account(keys: &AccountKeys, account: &str, types: &str, terms: &Term
     finish(Form::Account, fields, &target, keys)
 }
 
-/// Signs for a container, blob or snapshot. Returns the query without `?`, with the snapshot if any.
+/// Signs for a container, blob or snapshot. Returns the query without `?`, with the snapshot if
+/// any.
 #[must_use]
 pub fn mint_service(keys: &AccountKeys, target: &Target<'_>, terms: &Terms) -> String {
     let fields = resource(target, terms);

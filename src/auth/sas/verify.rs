@@ -1,4 +1,5 @@
-//! Verifies a shared access signature: first who signed it, then whether it is valid for the request.
+//! Verifies a shared access signature: first who signed it, then whether it is valid for the
+//! request.
 
 use std::net::IpAddr;
 
@@ -65,8 +66,8 @@ pub struct Signers<'a> {
 }
 
 impl<'a> Signers<'a> {
-    /// The entitlement of the holder of the user delegation key that signed; `None` when no key that
-    /// may exist now did.
+    /// The entitlement of the holder of the user delegation key that signed; `None` when no key
+    /// that may exist now did.
     fn entitled(&self, fields: &Fields, signed: &SignedText<'_>) -> Option<Entitlement<'a>> {
         let secret = self.delegation?;
         if signed.signature.len() != SIGNATURE_BYTES {
@@ -204,8 +205,8 @@ impl Signature {
         Some(Delegator { issuer, subject: self.fields.text("skoid") })
     }
 
-    /// Checks that the signature is valid for a request, and returns what it grants. `policy` is the
-    /// container's policy with the name [`Signature::policy`].
+    /// Checks that the signature is valid for a request, and returns what it grants. `policy` is
+    /// the container's policy with the name [`Signature::policy`].
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::SourceAddress`], [`Error::Protocol`].
@@ -368,7 +369,7 @@ impl Signature {
         Ok(Some(scope.to_owned()))
     }
 
-    /// Whether it signs a parameter. Others may have been added by whoever got it.
+    /// Whether it signs a parameter. A holder of the signature may have added other parameters.
     fn signs(&self, parameter: &str) -> bool {
         layout::signs(self.form, self.fields.text("sv"), parameter)
     }

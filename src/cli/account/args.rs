@@ -31,7 +31,7 @@ impl KeyName {
 /// The subcommands of `account`.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
-    /// Create an account with two new keys; it can be used at once
+    /// Create an account with two new keys; it can be used immediately
     Create(AccountCreateArgs),
     /// Show all accounts
     List(AccountListArgs),
@@ -39,11 +39,12 @@ pub enum AccountCommand {
     Show(AccountShowArgs),
     /// Change an account
     Set(AccountSetArgs),
-    /// Replace one of the two keys; signatures made with the old one are refused at once
+    /// Replace one of the two keys; signatures made with the old one are refused immediately
     Rotate(AccountRotateArgs),
     /// Revoke all user delegation keys, and the signatures made with them
     Revoke(AccountRevokeArgs),
-    /// Grant a user or group of an issuer a role in an account or container; takes effect at once
+    /// Grant a user or group of an issuer a role in an account or container; takes effect
+    /// immediately
     Grant(AccountGrantArgs),
     /// Show who has a role in an account
     Grants(AccountGrantsArgs),

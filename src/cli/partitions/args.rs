@@ -4,13 +4,13 @@ use clap::Subcommand;
 
 use crate::cli::admin::args::AdminArgs;
 
-/// The subcommands of `partitions`. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or `ACCOUNT`;
-/// each may be a number, as in `ACCOUNT/#5/NAME`.
+/// The subcommands of `partitions`. Keys are `ACCOUNT/CONTAINER/NAME`, `ACCOUNT/CONTAINER` or
+/// `ACCOUNT`; each may be a number, as in `ACCOUNT/#5/NAME`.
 #[derive(Debug, Subcommand)]
 pub enum PartitionsCommand {
     /// Show all partitions in key order
     List(ListArgs),
-    /// Split a partition at keys, or into even parts. Requests go on
+    /// Split a partition at keys, or into even parts. Requests continue
     Split(SplitArgs),
     /// Distribute the names of a partition over several by hash: for names that are created in
     /// ascending order, faster than one partition can take
@@ -155,7 +155,7 @@ pub struct PrepareArgs {
 /// Arguments of `partitions watch`.
 #[derive(clap::Args, Debug)]
 pub struct WatchArgs {
-    /// End after so many seconds [default: run until ctrl-C]
+    /// End after this many seconds [default: run until ctrl-C]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u32>,
     /// Print each observation as one JSON object on a line

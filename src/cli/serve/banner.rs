@@ -42,7 +42,8 @@ pub(super) struct Banner<'a> {
     pub token_file: &'a Path,
     /// The data directories, as text.
     pub data: &'a str,
-    /// Set if https is served. The inner value is the file of the node's own authority, if it has one.
+    /// Set if https is served. The inner value is the file of the node's own authority, if it has
+    /// one.
     pub certificate: Option<Option<&'a Path>>,
     /// The issuers of accepted tokens.
     pub issuers: &'a [TrustedIssuer],

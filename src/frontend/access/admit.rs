@@ -113,7 +113,8 @@ async fn let_in(
     }
     // Before anything is believed of it: whoever claims an account's name takes of that account's
     // share alone.
-    let mut pass = front.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
+    let mut pass =
+        front.load.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, (head, peer), &address, told).await?;
     if !admitted.authenticated {
         pass.open()?;
@@ -149,7 +150,7 @@ pub(crate) async fn admit_at(
     azure::check_key_is_safe(&head.headers, peer)?;
     echo.operation(&operation, address, peer.scheme());
     let admitted = permit(account, caller, (operation, document), address)?;
-    front.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
+    front.load.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)
 }
 
@@ -258,7 +259,7 @@ async fn policy(
     container: &ContainerName,
     id: &str,
 ) -> Result<Option<Policy>, Refusal> {
-    let record = match lookup::container(front, account, container).await {
+    let record = match lookup::container(&front.rows, account, container).await {
         Ok(record) => record,
         // Who could not prove anything yet is not told what exists.
         Err(error) if error.reason == Reason::ContainerNotFound => return Ok(None),

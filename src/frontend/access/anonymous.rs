@@ -39,7 +39,7 @@ pub(super) async fn permit(
     if !account.anonymous {
         return Err(Reason::PublicAccessNotPermitted.into());
     }
-    match lookup::container(front, account, container).await {
+    match lookup::container(&front.rows, account, container).await {
         Ok(record) if is_open(record.public_access, wanted) => Ok(()),
         Ok(_) => Err(stranger(version)),
         Err(error) if error.reason == Reason::ContainerNotFound => Err(stranger(version)),

@@ -52,12 +52,13 @@ pub async fn run(front: Arc<FrontEnd>) {
 
 async fn watch_answers(front: &FrontEnd) {
     let check = StallCheck {
-        flows: &front.flows,
+        flows: &front.load.flows,
         limits: front.config.stall_limits(),
         clock: front.env.clock.as_ref(),
         stop: front.env.tasks.stopping(),
     };
-    let contended = |now| contended_answers(&front.flows, &front.gate, &front.answers, now);
+    let contended =
+        |now| contended_answers(&front.load.flows, &front.load.gate, &front.load.answers, now);
     let record = |_: &Flow, cut: CutOff| {
         tracing::debug!(
             reason = cut.reason.as_str(),
@@ -70,13 +71,13 @@ async fn watch_answers(front: &FrontEnd) {
 
 async fn watch_uploads(front: &FrontEnd) {
     let check = StallCheck {
-        flows: &front.uploads,
+        flows: &front.load.uploads,
         limits: front.config.upload_limits(),
         clock: front.env.clock.as_ref(),
         stop: front.env.tasks.stopping(),
     };
     let bodies = front.pool.budget();
-    let contended = |now| contended_uploads(&front.uploads, &front.gate, bodies, now);
+    let contended = |now| contended_uploads(&front.load.uploads, &front.load.gate, bodies, now);
     let mut warnings = Warnings::default();
     let record = move |flow: &Flow, cut: CutOff| {
         front.count_upload_cut(cut.reason);

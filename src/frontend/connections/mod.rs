@@ -9,6 +9,8 @@
 //! Invariants: accepting never waits for a client. A connection with a request in progress is never
 //! closed for another. The numbers of served, leaving and refused connections are bounded.
 
+#![deny(clippy::indexing_slicing)]
+
 mod activity;
 mod peer;
 mod table;

@@ -25,7 +25,7 @@ pub(crate) async fn get(
     container: &ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
     let ContainerTarget { account, name, precondition } = container;
-    let record = lookup::container(front, account, name).await?;
+    let record = lookup::container(&front.rows, account, name).await?;
     index::check_lease(precondition.lease, record.lease, front.env.clock.now())
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
     let policies = record.policies.into_iter().map(|stored| {
@@ -62,7 +62,7 @@ pub(crate) async fn set(
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
     let write = UpdateContainer { account: account.id, name, guard, change };
-    let answer = commit::commit_holding(front, write, memory).await;
+    let answer = commit::commit_holding(&front.rows, write, memory).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn put(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     let container = put.blob.path.container.clone();
-    let Located { blob, precondition } = put.blob.locate_for_content(front).await?;
+    let Located { blob, precondition } = put.blob.locate_for_content(&front.rows).await?;
     let tagged = Tagged::new(&blob.key, &container, &put.tags);
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn put(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     };
-    let answer = tags::commit(front, write, ingested.stored, tagged).await;
+    let answer = tags::commit(&front.rows, write, ingested.stored, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     Ok(with_encryption_header(Reply::BlobPut { change, md5, crc64 }, &encryption))
@@ -99,13 +99,13 @@ pub(crate) async fn update(
     blob: BlobTarget<'_>,
     mut change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let guard = lookup::guard(precondition);
     let write = UpdateBlob { key: blob.key, snapshot: None, guard, change };
-    commit::commit_blob(front, write, None).await
+    commit::commit_blob(&front.rows, write, None).await
 }
 
 /// Delete Blob.
@@ -114,9 +114,9 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
-    match commit::commit(front, write, None).await {
+    match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

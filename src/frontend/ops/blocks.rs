@@ -56,7 +56,7 @@ pub(crate) async fn stage(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate_for_content(front).await?;
+    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
     let guard = lookup::guard(precondition);
@@ -69,7 +69,7 @@ pub(crate) async fn stage(
         crc64: ingested.kept_crc64(),
     };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
-    match commit::commit(front, write, Some(ingested.stored)).await {
+    match commit::commit(&front.rows, write, Some(ingested.stored)).await {
         Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
@@ -94,7 +94,7 @@ pub(crate) async fn commit(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let container = put.blob.path.container.clone();
-    let Located { blob, precondition } = put.blob.locate_for_content(front).await?;
+    let Located { blob, precondition } = put.blob.locate_for_content(&front.rows).await?;
     let tagged = Tagged::new(&blob.key, &container, &put.tags);
     encrypt_md5(&front.env, precondition.encryption.key(), &mut put.properties);
     let guard = lookup::guard(precondition);
@@ -108,7 +108,7 @@ pub(crate) async fn commit(
         tier: put.tier,
         list: put.list,
     };
-    let answer = tags::commit_holding(front, write, memory, tagged).await;
+    let answer = tags::commit_holding(&front.rows, write, memory, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
 }
@@ -138,9 +138,10 @@ pub(crate) async fn list(
     blob: BlobTarget<'_>,
     kind: BlockListKind,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+        blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
-    let view = front.router.ask(ReadBlockList { key, snapshot, guard }).await;
+    let view = front.rows.router.ask(ReadBlockList { key, snapshot, guard }).await;
     let view = view.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let items = |blocks: Vec<BlockView>| {
         blocks.into_iter().map(|b| BlockItem { id: b.id, len: b.len }).collect()

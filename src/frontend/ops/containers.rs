@@ -61,7 +61,7 @@ pub(crate) async fn create(
         public_access: new.public_access,
         encryption_scope: new.encryption_scope,
     };
-    let (router, account) = (std::sync::Arc::clone(&front.router), account.name.clone());
+    let (router, account) = (std::sync::Arc::clone(&front.rows.router), account.name.clone());
     // In a task of its own: a client that disconnects cannot stop it half-way.
     let made = front
         .env
@@ -101,7 +101,7 @@ pub(crate) async fn get(
     container: &ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
     let ContainerTarget { account, name, precondition } = container;
-    let record = lookup::container(front, account, name).await?;
+    let record = lookup::container(&front.rows, account, name).await?;
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
@@ -118,7 +118,7 @@ pub(crate) async fn set_metadata(
     let guard = lookup::guard(precondition);
     let change = ContainerChange::Metadata(metadata);
     let write = UpdateContainer { account: account.id, name, guard, change };
-    let answer = commit::commit(front, write, None).await;
+    let answer = commit::commit(&front.rows, write, None).await;
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
@@ -130,7 +130,7 @@ pub(crate) async fn delete(
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
     let write = DeleteContainer { account: account.id, name, guard };
-    match commit::commit(front, write, None).await {
+    match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(Reply::ContainerDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }

@@ -45,9 +45,9 @@ pub(crate) async fn get(
     payer: Payer,
 ) -> Answer {
     let decrypting = decrypting(front, &blob);
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
-    let mut guard = front.inflight.read(front.env.clock.monotonic());
+    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, snapshot } = blob.clone();
     let precondition = lookup::guard(precondition);
     let look_up = ReadBlob { key, snapshot, guard: precondition, range: bytes.range, pieces: true };
@@ -61,7 +61,7 @@ pub(crate) async fn get(
     }
     let facts = facts::of_blob(front, view.record.clone(), now);
     let wanted = view.range.clone();
-    let memory = || Some(AnswerMemory::new(&front.answers, payer));
+    let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
         Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
             return Err(Reason::OutOfRangeInput.into());
@@ -91,7 +91,8 @@ pub(crate) async fn facts(
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
     let decrypting = decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+        blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };
     let mut view = read_blob(front, look_up).await?;
@@ -107,6 +108,6 @@ fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
 }
 
 async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
-    let found = front.router.ask(look_up).await;
+    let found = front.rows.router.ask(look_up).await;
     found.map_err(|error| errors::from_index(&error, Subject::Blob))
 }

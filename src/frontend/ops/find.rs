@@ -64,7 +64,7 @@ pub(crate) async fn find(
 ) -> Result<Reply, Refusal> {
     let scope = match find.container.as_ref().or(find.query.container.as_ref()) {
         None => None,
-        Some(name) => match lookup::container(front, account, name).await {
+        Some(name) => match lookup::container(&front.rows, account, name).await {
             Ok(record) => Some(record.id),
             // The search names the container, not the URL: nothing is found.
             Err(e) if e.reason == Reason::ContainerNotFound && find.container.is_none() => {
@@ -197,7 +197,7 @@ impl Search<'_> {
         limit: usize,
     ) -> Result<TagPage, Refusal> {
         let list = ListTags { from: from.clone(), to: range.to.clone(), limit };
-        let found = self.front.router.ask(list).await;
+        let found = self.front.rows.router.ask(list).await;
         found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
@@ -223,7 +223,8 @@ impl Search<'_> {
     async fn verify(&mut self, entries: Vec<TagEntry>) -> Result<Vec<FoundBlob>, Refusal> {
         for entry in &entries {
             if !self.containers.contains_key(&entry.container) {
-                let found = lookup::container(self.front, self.account, &entry.container).await;
+                let found =
+                    lookup::container(&self.front.rows, self.account, &entry.container).await;
                 let record = match found {
                     Ok(record) => Some(record),
                     Err(error) if error.reason == Reason::ContainerNotFound => None,
@@ -279,7 +280,7 @@ impl Search<'_> {
         };
         let guard = Guard::default();
         let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
-        match self.front.router.ask(read).await {
+        match self.front.rows.router.ask(read).await {
             Ok(view) => Ok(Some(view.record.tags)),
             Err(index::Error::BlobNotFound) => Ok(None),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
@@ -289,7 +290,7 @@ impl Search<'_> {
     /// Removes an outdated entry, unless it was written again meanwhile.
     async fn forget(&self, entry: &TagEntry) {
         let remove = IndexTag { entry: entry.key.routing_key(), time: entry.time, container: None };
-        if let Err(error) = self.front.router.tell(remove).await {
+        if let Err(error) = self.front.rows.router.tell(remove).await {
             tracing::debug!(%error, "an outdated entry of the tag index was not removed");
         }
     }

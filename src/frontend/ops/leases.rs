@@ -28,7 +28,7 @@ pub(crate) async fn blob(
     blob: BlobTarget<'_>,
     action: LeaseAction,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseBlob { key: blob.key, guard, action };
     carry_out(front, write, action, Subject::Blob).await
@@ -49,11 +49,9 @@ pub(crate) async fn container(
 /// Draws the id of a lease that names none: writes of the index must be deterministic.
 fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
     let LeaseAction::Acquire { proposed: None, duration } = action else { return action };
-    let mut bytes = [0; 16];
     let (high, low) = (front.env.rand.next_u64(), front.env.rand.next_u64());
-    bytes[..8].copy_from_slice(&high.to_be_bytes());
-    bytes[8..].copy_from_slice(&low.to_be_bytes());
-    let drawn = Builder::from_random_bytes(bytes).into_uuid();
+    let random = u128::from(high) << 64 | u128::from(low);
+    let drawn = Builder::from_random_bytes(random.to_be_bytes()).into_uuid();
     LeaseAction::Acquire { proposed: Some(drawn), duration }
 }
 
@@ -63,7 +61,7 @@ async fn carry_out<W: WriteRequest<Reply = Leased>>(
     action: LeaseAction,
     subject: Subject,
 ) -> Result<Reply, Refusal> {
-    let leased = commit::commit(front, write, None).await;
+    let leased = commit::commit(&front.rows, write, None).await;
     let leased = leased.map_err(|error| errors::from_index(&error, subject))?;
     let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
     let outcome = outcome(action, leased).ok_or_else(errors::mismatched)?;

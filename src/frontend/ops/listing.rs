@@ -116,7 +116,7 @@ pub(crate) async fn containers(
             from,
             limit: limit - items.len(),
         };
-        let page = front.router.ask(list).await;
+        let page = front.rows.router.ask(list).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
         items.extend(page.entries.into_iter().map(|entry| ContainerItem {
             name: entry.name,
@@ -138,7 +138,7 @@ pub(crate) async fn blobs(
     account: &Account,
     list: ListBlobs,
 ) -> Result<Reply, Refusal> {
-    let container = lookup::container(front, account, &list.container).await?;
+    let container = lookup::container(&front.rows, account, &list.container).await?;
     let range = RoutingKey::container_range(account.id, container.id);
     let limit = page_size(list.max_results);
     let mut query = index::ListBlobs {
@@ -160,7 +160,7 @@ pub(crate) async fn blobs(
     loop {
         query.limit = limit - items.len();
         query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight);
-        let page = front.router.list(&query).await;
+        let page = front.rows.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
         after.extend(page.after);

@@ -91,7 +91,7 @@ pub(crate) async fn put(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     let TargetPages { blob, sequence, range } = put.pages;
-    let located = blob.locate(front).await?;
+    let located = blob.locate(&front.rows).await?;
     match put.write {
         PageWrite::Update => {
             let encrypting = Encrypting::new(&front.env, located.precondition.encryption.key());
@@ -162,7 +162,7 @@ pub(crate) async fn set(
     blob: BlobTarget<'_>,
     PropertyChange { mut properties, len, sequence }: PropertyChange,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -205,7 +205,8 @@ pub(crate) async fn ranges(
     blob: BlobTarget<'_>,
     RangeQuery { since, range, marker, max_results }: RangeQuery,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+        blob.locate(&front.rows).await?;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
     let mut from = marker;
@@ -218,7 +219,7 @@ pub(crate) async fn ranges(
         let guard = lookup::guard(precondition.clone());
         let (key, limit) = (key.clone(), limit - items.len());
         let read = ReadPages { key, snapshot, since, guard, range, limit };
-        let found = front.router.ask(read).await;
+        let found = front.rows.router.ask(read).await;
         let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         let PageRanges { record, ranges, next } = found;
         for found in ranges {
@@ -244,7 +245,7 @@ async fn commit<W: WriteRequest<Reply = PagesWritten>>(
     write: W,
     stored: Option<Stored>,
 ) -> Result<PagesWritten, Refusal> {
-    let done = commit::commit(front, write, stored).await;
+    let done = commit::commit(&front.rows, write, stored).await;
     done.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 

@@ -37,8 +37,8 @@ pub(crate) async fn set(
     let change = AccountChange::Properties(change);
     let write = UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    commit::commit_holding(front, write, memory).await.map_err(from_index)?;
-    front.accounts.refresh(&front.router, &account.name).await.map_err(from_index)?;
+    commit::commit_holding(&front.rows, write, memory).await.map_err(from_index)?;
+    front.accounts.refresh(&front.rows.router, &account.name).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }
 

@@ -12,6 +12,7 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops;
+use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index;
@@ -52,34 +53,34 @@ impl Tagged {
 
 /// As [`commit::commit`]; then updates the tag index.
 pub(crate) async fn commit<W: WriteRequest>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     stored: Stored,
     tagged: Option<Tagged>,
 ) -> Result<W::Reply, index::Error> {
-    let answer = commit::commit(front, write, Some(stored)).await?;
-    update_index(front, tagged).await;
+    let answer = commit::commit(rows, write, Some(stored)).await?;
+    update_index(rows, tagged).await;
     Ok(answer)
 }
 
 /// As [`commit::commit_holding`]; then updates the tag index.
 pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     holding: G,
     tagged: Option<Tagged>,
 ) -> Result<W::Reply, index::Error> {
-    let answer = commit::commit_holding(front, write, holding).await?;
-    update_index(front, tagged).await;
+    let answer = commit::commit_holding(rows, write, holding).await?;
+    update_index(rows, tagged).await;
     Ok(answer)
 }
 
 /// Updates the tag index for a blob that was written. Failures are logged: reclaim updates it
 /// later.
-pub(crate) async fn update_index(front: &FrontEnd, tagged: Option<Tagged>) {
+pub(crate) async fn update_index(rows: &RowAccess, tagged: Option<Tagged>) {
     if let Some(tagged) = tagged {
-        let router = std::sync::Arc::clone(&front.router);
-        let indexing = front.env.tasks.spawn_part("tag index", async move {
+        let router = std::sync::Arc::clone(&rows.router);
+        let indexing = rows.tasks.spawn_part("tag index", async move {
             // The tags are durable. When this fails, the work row stays and reclaim applies it.
             if let Err(error) = apply_work(&router, &tagged).await {
                 tracing::debug!(%error, "the tag index was not updated; reclaim will update it");
@@ -122,11 +123,12 @@ pub(crate) async fn set(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let container = blob.path.container.clone();
-    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+        blob.locate(&front.rows).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write = UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change };
-    match commit_holding(front, write, memory, tagged).await {
+    match commit_holding(&front.rows, write, memory, tagged).await {
         Ok(_) => Ok(Reply::BlobTagsSet),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

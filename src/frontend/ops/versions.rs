@@ -27,11 +27,11 @@ pub(crate) async fn snapshot(
     blob: BlobTarget<'_>,
     metadata: Option<Metadata>,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = SnapshotBlob { key: blob.key, guard, metadata };
-    match commit::commit(front, write, None).await {
+    match commit::commit(&front.rows, write, None).await {
         Ok(taken) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
             let change = Change { etag, last_modified };
@@ -58,11 +58,12 @@ pub(crate) async fn set_tier(
     blob: BlobTarget<'_>,
     NewTier { tier, priority }: NewTier,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } = blob.locate(front).await?;
+    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+        blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;
     let write = SetTier { key, snapshot, guard, tier, priority, rehydration };
-    match commit::commit(front, write, None).await {
+    match commit::commit(&front.rows, write, None).await {
         Ok(pending) => Ok(Reply::TierSet { pending }),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
@@ -74,6 +75,6 @@ pub(crate) async fn restore(
     account: &Account,
     name: &ContainerName,
 ) -> Result<Reply, Refusal> {
-    lookup::container(front, account, name).await?;
+    lookup::container(&front.rows, account, name).await?;
     Err(Reason::ContainerAlreadyExists.into())
 }

@@ -92,9 +92,10 @@ pub(super) async fn open(
             .message("The source URL names no blob."));
     };
     let target = BlobTarget { account: &owner, path, precondition };
-    let Located { blob, precondition } = target.locate(front).await.map_err(refusal::explain)?;
+    let Located { blob, precondition } =
+        target.locate(&front.rows).await.map_err(refusal::explain)?;
     // Before the look-up: what it finds is not freed until the copy has read it.
-    let mut guard = front.inflight.read(front.env.clock.monotonic());
+    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let mut view = look_up(front, &blob, lookup::guard(precondition), range).await?;
     read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
@@ -194,7 +195,7 @@ async fn look_up(
 ) -> Result<BlobView, Refusal> {
     let (key, snapshot) = (blob.key.clone(), blob.snapshot);
     let read = ReadBlob { key, snapshot, guard, range, pieces: true };
-    front.router.ask(read).await.map_err(|error| refusal::of_index(&error))
+    front.rows.router.ask(read).await.map_err(|error| refusal::of_index(&error))
 }
 
 impl Inside {
@@ -221,14 +222,14 @@ impl Inside {
             return Ok(None);
         }
         // Before the look-up, so that an audit knows of the copy.
-        let guard = front.inflight.copy();
+        let guard = front.rows.inflight.copy();
         let share = Share {
             key: self.blob.key.clone(),
             snapshot: self.blob.snapshot,
             guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
-        let answer = commit::commit(front, Box::new(share), None).await;
+        let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let shared = answer.map_err(|error| refusal::of_index(&error))?;
         let Some(content) = shared.content else { return Ok(None) };
         guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
@@ -248,14 +249,14 @@ impl Inside {
         front: &FrontEnd,
         from: u64,
     ) -> Result<SharedPart, Refusal> {
-        let guard = front.inflight.copy();
+        let guard = front.rows.inflight.copy();
         let share = SharePages {
             key: self.blob.key.clone(),
             snapshot: self.blob.snapshot,
             guard: self.unchanged(),
             from,
         };
-        let answer = commit::commit(front, Box::new(share), None).await;
+        let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let part = answer.map_err(|error| refusal::of_index(&error))?;
         let named = part.spans.iter().flat_map(|span| locations(&span.content));
         guard.met(named.map(|location| location.extent));

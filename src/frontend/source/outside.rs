@@ -69,7 +69,7 @@ impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
         let idle = front.config.body_idle;
-        self.held_to(&front.config.outside, idle, (&front.uploads, front.env.clone()))
+        self.held_to(&front.config.outside, idle, (&front.load.uploads, front.env.clone()))
     }
 
     /// The bytes, none of which may be `idle` late, at the minimum rate of `outside`.

@@ -66,10 +66,7 @@ fn of(write: &Write) -> usize {
             bytes(again.blob.as_bytes()) + secret(&again.from) + secret(&again.to)
         }
         Write::StageBlock(stage) => {
-            name(stage.key.name.as_str())
-                + guard(&stage.guard)
-                + bytes(stage.id.as_bytes())
-                + content(&stage.content)
+            name(stage.key.name.as_str()) + guard(&stage.guard) + content(&stage.content)
         }
         Write::CommitBlocks(commit) => {
             name(commit.key.name.as_str())
@@ -207,14 +204,14 @@ fn copied(copied: &CopiedContent) -> usize {
         CopiedContent::Whole(whole) => content(whole),
         CopiedContent::Pages { .. } => 0,
         CopiedContent::Blocks(blocks) => {
-            let inside = blocks.iter().map(|b| bytes(b.id.as_bytes()) + content(&b.content));
+            let inside = blocks.iter().map(|b| content(&b.content));
             list(blocks) + inside.sum::<usize>()
         }
     }
 }
 
 fn blocks(entries: &[BlockListEntry]) -> usize {
-    list(entries) + entries.iter().map(|entry| bytes(entry.id.as_bytes())).sum::<usize>()
+    list(entries)
 }
 
 fn guard(guard: &Guard) -> usize {

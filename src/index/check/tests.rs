@@ -365,3 +365,5 @@ async fn many_damaged_containers_are_counted_in_bounded_memory() {
     let of = &report.affected.extents[&EXTENT];
     assert_eq!((of.blobs, of.containers, of.by_container.len()), (1_000, 1_000, 100));
 }
+
+mod versions;

@@ -33,7 +33,7 @@ use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
-use crate::index::engine::partition::Partition;
+use crate::index::engine::partition::{Entry, Partition, Ready};
 use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::rows::RowBatch;
 
@@ -143,6 +143,7 @@ impl Partition {
             let time = watch.date(|| self.core.tick());
             let mut rows = RowBatch::default();
             let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
+            self.stop_if_violated(&view).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
                 // It rests on durable rows alone. Ownership is checked after they were read, as for
                 // a read.
@@ -154,12 +155,13 @@ impl Partition {
             drop(view);
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
-            let ready = Some((Box::new(ready), place));
-            match self.take_turn((Arc::clone(&write), ready), weight, waited, clock).await? {
+            let ready = Some(Ready { evaluated: Box::new(ready), place });
+            let entry = Entry { write: Arc::clone(&write), evaluated: ready, weight, waited };
+            match self.take_turn(entry, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
                 Outcome::Again => {}
             }
-            waiter = Some(self.core.watches.enter(write.weight()).0);
+            waiter = Some(self.core.watches.enter(write.weight()).waiter);
         }
         Err(Error::Overloaded)
     }

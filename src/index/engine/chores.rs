@@ -26,6 +26,13 @@ pub(crate) enum Chore {
     Refill(Arc<Extents>),
 }
 
+/// A chore, and how often it has failed.
+#[derive(Debug)]
+pub(super) struct Due {
+    pub(super) chore: Chore,
+    pub(super) failures: u32,
+}
+
 /// Chores not yet done.
 #[derive(Debug, Default)]
 pub(crate) struct Chores {
@@ -35,16 +42,16 @@ pub(crate) struct Chores {
 
 #[derive(Debug, Default)]
 struct Queues {
-    /// Oldest first; with how often each has failed.
-    due: VecDeque<(Chore, u32)>,
+    /// Oldest first.
+    due: VecDeque<Due>,
     /// Tried in vain.
-    later: Vec<(Chore, u32)>,
+    later: Vec<Due>,
 }
 
 impl Chores {
     /// Adds one and wakes the host's task.
     pub(crate) fn add(&self, chore: Chore) {
-        self.lock().due.push_back((chore, 0));
+        self.lock().due.push_back(Due { chore, failures: 0 });
         self.added.notify_one();
     }
 
@@ -66,12 +73,12 @@ impl Chores {
         queues.due.len() + queues.later.len()
     }
 
-    pub(super) fn next(&self) -> Option<(Chore, u32)> {
+    pub(super) fn next(&self) -> Option<Due> {
         self.lock().due.pop_front()
     }
 
-    pub(super) fn put_off(&self, chore: Chore, failures: u32) {
-        self.lock().later.push((chore, failures));
+    pub(super) fn put_off(&self, chore: Due) {
+        self.lock().later.push(chore);
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {

@@ -1,6 +1,8 @@
 //! Reading small encoded values out of bytes that may be anything: every step is bounds-checked,
 //! nothing panics.
 
+#![deny(clippy::indexing_slicing)]
+
 /// Appends `value` as a little-endian base-128 varint: 1 to 10 bytes.
 pub(super) fn put_varint(out: &mut impl Extend<u8>, mut value: u64) {
     while value >= 0x80 {

@@ -9,11 +9,13 @@ use crate::env::Turn;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::engine::change::Held;
+#[cfg(test)]
+use crate::index::engine::commit::Committer;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::table::Tables;
+use crate::index::engine::sources::Frozen;
 use crate::index::engine::watches::{Evaluated, Outcome};
-use crate::types::Sequence;
+use crate::index::invariant::Violation;
 
 /// Where the outcome of a turn goes.
 pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
@@ -32,9 +34,6 @@ pub(crate) struct Waiting {
     pub(crate) turn: Turn,
 }
 
-/// A full memtable, and the last commit in it.
-pub(crate) type Frozen = (Arc<Tables>, Sequence);
-
 /// What maintenance asks of the committer.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -45,6 +44,11 @@ pub(crate) enum Command {
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
     /// Stops: another owner has the partition.
     Lose,
+    /// Stops: an invariant does not hold.
+    StopAfter(Violation),
+    /// Breaks an invariant.
+    #[cfg(test)]
+    Break(fn(&mut Committer)),
     /// Stands still between two batches until the holder lets go.
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ use crate::index::engine::refusals::Refusals;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
 use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
-use crate::index::engine::watches::{Outcome, Watching};
-use crate::index::rows::Family;
+use crate::index::engine::watches::{ChangedRow, Outcome, Watching};
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::rows::RowBatch;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -111,14 +112,19 @@ impl Committer {
             return self.turn_away(taken, &failed);
         }
         let mut batch = Batch::after(self.sequence);
-        while batch.rows.bytes() < self.core.shared.config.batch_bytes {
+        while batch.rows.bytes() < self.core.shared.config.batch_bytes && batch.sound.is_ok() {
             let Some(waiting) = taken.pop_front() else { break };
-            self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
+            let counted = self.uncount(waiting.weight);
+            batch.sound = batch.sound.and(counted);
             if waiting.turn.take() {
                 self.evaluate(waiting, &mut batch).await;
             }
         }
         let ops = batch.answers.len();
+        if let Err(violation) = self.check(&batch) {
+            let failed = self.stop_violated(violation);
+            return self.undo(batch, &failed);
+        }
         if batch.rows.commits() == 0 {
             // Nothing new for these answers to rest on: all earlier commits are durable.
             batch.answer();
@@ -131,20 +137,76 @@ impl Committer {
         match durable {
             Ok(()) => {
                 self.sequence = batch.last;
-                self.core.publish(&self.sources, self.sequence);
+                if let Err(failed) = self.publish() {
+                    return batch.refuse(&failed);
+                }
                 self.core.watches.note(&batch.added);
                 self.core.shared.parts.metrics.committed(ops);
                 self.core.meter.logged(bytes);
                 batch.answer();
                 self.after_commit().await;
             }
-            Err(failed) => {
-                for (family, key, sequence) in batch.added.drain(..) {
-                    self.sources.active.retract(family, key, sequence);
-                }
-                batch.refuse(&failed);
-            }
+            Err(failed) => self.undo(batch, &failed),
         }
+    }
+
+    /// Takes the rows of a batch back that is not to be, and refuses its writes.
+    fn undo(&self, mut batch: Batch, failed: &Failed) {
+        for ChangedRow { family, key, sequence } in batch.added.drain(..) {
+            self.sources.active.retract(family, key, sequence);
+        }
+        batch.refuse(failed);
+    }
+
+    /// Whether a batch may be appended (I2): its commits follow those that are durable, and the log
+    /// is the one of this owner.
+    fn check(&self, batch: &Batch) -> Result<(), Violation> {
+        batch.sound.clone()?;
+        let (first, last) = (batch.rows.first(), batch.last);
+        let numbered = self.sequence.plus(u64::from(batch.rows.commits()));
+        let follows = first == self.sequence.plus(1) && last == numbered;
+        Invariant::OneOwner.assert(follows, || {
+            format!("commits {first} to {last} would follow commit {}", self.sequence)
+        })?;
+        self.log.check_owner(self.core.id, self.core.epoch)?;
+        self.log.check_next(first)
+    }
+
+    /// Counts a write of the queue out (I16).
+    fn uncount(&self, weight: usize) -> Result<(), Violation> {
+        let less = |queued: usize| queued.checked_sub(weight);
+        let counted = self.queued_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        counted.map(drop).map_err(|queued| {
+            Invariant::Bounded.violated(format!("{weight} bytes leave a queue of {queued}"))
+        })
+    }
+
+    /// Shows readers the rows as they are here.
+    ///
+    /// # Errors
+    /// The partition has stopped: readers would go back.
+    pub(crate) fn publish(&mut self) -> Result<(), Failed> {
+        let published = self.core.publish(&self.sources, self.sequence);
+        published.map_err(|violation| self.stop_violated(violation))
+    }
+
+    /// Stops the partition unless an invariant holds.
+    pub(crate) fn assert(
+        &mut self,
+        invariant: Invariant,
+        holds: bool,
+        found: impl FnOnce() -> String,
+    ) -> Result<(), Failed> {
+        invariant.assert(holds, found).map_err(|violation| self.stop_violated(violation))
+    }
+
+    /// Stops the partition because an invariant does not hold.
+    pub(crate) fn stop_violated(&mut self, violation: Violation) -> Failed {
+        let failed = Failed::from(violation);
+        if self.failed.is_none() {
+            self.stop_after(&failed);
+        }
+        failed
     }
 
     /// Refuses what is taken without trying it: after a split the memtable is the children's too,
@@ -153,7 +215,8 @@ impl Committer {
         // None of it was begun: it may wait for the next owner.
         let refused = self.core.may_write().err().unwrap_or_else(|| failed.clone().into());
         for waiting in taken.drain(..) {
-            self.queued_bytes.fetch_sub(waiting.weight, Ordering::Relaxed);
+            // It has stopped already.
+            drop(self.uncount(waiting.weight));
             if waiting.turn.take() {
                 drop(waiting.answer.send(Err(refused.clone())));
             }
@@ -162,15 +225,15 @@ impl Committer {
 
     async fn evaluate(&mut self, waiting: Waiting, batch: &mut Batch) {
         let Waiting { write, evaluated, answer, .. } = waiting;
-        let (mut reply, rows) = match evaluated {
+        let Decided { mut reply, rows } = match evaluated {
             Some(ready) if ready.holds(&batch.added) => {
                 self.time = self.time.max(ready.time);
                 batch.watches.push(ready.watch);
-                (Ok(ready.reply), ready.rows)
+                Decided { reply: Ok(ready.reply), rows: ready.rows }
             }
             Some(_) => return give_back(answer),
-            None => match self.evaluate_now(&write, batch.last).await {
-                Some(evaluated) => evaluated,
+            None => match self.evaluate_now(&write, batch).await {
+                Some(decided) => decided,
                 None => return give_back(answer),
             },
         };
@@ -191,7 +254,7 @@ impl Committer {
                 // Not visible to readers before it is published; the next writes of the batch see
                 // it.
                 self.sources.active.insert(family, key.clone(), batch.last, value);
-                batch.added.push((family, key, batch.last));
+                batch.added.push(ChangedRow { family, key, sequence: batch.last });
                 #[cfg(test)]
                 self.core.longest_turn.fetch_max(turn, Ordering::Relaxed);
                 if turn >= TURN_ROWS {
@@ -203,13 +266,10 @@ impl Committer {
         batch.answers.push((answer, reply));
     }
 
-    /// What a write comes to after the commits up to `last`; `None` when it takes so long that it
+    /// What a write comes to after those of the batch; `None` when it takes so long that it
     /// is to be evaluated ahead.
-    async fn evaluate_now(
-        &mut self,
-        write: &Write,
-        last: Sequence,
-    ) -> Option<(Result<WriteReply, Error>, RowBatch)> {
+    async fn evaluate_now(&mut self, write: &Write, batch: &mut Batch) -> Option<Decided> {
+        let last = batch.last;
         self.time = self.core.tick();
         let parts = &self.core.shared.parts;
         let view = |pace| Snapshot {
@@ -217,14 +277,16 @@ impl Committer {
             sequence: last,
             keys: Arc::clone(&self.core.keys),
             pace,
+            violation: OnceLock::new(),
         };
         let mut rows = RowBatch::default();
         let limited = view(Pace::limited(&parts.env.clock, ROWS_IN_TURN));
         let reply = parts.machine.evaluate(&limited, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(limited.pace.seen(), Ordering::Relaxed);
+        batch.note(&limited);
         if !(limited.pace.is_over() && matches!(reply, Err(Error::Overloaded))) {
-            return Some((reply, rows));
+            return Some(Decided { reply, rows });
         }
         if write.reach().is_some() {
             return None;
@@ -234,7 +296,8 @@ impl Committer {
         let reply = parts.machine.evaluate(&view, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(view.pace.seen(), Ordering::Relaxed);
-        Some((reply, rows))
+        batch.note(&view);
+        Some(Decided { reply, rows })
     }
 
     /// Appends a record; if that fails, seals the extent off and tries once on another.
@@ -297,6 +360,8 @@ impl Committer {
     /// partition.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
         let clock = Arc::clone(&self.core.shared.parts.env.clock);
+        let fits = self.log.check_manifest(&manifest);
+        fits.map_err(|violation| self.stop_violated(violation))?;
         self.rolls.may_try(clock.monotonic())?;
         match self.log.roll(manifest).await {
             Ok(()) => {
@@ -372,14 +437,22 @@ fn give_back(answer: Answer) {
     drop(answer.send(Ok(Outcome::Again)));
 }
 
+/// What a write comes to: its answer, and its rows unless that is an error.
+struct Decided {
+    reply: Result<WriteReply, Error>,
+    rows: RowBatch,
+}
+
 /// A group commit in the making.
 struct Batch {
     rows: BatchBuilder,
     last: Sequence,
-    added: Vec<(Family, Bytes, Sequence)>,
+    added: Vec<ChangedRow>,
     answers: Vec<(Answer, Result<WriteReply, Error>)>,
     /// Of the changes that were evaluated ahead: their times stay known until the batch is visible.
     watches: Vec<Arc<Watching>>,
+    /// The first invariant that was found violated.
+    sound: Result<(), Violation>,
 }
 
 impl Batch {
@@ -390,6 +463,14 @@ impl Batch {
             added: Vec::new(),
             answers: Vec::new(),
             watches: Vec::new(),
+            sound: Ok(()),
+        }
+    }
+
+    /// Notes what was found violated through a view.
+    fn note(&mut self, view: &Snapshot) {
+        if let (Ok(()), Some(violation)) = (&self.sound, view.violation.get()) {
+            self.sound = Err(violation.clone());
         }
     }
 

@@ -10,7 +10,7 @@ use crate::index::engine::failed::Failed;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::write_run;
+use crate::index::engine::write_run::{RunPlan, write_run};
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
@@ -53,15 +53,15 @@ impl Partition {
             return Ok(false);
         }
         self.core.runs_are_looked_at();
-        let (sources, _) = self.core.published();
+        let sources = self.core.published().sources;
         for family in Family::ALL {
             let runs = sources.runs(family);
             if let Some(range) =
                 pick(runs).or_else(|| foreign(runs, &self.core.keys, foreign_percent))
             {
-                let bottom = range.end == runs.len();
+                let is_bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
-                let merged = self.merge(family, chosen, bottom).await;
+                let merged = self.merge(family, chosen, is_bottom).await;
                 // What was given up or had no room may work at any time; a damaged run fails as
                 // long as the runs are the same.
                 if matches!(merged, Ok(false) | Err(Failed::Full(_) | Failed::Refused(_))) {
@@ -73,23 +73,22 @@ impl Partition {
         Ok(false)
     }
 
-    /// `bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
+    /// `is_bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
     pub(super) async fn merge(
         &self,
         family: Family,
         runs: &[Arc<Run>],
-        bottom: bool,
+        is_bottom: bool,
     ) -> Result<bool, Failed> {
         let shared = &self.core.shared;
-        let rows = runs.iter().map(|run| run.entry().rows).sum();
+        let rows_max = runs.iter().map(|run| run.entry().rows).sum();
         let merge = Merge::of_runs(runs, family, &self.core.keys);
-        let what = (family, rows, bottom);
-        let owner = (&self.core.extents, self.core.epoch);
+        let plan = RunPlan { family, rows_max, is_bottom };
         self.reserve(1).await?;
         let into = tokio::select! {
             biased;
             () = self.compaction_yield.wanted() => return Ok(false),
-            into = write_run::write_run(shared, owner, what, merge) => into?,
+            into = write_run(shared, self.core.owner(), plan, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::RwLock;
 #[cfg(test)]
@@ -11,12 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
 use crate::index::api::{Error, Full};
-use crate::index::engine::extents::Extents;
+use crate::index::engine::extents::{Extents, Owner};
 use crate::index::engine::pace::Pace;
+use crate::index::engine::run::reader::RunSize;
 use crate::index::engine::shared::Shared;
-use crate::index::engine::sources::Sources;
+use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::view::Snapshot;
 use crate::index::engine::watches::Watches;
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::load::Meter;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -63,7 +66,7 @@ pub(crate) struct Core {
     pub(crate) longest_turn: AtomicUsize,
     /// The highest time given to a change, ticks.
     given: AtomicU64,
-    published: RwLock<(Arc<Sources>, Sequence)>,
+    published: RwLock<Published>,
     status: Mutex<Status>,
     log: Mutex<Vec<ExtentId>>,
     /// Why the last flush had no space.
@@ -75,16 +78,16 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        (extents, epoch): (Arc<Extents>, Epoch),
+        owner: Owner<'_>,
         keys: PartitionKeys,
-        published: (Arc<Sources>, Sequence),
+        published: Published,
     ) -> Self {
         Self {
             shared,
-            id: extents.partition(),
-            epoch,
+            id: owner.extents.partition(),
+            epoch: owner.epoch,
             keys: Arc::new(keys),
-            extents,
+            extents: Arc::clone(owner.extents),
             meter: Arc::default(),
             watches: Arc::default(),
             #[cfg(test)]
@@ -96,6 +99,11 @@ impl Core {
             full: Mutex::default(),
             changed: AtomicBool::new(true),
         }
+    }
+
+    /// Whose logs and runs it writes.
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        Owner { extents: &self.extents, epoch: self.epoch }
     }
 
     /// The range its keys lie in; all of it unless they are a stripe.
@@ -118,26 +126,32 @@ impl Core {
 
     /// The durable rows as of now.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let (sources, sequence) = self.published();
+        let Published { sources, sequence } = self.published();
         let pace = Pace::new(&self.shared.parts.env.clock);
-        Snapshot { sources, sequence, keys: Arc::clone(&self.keys), pace }
+        let keys = Arc::clone(&self.keys);
+        Snapshot { sources, sequence, keys, pace, violation: OnceLock::new() }
     }
 
-    pub(crate) fn published(&self) -> (Arc<Sources>, Sequence) {
+    pub(crate) fn published(&self) -> Published {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes commits up to `sequence` visible (I6: only once they are durable), or the same rows in
     /// other places.
-    pub(crate) fn publish(&self, sources: &Arc<Sources>, sequence: Sequence) {
+    ///
+    /// # Errors
+    /// [`Invariant::Monotonic`]: what readers see stays as it was.
+    pub(crate) fn publish(
+        &self,
+        sources: &Arc<Sources>,
+        sequence: Sequence,
+    ) -> Result<(), Violation> {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
-        assert!(
-            sequence >= published.1,
-            "partition {} went back from {} to {sequence}",
-            self.id,
-            published.1
-        );
-        *published = (Arc::clone(sources), sequence);
+        Invariant::Monotonic.assert(sequence >= published.sequence, || {
+            format!("commit {sequence} would be published after {}", published.sequence)
+        })?;
+        *published = Published { sources: Arc::clone(sources), sequence };
+        Ok(())
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -174,7 +188,7 @@ impl Core {
     /// of the budget any more. Only while nobody adds rows.
     pub(crate) fn fail(&self, to: Status) {
         self.stop(to);
-        let (sources, _) = self.published();
+        let sources = self.published().sources;
         sources.tables().for_each(|tables| tables.uncount());
     }
 
@@ -282,18 +296,16 @@ impl Core {
     }
 
     /// Rows in runs, and their bytes.
-    pub(crate) fn run_size(&self) -> (u64, u64) {
-        let (sources, _) = self.published();
-        let entries = sources.runs.iter().flatten().map(|run| run.entry());
-        entries.fold((0, 0), |(rows, bytes), entry| (rows + entry.rows, bytes + entry.bytes))
+    pub(crate) fn run_size(&self) -> RunSize {
+        let sources = self.published().sources;
+        sources.runs.iter().flatten().map(|run| run.size()).sum()
     }
 
     /// About how many of those rows, and of their bytes, are its own: of a run shared with former
     /// neighbours its part.
-    pub(crate) fn own_size(&self) -> (u64, u64) {
-        let (sources, _) = self.published();
-        let parts = sources.runs.iter().flatten().map(|run| run.part_in(&self.keys));
-        parts.fold((0, 0), |(rows, bytes), part| (rows + part.0, bytes + part.1))
+    pub(crate) fn own_size(&self) -> RunSize {
+        let sources = self.published().sources;
+        sources.runs.iter().flatten().map(|run| run.size_in(&self.keys)).sum()
     }
 
     /// Extents of its log.
@@ -304,13 +316,13 @@ impl Core {
     /// The logs and runs it uses now.
     pub(crate) fn uses(&self) -> BTreeSet<ExtentId> {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (sources, _) = self.published();
+        let sources = self.published().sources;
         log.into_iter().chain(sources.extents()).collect()
     }
 
     /// Memory of its memtables.
     pub(crate) fn table_bytes(&self) -> usize {
-        let (sources, _) = self.published();
+        let sources = self.published().sources;
         sources.tables().map(|tables| tables.bytes()).sum()
     }
 }

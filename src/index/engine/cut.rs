@@ -91,7 +91,7 @@ impl CutPartition {
         let failed = |error: capacity::Error| Error::from(Failed::from(error));
         let record = self.manifest.encode().ok_or(Error::Full(Full::Disks))?;
         copies.create(extent, ExtentKind::Log, epoch).await.map_err(failed)?;
-        writer::write_first(copies, (extent, epoch), vec![record]).await?;
+        writer::write_first(copies, extent, epoch, vec![record]).await?;
         copies.seal(extent, epoch).await.map_err(failed)?;
         let mut descriptor = self.descriptor.clone();
         descriptor.log.push(extent);

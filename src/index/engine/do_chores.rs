@@ -1,6 +1,6 @@
 //! Chores are done, some at a time; those that fail are put off.
 
-use crate::index::engine::chores::Chore;
+use crate::index::engine::chores::{Chore, Due};
 use crate::index::engine::extents;
 use crate::index::engine::extents::ids;
 use crate::index::engine::shared::Shared;
@@ -31,12 +31,15 @@ impl Shared {
     pub(crate) async fn do_due_chores(&self, is_over: impl Fn() -> bool) {
         let mut done = 0_usize;
         while !is_over()
-            && let Some((chore, failures)) = self.chores.next()
+            && let Some(mut due) = self.chores.next()
         {
-            match self.do_chore(&chore, failures).await {
+            match self.do_chore(&due).await {
                 Tried::Done => {}
-                Tried::Held => self.chores.put_off(chore, failures),
-                Tried::Failed => self.chores.put_off(chore, failures.saturating_add(1)),
+                Tried::Held => self.chores.put_off(due),
+                Tried::Failed => {
+                    due.failures = due.failures.saturating_add(1);
+                    self.chores.put_off(due);
+                }
             }
             done += 1;
             if done.is_multiple_of(AT_A_TIME) {
@@ -45,9 +48,8 @@ impl Shared {
         }
     }
 
-    /// `failures` is how often it failed before.
-    async fn do_chore(&self, chore: &Chore, failures: u32) -> Tried {
-        match chore {
+    async fn do_chore(&self, due: &Due) -> Tried {
+        match &due.chore {
             Chore::Seal(extent, epoch) => {
                 if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
                     tracing::debug!(
@@ -64,7 +66,7 @@ impl Shared {
                 Err(error) => {
                     self.parts.metrics.release_failed();
                     let what = "a log or run could not be released; it is tried again";
-                    if failures + 1 == MANY {
+                    if due.failures + 1 == MANY {
                         tracing::warn!(%extent, %error, tries = MANY, "{what}");
                     } else {
                         tracing::debug!(%extent, %error, "{what}");

@@ -5,6 +5,7 @@ use crate::coordinator;
 use crate::coordinator::Reason;
 use crate::index::api::{Error, Full};
 use crate::index::engine::failure;
+use crate::index::invariant::Violation;
 
 /// Why durable work failed, by what follows for the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,13 @@ impl Failed {
             Self::Other(reason) => Self::Refused(reason.to_string()),
             Self::Fenced => Self::Refused("the extent is another owner's".into()),
         }
+    }
+}
+
+/// The partition stops: what is durable has to be read again.
+impl From<Violation> for Failed {
+    fn from(violation: Violation) -> Self {
+        Self::Other(violation.to_string().into())
     }
 }
 

@@ -10,7 +10,8 @@ use crate::index::engine::extents::ids;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::write_run::write_run;
+use crate::index::engine::sources::Frozen;
+use crate::index::engine::write_run::{RunPlan, write_run};
 use crate::index::rows::Family;
 
 impl Partition {
@@ -28,19 +29,18 @@ impl Partition {
                 Ok(frozen) => frozen,
                 Err(failed) => return Err(self.not_flushed(failed)),
             };
-            let Some((tables, through)) = frozen else { break };
-            let (sources, _) = self.core.published();
+            let Some(Frozen { tables, through }) = frozen else { break };
+            let sources = self.core.published().sources;
             let mut runs = Vec::new();
             if let Err(failed) = self.reserve_for_a_flush(tables.families()).await {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {
                 let merge = Merge::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
-                let rows = codec::wide(tables.len(family));
-                // A tombstone has nothing to hide when there is no older run.
-                let bottom = sources.runs(family).is_empty();
-                let owner = (&self.core.extents, self.core.epoch);
-                match write_run(shared, owner, (family, rows, bottom), merge).await {
+                let rows_max = codec::wide(tables.len(family));
+                let is_bottom = sources.runs(family).is_empty();
+                let plan = RunPlan { family, rows_max, is_bottom };
+                match write_run(shared, self.core.owner(), plan, merge).await {
                     Ok(run) => runs.extend(run),
                     Err(failed) => return Err(self.not_flushed(failed)),
                 }

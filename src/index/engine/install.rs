@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::index::api::Full;
-use crate::index::engine::commands::{Command, Frozen};
+use crate::index::engine::commands::Command;
 use crate::index::engine::commit::Committer;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::sources::Sources;
+use crate::index::engine::sources::{Frozen, Sources};
 use crate::index::engine::table::Tables;
+use crate::index::invariant::Invariant;
 use crate::types::Sequence;
 
 /// A flush moves to a new log extent when the old one has grown to this, so that the old one's
@@ -29,6 +30,9 @@ impl Committer {
             }
             Command::Hold(answer) => self.hold(answer).await,
             Command::Lose => self.stop_if_lost(&Failed::Fenced),
+            Command::StopAfter(violation) => drop(self.stop_violated(violation)),
+            #[cfg(test)]
+            Command::Break(change) => change(self),
             Command::SendAway | Command::Stop => {}
         }
     }
@@ -39,25 +43,24 @@ impl Committer {
             return Err(failed.clone());
         }
         match self.freeze() {
-            Some(frozen) => Ok(Some(frozen)),
+            Some(frozen) => frozen.map(Some),
             None => self.pass_over().await.map(|()| None),
         }
     }
 
-    fn freeze(&mut self) -> Option<Frozen> {
+    fn freeze(&mut self) -> Option<Result<Frozen, Failed>> {
         if let Some(frozen) = &self.sources.frozen {
-            return Some(frozen.clone());
+            return Some(Ok(frozen.clone()));
         }
         if self.sources.active.is_empty() {
             return None;
         }
-        let frozen = (Arc::clone(&self.sources.active), self.sequence);
+        let frozen = Frozen { tables: Arc::clone(&self.sources.active), through: self.sequence };
         let mut sources = Sources::clone(&self.sources);
         sources.active = Arc::new(Tables::new(Arc::clone(&self.core.shared.budget)));
         sources.frozen = Some(frozen.clone());
         self.sources = Arc::new(sources);
-        self.core.publish(&self.sources, self.sequence);
-        Some(frozen)
+        Some(self.publish().map(|()| frozen))
     }
 
     /// With no rows in memory the log before its newest extent is not needed, however many commits
@@ -82,10 +85,10 @@ impl Committer {
         let new = edit.runs();
         match edit {
             Edit::Flushed { through, runs } => {
-                assert!(
-                    sources.frozen.as_ref().is_some_and(|(_, frozen)| *frozen == through),
-                    "only what is frozen is flushed"
-                );
+                let is_frozen = sources.frozen.as_ref().is_some_and(|one| one.through == through);
+                self.assert(Invariant::ReplayOnce, is_frozen, || {
+                    format!("what was flushed up to {through} is not what is frozen")
+                })?;
                 sources.frozen = None;
                 flushed = through;
                 for run in runs {
@@ -97,7 +100,9 @@ impl Committer {
                 let at = runs.iter().position(|run| merged.contains(&run.extent()));
                 let gone = |run: &Arc<Run>| merged.contains(&run.extent());
                 left = runs.iter().filter(|run| gone(run)).cloned().collect();
-                assert_eq!(left.len(), merged.len(), "only present runs are merged");
+                self.assert(Invariant::AtomicChange, left.len() == merged.len(), || {
+                    format!("{} of {} merged runs are there", left.len(), merged.len())
+                })?;
                 runs.retain(|run| !gone(run));
                 if let (Some(at), Some(run)) = (at, into) {
                     runs.insert(at, run);
@@ -116,7 +121,7 @@ impl Committer {
         }
         self.flushed = flushed;
         self.sources = Arc::new(sources);
-        self.core.publish(&self.sources, self.sequence);
+        self.publish()?;
         self.core.runs_are_changed();
         self.retire(&left);
         self.trim().await;
@@ -145,6 +150,8 @@ impl Committer {
             return Err(failed.clone());
         }
         let manifest = self.manifest(sources, flushed);
+        let fits = self.log.check_manifest(&manifest);
+        fits.map_err(|violation| self.stop_violated(violation))?;
         let mut doubt = None;
         if self.log.is_open() && self.log.end() < ROLL_BYTES {
             match self.append_state(&manifest).await {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
-use crate::index::engine::table::{From, Item, Tables};
+use crate::index::engine::table::{Collected, From, Interval, Item, Page, Tables};
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
@@ -19,6 +19,21 @@ const CHUNK: usize = 256;
 /// Rows looked at before other tasks of the thread have their turn. With what is read from all
 /// sources at once it is less than a millisecond or two.
 const TURN_ROWS: usize = 1_024;
+
+/// The rows of a partition as of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visible<'a> {
+    pub(crate) sources: &'a Sources,
+    pub(crate) keys: &'a PartitionKeys,
+    pub(crate) sequence: Sequence,
+}
+
+/// Keys from `from` on, below `to` if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds<'a> {
+    pub(crate) from: &'a [u8],
+    pub(crate) to: Option<&'a [u8]>,
+}
 
 /// A walk over sources; holds a chunk or block of each.
 #[derive(Debug)]
@@ -65,12 +80,13 @@ enum Input {
 impl Merge {
     /// The rows among `keys` in `bounds` as of a commit, for a reader who wants `wanted` of them.
     pub(crate) fn of_sources(
-        (sources, keys, sequence): (&Sources, &PartitionKeys, Sequence),
+        visible: Visible<'_>,
         family: Family,
-        bounds: (&[u8], Option<&[u8]>),
+        bounds: Bounds<'_>,
         wanted: usize,
     ) -> Self {
-        let (from, to) = bounds;
+        let Visible { sources, keys, sequence } = visible;
+        let Bounds { from, to } = bounds;
         let from = Bytes::copy_from_slice(from);
         let tables = sources.tables().cloned().map(Input::Tables);
         let runs = sources.runs(family).iter().cloned().map(Input::Run);
@@ -186,19 +202,20 @@ impl Merge {
         let Some(source) = self.sources.get_mut(number) else { return Ok(()) };
         while source.rows.is_empty() {
             let Some(from) = source.resume.take() else { return Ok(()) };
-            let to = self.to.as_deref();
+            let interval = Interval { from: &from, to: self.to.as_deref() };
             match &source.input {
                 Input::Tables(tables) => {
-                    let at = (self.sequence, self.chunk);
-                    let (seen, next) = tables.collect(self.family, &from, to, at, &mut source.rows);
-                    source.resume = next;
+                    let page = Page { sequence: self.sequence, limit: self.chunk };
+                    let Collected { seen, resume } =
+                        tables.collect(self.family, interval, page, &mut source.rows);
+                    source.resume = resume;
                     // The others of them count when they are given.
                     self.seen += seen.saturating_sub(source.rows.len());
                     self.turn += seen;
                 }
                 Input::Run(run) => {
                     source.resume = run
-                        .collect((&from, to), self.chunk, self.through_cache, &mut source.rows)
+                        .collect(interval, self.chunk, self.through_cache, &mut source.rows)
                         .await?;
                     self.turn += source.rows.len();
                 }

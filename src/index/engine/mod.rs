@@ -13,7 +13,7 @@
 //! 4. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`, `write_run.rs`), runs to
 //!    fewer runs; `install.rs` makes either (`edit.rs`) part of the partition by a manifest record.
 //! 5. `change/`: one partition becomes several, several become one, one changes its host;
-//!    `spread.rs`: where its rows are.
+//!    `spread.rs`: how its rows are distributed over its keys.
 //! 6. `extents/`: which logs and runs are whose; they are removed against records in the
 //!    coordinator, as `chores.rs`, which nobody waits for (`do_chores.rs`).
 //! 7. `open.rs`, `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving
@@ -86,4 +86,6 @@ pub(crate) use extents::{Pins, upgrade};
 pub(crate) use failed::Failed;
 pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
+pub(crate) use run::cache::Lookups;
+pub(crate) use run::reader::RunSize;
 pub(crate) use shared::Shared;

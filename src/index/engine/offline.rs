@@ -1,6 +1,7 @@
 //! A stopped partition's rows, for the checker: nothing is claimed, fenced, sealed or written.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use crate::index::engine::extents::Pins;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::replay::Replay;
 use crate::index::engine::run::cache::BlockCache;
-use crate::index::engine::run::reader::Run;
+use crate::index::engine::run::reader::{PinnedRun, Run};
 use crate::index::engine::sources::Sources;
 use crate::index::engine::table::{Budget, Tables};
 use crate::index::engine::view::Snapshot;
@@ -57,14 +58,15 @@ pub async fn open_offline(
     let mut extents = descriptor.log.clone();
     for entry in &done.manifest.runs {
         let (cache, chores) = (Arc::clone(&cache), Arc::clone(&chores));
-        let pinned = (*entry, pins.pin(entry.footer.extent));
+        let pinned = PinnedRun { entry: *entry, pin: pins.pin(entry.footer.extent) };
         let run = Run::open(pinned, Arc::clone(&capacity), cache, chores).await?;
         extents.push(run.extent());
         sources.runs_mut(run.family()).push(Arc::new(run));
     }
     let keys = Arc::new(descriptor.keys.clone());
     let sources = Arc::new(sources);
-    let snapshot = Snapshot { sources, sequence: done.sequence, keys, pace: Pace::default() };
+    let (sequence, pace, violation) = (done.sequence, Pace::default(), OnceLock::new());
+    let snapshot = Snapshot { sources, sequence, keys, pace, violation };
     Ok(Offline { snapshot, extents })
 }
 

@@ -22,12 +22,27 @@ use crate::index::engine::commands::{Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::extents::ids;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::watches::{Evaluated, Outcome};
+use crate::index::engine::view::Snapshot;
+use crate::index::engine::watches::{Evaluated, Outcome, Settled};
 use crate::index::load::Class;
 use crate::types::Epoch;
 
-/// A write that was evaluated, and its place for that.
-type Ready<'a> = (Box<Evaluated>, Option<SemaphorePermit<'a>>);
+/// A write that was evaluated ahead.
+pub(super) struct Ready<'a> {
+    pub(super) evaluated: Box<Evaluated>,
+    /// Its place among those that are evaluated at a time.
+    pub(super) place: Option<SemaphorePermit<'a>>,
+}
+
+/// A write that enters the committer's queue.
+pub(super) struct Entry<'a> {
+    pub(super) write: Arc<Write>,
+    pub(super) evaluated: Option<Ready<'a>>,
+    /// Its bytes.
+    pub(super) weight: usize,
+    /// How long it waited elsewhere before: this counts for the patience of few.
+    pub(super) waited: Duration,
+}
 
 /// Readers' and writers' handle; dropping it does not close the partition, [`Self::close`] does.
 #[derive(Debug)]
@@ -58,14 +73,15 @@ impl Partition {
         let clock = &self.core.shared.parts.env.clock;
         let meter = &self.core.meter;
         let times = meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
-        let (view, settled) = if matches!(read, Read::Garbage { .. }) {
+        let Settled { snapshot: view, below: settled } = if matches!(read, Read::Garbage { .. }) {
             self.core.watches.settled(|| self.core.snapshot())
         } else {
-            (self.core.snapshot(), None)
+            Settled { snapshot: self.core.snapshot(), below: None }
         };
         let machine = &self.core.shared.parts.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
         let mut reply = meter.timed(clock.as_ref(), times, answer).await;
+        self.stop_if_violated(&view).await;
         // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for
         // the next pass.
         if let (Some(settled), Ok(reply)) = (settled, &mut reply) {
@@ -77,6 +93,14 @@ impl Partition {
         reply
     }
 
+    /// Has the committer stop if an invariant was found violated through this view.
+    pub(super) async fn stop_if_violated(&self, view: &Snapshot) {
+        if let Some(violation) = view.violation.get() {
+            // A committer that has ended has stopped already.
+            drop(self.commands.send(Command::StopAfter(violation.clone())).await);
+        }
+    }
+
     /// Whether few writes are in the queue.
     pub(crate) fn few_are_queued(&self) -> bool {
         let config = &self.core.shared.config;
@@ -85,15 +109,13 @@ impl Partition {
             && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes)
     }
 
-    /// Queues a write, perhaps one that was evaluated in a place for that, and waits for what
-    /// becomes of it. What it `waited` elsewhere before counts for the patience of few.
-    pub(crate) async fn take_turn(
+    /// Queues a write and waits for its outcome.
+    pub(super) async fn take_turn(
         &self,
-        (write, evaluated): (Arc<Write>, Option<Ready<'_>>),
-        weight: usize,
-        waited: Duration,
+        entry: Entry<'_>,
         clock: &dyn Clock,
     ) -> Result<Outcome, Error> {
+        let Entry { write, evaluated, weight, waited } = entry;
         let arrived = clock.monotonic();
         let config = &self.core.shared.config;
         let few = self.few_are_queued();
@@ -104,7 +126,7 @@ impl Partition {
         let is_evaluated = evaluated.is_some();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
         let has_room = queued + weight <= config.queue_bytes;
-        let (evaluated, place) = evaluated.unzip();
+        let (evaluated, place) = evaluated.map(|ready| (ready.evaluated, ready.place)).unzip();
         // The queue's bytes bound those that fit, the places all others.
         let _place = place.filter(|_| !has_room);
         let (answer, answered) = oneshot::channel();
@@ -112,34 +134,31 @@ impl Partition {
         let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
         // One write may be larger than the whole queue: it is let in when the queue is empty.
         let fits = is_evaluated || queued == 0 || has_room;
-        // Surely not carried out: it was not taken.
-        let closed = || match self.core.may_write() {
+        let sent =
+            if fits { self.queue.try_send(waiting) } else { Err(TrySendError::Full(waiting)) };
+        if let Err(refused) = sent {
+            self.queued_bytes.fetch_sub(weight, Ordering::Relaxed);
+            return Err(match refused {
+                TrySendError::Full(_) => Error::Overloaded,
+                TrySendError::Closed(_) => self.is_closed(),
+            });
+        }
+        let since = if few { arrived.saturating_sub(waited) } else { arrived };
+        let answer = self.waits.answer(clock, (&turn, since, few), answered).await;
+        let Some(answer) = answer else { return Err(Error::Overloaded) };
+        answer.unwrap_or_else(|_| match turn.take() {
+            true => Err(self.is_closed()),
+            // The committer answers everything it takes, unless it panics.
+            false => Err(Error::Unavailable("the write was begun and not ended".into())),
+        })
+    }
+
+    /// The error of a write that the committer did not take: surely it was not carried out.
+    fn is_closed(&self) -> Error {
+        match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,
             Ok(()) | Err(_) => Error::Unavailable("the partition is closed".into()),
-        };
-        let refused = if fits {
-            match self.queue.try_send(waiting) {
-                Ok(()) => {
-                    let since = if few { arrived.saturating_sub(waited) } else { arrived };
-                    let mine = (&turn, since, few);
-                    let answer = self.waits.answer(clock, mine, answered).await;
-                    let Some(answer) = answer else { return Err(Error::Overloaded) };
-                    return answer.unwrap_or_else(|_| match turn.take() {
-                        true => Err(closed()),
-                        // The committer answers everything it takes, unless it panics.
-                        false => {
-                            Err(Error::Unavailable("the write was begun and not ended".into()))
-                        }
-                    });
-                }
-                Err(TrySendError::Full(_)) => Error::Overloaded,
-                Err(TrySendError::Closed(_)) => closed(),
-            }
-        } else {
-            Error::Overloaded
-        };
-        self.queued_bytes.fetch_sub(weight, Ordering::Relaxed);
-        Err(refused)
+        }
     }
 
     /// Sends a command and waits for its answer.

@@ -1,5 +1,7 @@
 //! Replay: the rows of a log that are not in runs yet.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::fmt::Display;
 
 use bytes::Bytes;
@@ -10,7 +12,9 @@ use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::reader::{LogReader, Record};
 use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
+use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 use crate::types::PartitionKeys;
@@ -23,15 +27,28 @@ pub(crate) struct Replay<'a> {
     capacity: &'a dyn Capacity,
     /// Rows outside are of the partitions this one was split off with.
     keys: PartitionKeys,
-    /// The log's extents and where each validly ends; the last one's end is found by reading it.
-    extents: Vec<(ExtentId, Option<u64>)>,
+    /// The log's extents, oldest first.
+    extents: Vec<LogPart>,
     manifest: Manifest,
     reader: Option<LogReader<'a>>,
     at: usize,
     sequence: Sequence,
+    /// The newest commit whose rows are in memtables.
+    applied: Sequence,
+    /// The epoch of the newest manifest read so far, at most the descriptor's.
+    epoch: Epoch,
+    epoch_max: Epoch,
     time: Timestamp,
     highest: Vec<Sequence>,
     link: Option<Link>,
+}
+
+/// One extent of a log.
+#[derive(Clone, Copy, Debug)]
+struct LogPart {
+    extent: ExtentId,
+    /// Where it validly ends. Of the last one that is found by reading it.
+    end: Option<u64>,
 }
 
 /// What a replayed log amounts to.
@@ -58,18 +75,18 @@ impl<'a> Replay<'a> {
         capacity: &'a dyn Capacity,
         descriptor: &PartitionDescriptor,
     ) -> Result<Self, Error> {
-        let mut extents: Vec<(ExtentId, Option<u64>)> =
-            descriptor.log.iter().map(|extent| (*extent, None)).collect();
-        for number in 1..extents.len() {
-            let (extent, _) = *extents.get(number).expect("counted");
-            let (before, end) = extents.get_mut(number - 1).expect("counted");
-            let first = first_manifest(capacity, extent).await?;
-            let link = first.previous.filter(|link| link.extent == *before);
-            let link = link.ok_or_else(|| damaged(extent, "it does not follow its log"))?;
-            *end = Some(link.end);
+        let mut extents: Vec<LogPart> = Vec::new();
+        for extent in descriptor.log.iter().copied() {
+            if let Some(before) = extents.last_mut() {
+                let first = first_manifest(capacity, extent).await?;
+                let link = first.previous.filter(|link| link.extent == before.extent);
+                let link = link.ok_or_else(|| damaged(extent, "it does not follow its log"))?;
+                before.end = Some(link.end);
+            }
+            extents.push(LogPart { extent, end: None });
         }
         let manifest = match extents.last() {
-            Some((extent, end)) => newest_manifest(capacity, *extent, *end, descriptor.id).await?,
+            Some(last) => newest_manifest(capacity, last.extent, last.end, descriptor.id).await?,
             None => Manifest {
                 partition: descriptor.id,
                 epoch: descriptor.epoch,
@@ -86,6 +103,9 @@ impl<'a> Replay<'a> {
             reader: None,
             at: 0,
             sequence: manifest.flushed,
+            applied: manifest.flushed,
+            epoch: Epoch::new(0),
+            epoch_max: descriptor.epoch,
             time: manifest.time,
             highest: Vec::new(),
             link: None,
@@ -109,14 +129,16 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn step(&mut self, tables: &Tables) -> Result<bool, Error> {
-        let Some((extent, end)) = self.extents.get(self.at).copied() else { return Ok(false) };
+        let Some(LogPart { extent, end }) = self.extents.get(self.at).copied() else {
+            return Ok(false);
+        };
         let mut reader = self.reader.take().unwrap_or_else(|| {
             self.highest.push(Sequence::new(0));
             LogReader::new(self.capacity, extent, end)
         });
         match reader.next().await? {
             Some(Record::Batch(batch)) => self.apply(extent, &batch, tables)?,
-            Some(Record::Manifest(_)) => {}
+            Some(Record::Manifest(manifest)) => self.check_epoch(extent, manifest.epoch)?,
             None => {
                 self.link = Some(Link { extent, end: reader.offset() });
                 if self.at + 1 == self.extents.len() {
@@ -147,6 +169,16 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Epochs never fall along a log, and none is above the owner's (I2).
+    fn check_epoch(&mut self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
+        let before = std::mem::replace(&mut self.epoch, epoch);
+        let rises = before <= epoch && epoch <= self.epoch_max;
+        let checked = Invariant::OneOwner.assert(rises, || {
+            format!("epoch {epoch} follows {before}, and the owner's is {}", self.epoch_max)
+        });
+        checked.map_err(|violation| damaged(extent, violation))
+    }
+
     /// Inserts what is new. Commits seen before, or in runs, change nothing (I14); a gap would be
     /// lost commits.
     fn apply(&mut self, extent: ExtentId, batch: &Batch, tables: &Tables) -> Result<(), Error> {
@@ -174,6 +206,10 @@ impl<'a> Replay<'a> {
             if sequence <= self.sequence {
                 continue;
             }
+            Invariant::ReplayOnce
+                .assert(sequence > self.applied, || format!("commit {sequence} is applied again"))
+                .map_err(|violation| damaged(extent, violation))?;
+            self.applied = sequence;
             for (family, key, value) in commit.changes {
                 tables.insert(family, own(key), sequence, value.map(own));
             }
@@ -213,3 +249,6 @@ async fn newest_manifest(
 fn damaged(extent: ExtentId, what: impl Display) -> Error {
     Error::Corrupt(format!("log extent {extent}: {what}"))
 }
+
+#[cfg(test)]
+mod tests;

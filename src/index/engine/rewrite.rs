@@ -30,7 +30,7 @@ impl Partition {
             if !self.core.may_write_log() {
                 return Ok(false);
             }
-            let (sources, _) = self.core.published();
+            let sources = self.core.published().sources;
             let runs = sources.runs(family);
             let all = family == Family::Work || runs.iter().any(may_hold_accounts);
             // One run too: it may have been written before the newer values were.

@@ -16,14 +16,13 @@ use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
-use crate::index::engine::extents::{Extents, Pin, Pins};
+use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Machine;
-use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
 
@@ -89,7 +88,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// `pins` are the same for all hosts of a process.
-    pub(crate) fn new(parts: Parts, config: Config, (host, pins): (HostId, Arc<Pins>)) -> Self {
+    pub(crate) fn new(parts: Parts, config: Config, host: HostId, pins: Arc<Pins>) -> Self {
         Self {
             host,
             pins,
@@ -123,16 +122,17 @@ impl Shared {
     pub(crate) async fn create(
         &self,
         kind: ExtentKind,
-        epoch: Epoch,
-        extents: &Arc<Extents>,
-    ) -> Result<(ExtentId, Pin), Failed> {
+        owner: Owner<'_>,
+    ) -> Result<PinnedExtent, Failed> {
+        let Owner { extents, epoch } = owner;
         let none = || Failed::Refused("no id of an extent is at hand; tried again".into());
-        let (extent, pin) = extents.take(&self.pins).ok_or_else(none)?;
+        let pinned = extents.take(&self.pins).ok_or_else(none)?;
+        let extent = pinned.extent;
         // Who asks may be gone before the answer. The removal waits for the end of the creation.
         let unfinished = Unfinished::new(self, extents, extent);
         let created = self.parts.capacity.create(extent, kind, epoch).await;
         unfinished.finish();
-        let Err(error) = created else { return Ok((extent, pin)) };
+        let Err(error) = created else { return Ok(pinned) };
         match &error {
             capacity::Error::Full => extents.give_back(extent),
             // The id was issued twice, and it is someone else's.

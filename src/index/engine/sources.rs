@@ -9,13 +9,29 @@ use crate::index::rows::Family;
 use crate::types::ExtentId;
 use crate::types::Sequence;
 
+/// A full memtable: all commits up to `through` that are not in runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Frozen {
+    pub(crate) tables: Arc<Tables>,
+    /// The last commit in it.
+    pub(crate) through: Sequence,
+}
+
+/// The rows that readers see.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) sources: Arc<Sources>,
+    /// The last commit that is visible.
+    pub(crate) sequence: Sequence,
+}
+
 /// All places of rows; replaced as a whole by freeze, flush and compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// Takes new rows.
     pub(crate) active: Arc<Tables>,
-    /// Full, being flushed: all commits up to the number that are not in runs.
-    pub(crate) frozen: Option<(Arc<Tables>, Sequence)>,
+    /// Full, being flushed.
+    pub(crate) frozen: Option<Frozen>,
     /// The runs of each family, newest first.
     pub(crate) runs: [Vec<Arc<Run>>; Family::ALL.len()],
 }
@@ -43,6 +59,6 @@ impl Sources {
 
     /// Memtables, newest first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Tables>> {
-        std::iter::once(&self.active).chain(self.frozen.iter().map(|(tables, _)| tables))
+        std::iter::once(&self.active).chain(self.frozen.iter().map(|frozen| &frozen.tables))
     }
 }

@@ -1,4 +1,4 @@
-//! How a partition's rows are spread over its keys, from what is in memory.
+//! How a partition's rows are distributed over its keys, from what is in memory.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::table::{From, Tables};
+use crate::index::engine::sources::Published;
+use crate::index::engine::table::{From, Interval, Page, Tables};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
@@ -33,7 +34,7 @@ impl Partition {
         rows_max: usize,
     ) -> Result<Vec<(RoutingKey, u64)>, Error> {
         let Some(range) = self.core.keys.range().intersect(range) else { return Ok(Vec::new()) };
-        let (sources, sequence) = self.core.published();
+        let Published { sources, sequence } = self.core.published();
         let mut keys = BTreeMap::new();
         for run in sources.runs(Family::Main) {
             let low = range.low();
@@ -47,7 +48,7 @@ impl Partition {
             }
         }
         for tables in sources.tables() {
-            let (kept, stride) = of_tables(tables, &range, sequence).await;
+            let SampledKeys { keys: kept, stride } = of_tables(tables, &range, sequence).await;
             kept.iter().for_each(|key| add(&mut keys, key, stride));
         }
         let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -72,14 +73,22 @@ fn add(keys: &mut BTreeMap<RoutingKey, u64>, row: &Bytes, weight: u64) {
     }
 }
 
-/// Every so-manieth key of the memtables' rows in `range`, and how manieth.
-async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> (Vec<Bytes>, u64) {
+/// Every `stride`-th key of the rows of memtables.
+struct SampledKeys {
+    keys: Vec<Bytes>,
+    stride: u64,
+}
+
+/// Samples the keys of the memtables' rows in `range`.
+async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> SampledKeys {
     let mut from = From::At(range.low().as_bytes().clone());
     let to = range.high().map(|high| high.as_bytes().as_ref());
     let (mut kept, mut stride, mut seen) = (Vec::new(), 1_u64, 0_u64);
     let mut page = VecDeque::new();
     loop {
-        let (_, next) = tables.collect(Family::Main, &from, to, (at, PAGE), &mut page);
+        let interval = Interval { from: &from, to };
+        let limit = Page { sequence: at, limit: PAGE };
+        let next = tables.collect(Family::Main, interval, limit, &mut page).resume;
         for (key, value) in page.drain(..) {
             if value.is_some() {
                 if seen.is_multiple_of(stride) {
@@ -92,7 +101,7 @@ async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> (Vec<Byte
             kept = kept.into_iter().step_by(2).collect();
             stride *= 2;
         }
-        let Some(next) = next else { return (kept, stride) };
+        let Some(next) = next else { return SampledKeys { keys: kept, stride } };
         from = next;
         tokio::task::yield_now().await;
     }

@@ -179,19 +179,18 @@ impl Tables {
         (entry.key().key == *key).then(|| entry.value().clone())
     }
 
-    /// Adds up to `limit` rows of `from..to` as of `sequence` to `out`, one version each,
-    /// tombstones included. Returns how many versions it looked at, and where to go on; `None` at
-    /// the end. It may add nothing and go on.
+    /// Adds the next rows of an interval to `out`, one version each, tombstones included. It may
+    /// add nothing and still have more to read.
     pub(crate) fn collect(
         &self,
         family: Family,
-        from: &From,
-        to: Option<&[u8]>,
-        at: (Sequence, usize),
+        interval: Interval<'_>,
+        page: Page,
         out: &mut VecDeque<Item>,
-    ) -> (usize, Option<From>) {
-        let (sequence, limit) = at;
-        let most = limit.max(VERSIONS_MAX);
+    ) -> Collected {
+        let Interval { from, to } = interval;
+        let Page { sequence, limit } = page;
+        let versions_max = limit.max(VERSIONS_MAX);
         let start = match from {
             From::At(key) => {
                 Bound::Included(Version { key: key.clone(), sequence: Reverse(sequence) })
@@ -205,14 +204,15 @@ impl Tables {
         for entry in self.family(family).range((start, Bound::Unbounded)) {
             let Version { key, sequence: Reverse(of) } = entry.key();
             if to.is_some_and(|to| key.as_ref() >= to) {
-                return (seen, None);
+                return Collected { seen, resume: None };
             }
             let is_taken = last.as_ref() == Some(key);
             let is_passed = is_taken || *of > sequence;
-            if seen == most || taken == limit && !is_passed {
+            if seen == versions_max || taken == limit && !is_passed {
                 // Both start behind all versions of the key that were passed.
                 let key = key.clone();
-                return (seen, Some(if is_taken { From::After(key) } else { From::At(key) }));
+                let resume = if is_taken { From::After(key) } else { From::At(key) };
+                return Collected { seen, resume: Some(resume) };
             }
             seen += 1;
             if !is_passed {
@@ -221,7 +221,7 @@ impl Tables {
                 out.push_back((key.clone(), entry.value().clone()));
             }
         }
-        (seen, None)
+        Collected { seen, resume: None }
     }
 
     /// Versions of one family.
@@ -254,6 +254,33 @@ impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tables").field("bytes", &self.bytes()).finish_non_exhaustive()
     }
+}
+
+/// The keys of a walk over rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval<'a> {
+    /// Where it starts.
+    pub(crate) from: &'a From,
+    /// The first key that is not part of it; without one it has no end.
+    pub(crate) to: Option<&'a [u8]>,
+}
+
+/// Which rows a call of [`Tables::collect`] takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// Rows as of this commit.
+    pub(crate) sequence: Sequence,
+    /// At most so many.
+    pub(crate) limit: usize,
+}
+
+/// What a call of [`Tables::collect`] did.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    /// Versions that it examined.
+    pub(crate) seen: usize,
+    /// Where the next call continues; `None` at the end.
+    pub(crate) resume: Option<From>,
 }
 
 /// Where a walk over rows starts or goes on.

@@ -87,7 +87,7 @@ impl World {
     pub(crate) async fn open(&self) -> Result<Partition, Error> {
         self.capacity.crash();
         let shared =
-            Arc::new(Shared::new(self.parts(), self.config, (HostId::new(0), Arc::default())));
+            Arc::new(Shared::new(self.parts(), self.config, HostId::new(0), Arc::default()));
         Partition::open(&shared, PARTITION).await
     }
 

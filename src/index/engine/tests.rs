@@ -7,6 +7,7 @@ mod extents;
 mod faults;
 mod hot;
 mod ids;
+mod invariants;
 mod load;
 mod model;
 mod partition;

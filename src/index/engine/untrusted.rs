@@ -1,6 +1,8 @@
 //! Every decoder of the engine on bytes from anywhere: the entry of the fuzz target, and a list of
 //! what must never panic.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::engine::extents::{ExtentRecord, Sharers};

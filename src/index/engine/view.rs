@@ -1,14 +1,16 @@
 //! What a partition's rows are at one instant.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::index::api::Error;
-use crate::index::engine::merge::{Merge, Step};
+use crate::index::engine::merge::{Bounds, Merge, Step, Visible};
 use crate::index::engine::pace::Pace;
 use crate::index::engine::sources::Sources;
+use crate::index::invariant::Violation;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
@@ -32,6 +34,8 @@ pub(crate) struct Snapshot {
     pub(crate) keys: Arc<PartitionKeys>,
     /// What reading it has cost.
     pub(crate) pace: Pace,
+    /// The first invariant that was found violated.
+    pub(crate) violation: OnceLock<Violation>,
 }
 
 impl Snapshot {
@@ -88,8 +92,8 @@ impl Rows for Snapshot {
         if self.pace.is_over() {
             return Err(Error::Overloaded);
         }
-        let rows = (self.sources.as_ref(), self.keys.as_ref(), self.sequence);
-        let mut merge = Merge::of_sources(rows, family, (from, to), limit);
+        let visible = Visible { sources: &self.sources, keys: &self.keys, sequence: self.sequence };
+        let mut merge = Merge::of_sources(visible, family, Bounds { from, to }, limit);
         let mut bytes = 0;
         while found.rows.len() < limit && merge.seen() < STEP_ROWS && bytes < STEP_BYTES {
             let key = match merge.step().await? {
@@ -110,6 +114,13 @@ impl Rows for Snapshot {
         found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
         self.pace.take_long(merge.seen(), bytes / BYTES_OF_A_ROW).await;
         Ok(found)
+    }
+
+    fn violated(&self, violation: Violation) -> Error {
+        let error = Error::Unavailable(violation.to_string());
+        // The first one is the cause of the others.
+        let _later = self.violation.set(violation);
+        error
     }
 
     fn seen(&self) -> usize {

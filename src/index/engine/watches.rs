@@ -43,10 +43,10 @@ pub(crate) struct Evaluated {
 
 impl Evaluated {
     /// Whether the rows it rests on are as they were, also after the commits in the making.
-    pub(crate) fn holds(&self, making: &[(Family, Bytes, Sequence)]) -> bool {
+    pub(crate) fn holds(&self, making: &[ChangedRow]) -> bool {
         let watch = &self.watch.watch;
         let is_touched = watch.touched.load(Ordering::Acquire) > self.snapshot.get();
-        !is_touched && !making.iter().any(|(_, key, _)| watch.range.contains(key))
+        !is_touched && !making.iter().any(|row| watch.range.contains(&row.key))
     }
 
     pub(super) fn weight(&self) -> usize {
@@ -88,6 +88,31 @@ pub(crate) struct Watches {
 pub(super) struct Waiter<'a> {
     watches: &'a Watches,
     weight: usize,
+}
+
+/// A write that begins to wait, and who else does.
+pub(super) struct Entered<'a> {
+    pub(super) waiter: Waiter<'a>,
+    /// How many others wait.
+    others: usize,
+    /// The bytes of all of them and of this one.
+    bytes: usize,
+}
+
+/// A snapshot, and the time below which no more changes will become visible.
+#[derive(Debug)]
+pub(crate) struct Settled<T> {
+    pub(crate) snapshot: T,
+    /// `None` when nothing is being evaluated: then it shows all changes so far.
+    pub(crate) below: Option<Timestamp>,
+}
+
+/// A row that a batch changed, and in which commit.
+#[derive(Debug)]
+pub(crate) struct ChangedRow {
+    pub(crate) family: Family,
+    pub(crate) key: Bytes,
+    pub(crate) sequence: Sequence,
 }
 
 /// A watch that lasts as long as somebody may ask it.
@@ -133,28 +158,27 @@ impl Watches {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// What `snapshot` takes, and the time below which it shows all changes there will ever be: a
+    /// Takes a snapshot, and notes below which time it shows all changes there will ever be: a
     /// write that was evaluated ahead has its time before commits that become visible earlier.
-    /// `None` when nothing is being evaluated.
-    pub(crate) fn settled<T>(&self, snapshot: impl FnOnce() -> T) -> (T, Option<Timestamp>) {
+    pub(crate) fn settled<T>(&self, snapshot: impl FnOnce() -> T) -> Settled<T> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let times = all.iter().map(|watch| watch.time.load(Ordering::Acquire));
         let lowest = times.filter(|time| *time != NO_TIME).min();
         // With the lock: a write that takes its time after this has one above all that the snapshot
         // shows.
-        (snapshot(), lowest.map(Timestamp::from_ticks))
+        Settled { snapshot: snapshot(), below: lowest.map(Timestamp::from_ticks) }
     }
 
     /// Notes what a batch changed, after it was published: a snapshot that does not show it was
     /// taken before, and its watch began before that.
-    pub(crate) fn note(&self, changes: &[(Family, Bytes, Sequence)]) {
+    pub(crate) fn note(&self, changes: &[ChangedRow]) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         for watch in all.iter() {
-            let inside = changes.iter().filter(|(_, key, _)| watch.range.contains(key));
-            if let Some(last) = inside.map(|(_, _, sequence)| sequence.get()).max() {
+            let inside = changes.iter().filter(|row| watch.range.contains(&row.key));
+            if let Some(last) = inside.map(|row| row.sequence.get()).max() {
                 watch.touched.fetch_max(last, Ordering::AcqRel);
             }
         }
@@ -169,16 +193,17 @@ impl Watches {
     /// queue: it waits when no other does.
     pub(super) fn wait(&self, weight: usize, config: &Config) -> Option<Waiter<'_>> {
         // Counted first: of two that come at once, the second sees the first.
-        let (waiter, others, bytes) = self.enter(weight);
+        let Entered { waiter, others, bytes } = self.enter(weight);
         let fits = others < config.queue_ops && (others == 0 || bytes <= config.queue_bytes);
         fits.then_some(waiter)
     }
 
-    /// Counts a write that waits; how many others do, and the bytes of all.
-    pub(super) fn enter(&self, weight: usize) -> (Waiter<'_>, usize, usize) {
+    /// Counts a write that waits.
+    pub(super) fn enter(&self, weight: usize) -> Entered<'_> {
         let others = self.waiting.fetch_add(1, Ordering::Relaxed);
         let bytes = self.waiting_bytes.fetch_add(weight, Ordering::Relaxed);
-        (Waiter { watches: self, weight }, others, bytes.saturating_add(weight))
+        let waiter = Waiter { watches: self, weight };
+        Entered { waiter, others, bytes: bytes.saturating_add(weight) }
     }
 
     pub(super) fn alone_with(&self, key: &[u8]) -> Option<CancellationToken> {

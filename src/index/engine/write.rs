@@ -7,7 +7,7 @@ use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine::ahead;
-use crate::index::engine::partition::Partition;
+use crate::index::engine::partition::{Entry, Partition};
 use crate::index::engine::watches::Outcome;
 use crate::index::load::Class;
 use crate::types::Epoch;
@@ -44,7 +44,8 @@ impl Partition {
         if ahead::is_long(&write, weight) && write.reach().is_some() {
             return self.write_ahead(write, waited, clock).await;
         }
-        match self.take_turn((Arc::clone(&write), None), weight, waited, clock).await? {
+        let entry = Entry { write: Arc::clone(&write), evaluated: None, weight, waited };
+        match self.take_turn(entry, clock).await? {
             Outcome::Done(reply) => Ok(reply),
             Outcome::Again => self.write_ahead(write, waited, clock).await,
         }

@@ -5,47 +5,56 @@ use std::sync::Arc;
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::codec;
-use crate::index::engine::extents::{Extents, Pin};
+use crate::index::engine::extents::{Owner, PinnedExtent};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
-use crate::index::engine::run::reader::Run;
-use crate::index::engine::run::writer::RunWriter;
+use crate::index::engine::run::reader::{PinnedRun, Run};
+use crate::index::engine::run::writer::{RunTarget, RunWriter};
 use crate::index::engine::shared::{Shared, Unfinished};
-use crate::index::engine::table::Tables;
+use crate::index::engine::sources::Frozen;
 use crate::index::rows::Family;
-use crate::types::Epoch;
 use crate::types::PartitionKeys;
-use crate::types::Sequence;
 
 /// Rows written before other tasks have a turn: a fraction of a millisecond.
 const ROWS_AT_A_TIME: u64 = 128;
 
-/// Writes one run of what `rows` yields; `None` when that is nothing. `what` is the family, the
-/// most rows there can be, and whether tombstones may be left out. No manifest names it yet: it
-/// goes when it is dropped, unless [`Run::keep`] is called before one does.
+/// A run to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunPlan {
+    pub(crate) family: Family,
+    /// The most rows there can be.
+    pub(crate) rows_max: u64,
+    /// Whether no older run has rows that its tombstones hide: then they are left out.
+    pub(crate) is_bottom: bool,
+}
+
+/// Writes one run of what `rows` yields; `None` when that is nothing. No manifest names it yet: its
+/// extent is released when the run is dropped, unless [`Run::keep`] is called before one does.
 pub(crate) async fn write_run(
     shared: &Arc<Shared>,
-    (extents, epoch): (&Arc<Extents>, Epoch),
-    what: (Family, u64, bool),
+    owner: Owner<'_>,
+    plan: RunPlan,
     mut rows: Merge,
 ) -> Result<Option<Arc<Run>>, Failed> {
-    let (family, rows_max, bottom) = what;
+    let RunPlan { family, rows_max, is_bottom } = plan;
+    let Owner { extents, epoch } = owner;
     let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut next = rows.next().await.map_err(unreadable)?;
-    while bottom && matches!(next, Some((_, None))) {
+    while is_bottom && matches!(next, Some((_, None))) {
         next = rows.next().await.map_err(unreadable)?;
     }
     let Some(mut row) = next else { return Ok(None) };
-    let (extent, pin) = shared.create(ExtentKind::Run, epoch, extents).await?;
+    let PinnedExtent { extent, pin } = shared.create(ExtentKind::Run, owner).await?;
     // No manifest names it yet, and its writer may be given up in the middle.
     let unfinished = Unfinished::new(shared, extents, extent);
     let capacity = Arc::clone(&shared.parts.capacity);
-    let mut writer = RunWriter::new(capacity, (extent, epoch), (family, rows.stripe()), rows_max);
+    let target = RunTarget { extent, epoch, family, stripe: rows.stripe(), rows_max };
+    let mut writer = RunWriter::new(capacity, target);
     let entry = async {
         for number in 1_u64.. {
             let (key, value) = row;
-            if !(bottom && value.is_none()) {
+            if !(is_bottom && value.is_none()) {
                 writer.push(key, value).await?;
             }
             match rows.next().await.map_err(unreadable)? {
@@ -60,7 +69,9 @@ pub(crate) async fn write_run(
         writer.finish().await.map_err(Failed::from)
     };
     let opened = match entry.await {
-        Ok(Some(entry)) => open_pinned(shared, (entry, pin)).await.map_err(unreadable).map(Some),
+        Ok(Some(entry)) => {
+            open_pinned(shared, PinnedRun { entry, pin }).await.map_err(unreadable).map(Some)
+        }
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
     };
@@ -77,10 +88,10 @@ pub(crate) async fn write_run(
 /// [`Error::Corrupt`], [`Error::Unavailable`].
 pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
     let pin = shared.pins.pin(entry.footer.extent);
-    open_pinned(shared, (entry, pin)).await
+    open_pinned(shared, PinnedRun { entry, pin }).await
 }
 
-async fn open_pinned(shared: &Shared, pinned: (RunEntry, Pin)) -> Result<Arc<Run>, Error> {
+async fn open_pinned(shared: &Shared, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
     let capacity = Arc::clone(&shared.parts.capacity);
     let cache = Arc::clone(&shared.cache);
     let run = Run::open(pinned, capacity, cache, Arc::clone(&shared.chores)).await?;
@@ -90,15 +101,16 @@ async fn open_pinned(shared: &Shared, pinned: (RunEntry, Pin)) -> Result<Arc<Run
 /// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
 pub(crate) async fn spill(
     shared: &Arc<Shared>,
-    owner: (&Arc<Extents>, Epoch),
-    (tables, through): (&Arc<Tables>, Sequence),
+    owner: Owner<'_>,
+    rows: &Frozen,
     keys: &PartitionKeys,
 ) -> Result<Vec<Arc<Run>>, Failed> {
     let mut runs = Vec::new();
     for family in Family::ALL {
-        let merge = Merge::of_tables(Arc::clone(tables), family, through, keys);
-        let rows = codec::wide(tables.len(family));
-        runs.extend(write_run(shared, owner, (family, rows, false), merge).await?);
+        let merge = Merge::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
+        let rows_max = codec::wide(rows.tables.len(family));
+        let plan = RunPlan { family, rows_max, is_bottom: false };
+        runs.extend(write_run(shared, owner, plan, merge).await?);
     }
     Ok(runs)
 }

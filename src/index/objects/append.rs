@@ -10,9 +10,11 @@ use crate::index::api::Written;
 use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
 use crate::index::objects::encryption;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::layout::SegmentPlace;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -20,15 +22,12 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
-use crate::index::rows::Rows;
 use crate::types::APPENDS_MAX;
 use crate::types::BlobKind;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Blocks the main row holds itself.
 const TAIL_ENTRIES_MAX: usize = 64;
@@ -43,14 +42,12 @@ pub(super) const ID_LEN: u8 = 4;
 
 /// Append Block.
 pub(super) async fn append(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     append: &AppendBlock,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&append.key);
-    let (mut blob, blocks, sealed) = load(view, &key).await?;
-    blob.record.lease = guard::change(&append.guard, &blob.record, now)?;
+    let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
+    blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
     encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
         return Err(Error::Sealed);
@@ -76,38 +73,34 @@ pub(super) async fn append(
     tail.push(Entry::new(id(blocks), len, append.crc64, content));
     if is_full(tail) {
         let spilled = std::mem::take(tail);
-        spill(view, (&key, *generation), directory, (spilled, end), out).await?;
+        let tail = FullTail { key: &key, generation: *generation, entries: spilled, end };
+        spill(eval, tail, directory).await?;
     }
     let blocks = blocks.saturating_add(1);
     let record = &mut blob.record;
     record.kind = BlobKind::Append { blocks, sealed: false };
     record.len = end;
     record.crc64 = record.crc64.combine(append.crc64, len);
-    record.last_modified = now;
-    record.etag = Etag::from_commit(now);
+    record.last_modified = eval.now;
+    record.etag = Etag::from_commit(eval.now);
     let content = BlobContent { id_len: ID_LEN, layout };
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(record, &content));
-    let written = Written { etag: record.etag, last_modified: now };
+    eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(record, &content));
+    let written = Written { etag: record.etag, last_modified: eval.now };
     Ok(WriteReply::Appended { written, offset, blocks })
 }
 
 /// Append Blob Seal.
-pub(super) async fn seal(
-    view: &dyn Rows,
-    seal: &SealBlob,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn seal(eval: &mut Evaluation<'_>, seal: &SealBlob) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&seal.key);
-    let (mut blob, blocks, sealed) = load(view, &key).await?;
-    let lease = guard::change(&seal.guard, &blob.record, now)?;
+    let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
+    let lease = guard::change(&seal.guard, &blob.record, eval.now)?;
     check_position(seal.position, blob.record.len)?;
     if !sealed {
         blob.record.kind = BlobKind::Append { blocks, sealed: true };
         blob.record.lease = lease;
-        blob.record.last_modified = now;
-        blob.record.etag = Etag::from_commit(now);
-        out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+        blob.record.last_modified = eval.now;
+        blob.record.etag = Etag::from_commit(eval.now);
+        eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
     }
     let Blob { record, .. } = blob;
     Ok(WriteReply::Written(Written { etag: record.etag, last_modified: record.last_modified }))
@@ -115,15 +108,14 @@ pub(super) async fn seal(
 
 /// The layout of a new append blob of these blocks, which are numbered anew.
 pub(super) fn build(
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     mut entries: Vec<Entry>,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> BlobContent {
     for (number, entry) in (0u32..).zip(&mut entries) {
         entry.id = id(number);
     }
-    let generation = now.ticks();
+    let generation = eval.now.ticks();
     let mut directory: Vec<SegmentStart> = Vec::new();
     let mut start = 0u64;
     while is_full(&entries) {
@@ -135,7 +127,7 @@ pub(super) fn build(
         let rest = entries.split_off(fitting.count().max(1));
         let number = u32::try_from(directory.len()).unwrap_or(u32::MAX);
         let row = keys::layout_segment(key, generation, number);
-        out.put(Family::Layout, row, values::encode_segment(&entries));
+        eval.out.put(Family::Layout, row, values::encode_segment(&entries));
         let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         directory.push(SegmentStart { start, entries: count });
         start = entries.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
@@ -147,24 +139,31 @@ pub(super) fn build(
 
 /// The same of one block, or none when it is empty.
 pub(super) fn of_one(
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    (content, crc64): (Content, Crc64),
-    now: Timestamp,
-    out: &mut RowBatch,
+    content: Content,
+    crc64: Crc64,
 ) -> BlobContent {
     let len = content.len();
     let entry = Entry::new(id(0), len, crc64, content);
-    build(key, if len == 0 { Vec::new() } else { vec![entry] }, now, out)
+    build(eval, key, if len == 0 { Vec::new() } else { vec![entry] })
 }
 
 fn id(number: u32) -> BlockId {
     BlockId::from_bytes(&number.to_be_bytes()).expect("four bytes")
 }
 
-async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u32, bool), Error> {
-    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+/// An append blob as it is.
+struct AppendBlob {
+    blob: Blob,
+    blocks: u32,
+    sealed: bool,
+}
+
+async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<AppendBlob, Error> {
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     match blob.record.kind {
-        BlobKind::Append { blocks, sealed } => Ok((blob, blocks, sealed)),
+        BlobKind::Append { blocks, sealed } => Ok(AppendBlob { blob, blocks, sealed }),
         BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),
     }
 }
@@ -181,25 +180,35 @@ fn is_full(tail: &[Entry]) -> bool {
     tail.len() >= TAIL_ENTRIES_MAX || weight >= TAIL_WEIGHT_MAX
 }
 
-/// Moves a tail that ends the blob at `end` into the last segment, or into a new one when that is
-/// full.
+/// Blocks that the main row has no room for.
+struct FullTail<'a> {
+    key: &'a RoutingKey,
+    /// Of the layout.
+    generation: u64,
+    entries: Vec<Entry>,
+    /// Where the last of them ends in the blob.
+    end: u64,
+}
+
+/// Moves a tail into the last segment, or into a new one when that is full.
 async fn spill(
-    view: &dyn Rows,
-    (key, generation): (&RoutingKey, u64),
+    eval: &mut Evaluation<'_>,
+    tail: FullTail<'_>,
     directory: &mut Vec<SegmentStart>,
-    (mut tail, end): (Vec<Entry>, u64),
-    out: &mut RowBatch,
 ) -> Result<(), Error> {
+    let FullTail { key, generation, entries: mut tail, end } = tail;
     let segments = directory.len();
     if let Some(last) = directory.last_mut() {
         let number = last_number(key, segments)?;
-        let mut entries = layout::segment(view, key, (generation, number), last.entries).await?;
+        let mut entries =
+            layout::segment(eval.view, key, SegmentPlace { generation, number }, last.entries)
+                .await?;
         let weight: usize = entries.iter().chain(&tail).map(layout::weight_of).sum();
         if entries.len() + tail.len() <= SEGMENT_ENTRIES_MAX && weight <= SEGMENT_WEIGHT_MAX {
             entries.append(&mut tail);
             last.entries = u32::try_from(entries.len()).unwrap_or(u32::MAX);
             let row = keys::layout_segment(key, generation, number);
-            out.put(Family::Layout, row, values::encode_segment(&entries));
+            eval.out.put(Family::Layout, row, values::encode_segment(&entries));
             return Ok(());
         }
     }
@@ -207,7 +216,7 @@ async fn spill(
     let entries = u32::try_from(tail.len()).unwrap_or(u32::MAX);
     directory.push(SegmentStart { start: end.saturating_sub(len), entries });
     let row = keys::layout_segment(key, generation, last_number(key, directory.len())?);
-    out.put(Family::Layout, row, values::encode_segment(&tail));
+    eval.out.put(Family::Layout, row, values::encode_segment(&tail));
     Ok(())
 }
 

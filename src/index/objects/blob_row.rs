@@ -1,10 +1,14 @@
 //! The row of a blob, or of a snapshot of it.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
+use crate::index::invariant::Invariant;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
@@ -39,6 +43,24 @@ impl Blob {
 /// Reads a committed blob.
 pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
     load_row(view, Family::Main, key.as_bytes()).await
+}
+
+/// Reads the blob that a write changes.
+///
+/// # Errors
+/// [`Invariant::NewEtag`]: the change has no later time than the blob, and so no other ETag.
+pub(super) async fn current(
+    eval: &Evaluation<'_>,
+    key: &RoutingKey,
+) -> Result<Option<Blob>, Error> {
+    let blob = load(eval.view, key).await?;
+    if let Some(Blob { record, .. }) = &blob {
+        let (before, now) = (record.last_modified, eval.now);
+        let later = Invariant::NewEtag
+            .assert(before < now, || format!("a blob changed at {before:?} changes at {now:?}"));
+        later.map_err(|violation| eval.view.violated(violation))?;
+    }
+    Ok(blob)
 }
 
 /// Reads a committed blob or a snapshot of it.

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
 use crate::index::api::WriteReply;
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -16,10 +18,11 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::Entry;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::SegmentStart;
 use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BlobKind;
@@ -31,26 +34,23 @@ use crate::types::Crc64Combiner;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::TierState;
-use crate::types::Timestamp;
 
 /// Blocks looked up before other tasks of the thread have their turn.
 const TURN_BLOCKS: usize = 1_024;
 
 /// Put Block List.
 pub(super) async fn commit(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     commit: &CommitBlocks,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&commit.key);
-    let old = blob_row::load(view, &key).await?;
+    let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     if before.is_some_and(|old| old.kind != BlobKind::Block) {
         return Err(Error::WrongKind);
     }
-    let lease = guard::create(&commit.guard, before, now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
+    let lease = guard::create(&commit.guard, before, eval.now)?;
+    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Error::TooManyBlocks);
     }
@@ -58,73 +58,76 @@ pub(super) async fn commit(
     let mut committed = Vec::new();
     if let Some(old) = &old {
         let layout = old.content(&key)?.layout;
-        committed = layout::entries(view, &key, &layout).await?;
+        committed = layout::entries(eval.view, &key, &layout).await?;
         match &layout {
-            values::Layout::Whole(content) => {
-                out.shared_dropped += content.shared_len();
+            Layout::Whole(content) => {
+                eval.out.shared_dropped += content.shared_len();
                 dropped.extend_from_slice(content.owned());
             }
-            values::Layout::Blocks(_)
-            | values::Layout::Segments { .. }
-            | values::Layout::Appended { .. }
-            | values::Layout::Pages { .. } => {
-                out.shared_dropped += committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
+            Layout::Blocks(_)
+            | Layout::Segments { .. }
+            | Layout::Appended { .. }
+            | Layout::Pages { .. } => {
+                eval.out.shared_dropped +=
+                    committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
                 dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
             }
         }
-        layout::remove_rows(&key, &layout, now, out);
+        layout::remove_rows(eval, &key, &layout);
     }
-    let staged = unstage(view, &key, &commit.list, &mut dropped, out).await?;
-    let entries = resolve(view, &commit.list, &committed, &staged).await?;
+    let staged = unstage(eval, &key, &commit.list, &mut dropped).await?;
+    let entries = resolve(eval.view, &commit.list, &committed, &staged).await?;
+    check_entries(&commit.list, &entries).map_err(|violation| eval.view.violated(violation))?;
     encryption::check_blocks(&commit.guard.encryption, &entries)?;
     let kept = entries.iter().flat_map(|entry| entry.content.locations());
-    garbage::write(&key, now, &dropped, kept, out);
+    garbage::write(eval, &key, &dropped, kept);
     let named: u64 = entries.iter().map(|entry| entry.content.shared_len()).sum();
-    out.shared_dropped = out.shared_dropped.saturating_sub(named);
+    eval.out.shared_dropped = eval.out.shared_dropped.saturating_sub(named);
 
-    tags::changed(&key, (&blob_row::tags_of(old.as_ref()), &commit.tags), now, out);
-    let (len, crc64) = sum(&entries, &key)?;
+    tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &commit.tags);
+    let Total { len, crc64 } = sum(&entries, &key)?;
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
-        tier: commit.tier.map(|tier| TierState::new(tier, now)),
+        tier: commit.tier.map(|tier| TierState::new(tier, eval.now)),
         encryption: commit.guard.encryption.applied(),
         lease,
         tags: commit.tags.clone(),
-        ..BlobRecord::after(before, now, len, crc64)
+        ..BlobRecord::after(before, eval.now, len, crc64)
     };
-    let content = layout::build(&key, entries, now, out);
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(blob_row::written(now))
+    let content = layout::build(eval, &key, entries);
+    check_layout(&content.layout, &commit.list, len)
+        .map_err(|violation| eval.view.violated(violation))?;
+    eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
+    Ok(blob_row::written(eval.now))
 }
 
 /// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of
 /// them to `dropped`.
 async fn unstage<'a>(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     list: &'a [BlockListEntry],
     dropped: &mut Vec<Location>,
-    out: &mut RowBatch,
 ) -> Result<HashMap<&'a BlockId, Option<StagedBlock>>, Error> {
     let mut wanted: HashMap<&BlockId, Option<StagedBlock>> = list
         .iter()
         .filter(|entry| entry.source != BlockSource::Committed)
         .map(|entry| (&entry.id, None))
         .collect();
-    let Some(summary) = staged::summary(view, key).await? else {
+    let Some(summary) = staged::summary(eval.view, key).await? else {
         return Ok(wanted);
     };
-    let mut blocks = StagedBlocks::new(view, key, &summary);
+    let mut blocks = StagedBlocks::new(eval.view, key, &summary);
     while let Some((id, block)) = blocks.next().await? {
         dropped.extend_from_slice(block.content.owned());
-        out.shared_dropped += block.content.shared_len();
-        out.delete(Family::Staged, keys::staged_block(key, &id));
+        eval.out.shared_dropped += block.content.shared_len();
+        eval.out.delete(Family::Staged, keys::staged_block(key, &id));
         if let Some(slot) = wanted.get_mut(&id) {
             *slot = Some(block);
         }
     }
-    out.delete(Family::Staged, keys::staged_summary(key));
+    eval.out.delete(Family::Staged, keys::staged_summary(key));
     Ok(wanted)
 }
 
@@ -147,7 +150,7 @@ async fn resolve(
         let from_staged = || {
             let block = staged.get(id)?.as_ref()?;
             let StagedBlock { len, crc64, fields, content, time: _ } = block.clone();
-            Some(Entry { id: id.clone(), len, crc64, content, fields })
+            Some(Entry { id: *id, len, crc64, content, fields })
         };
         let from_committed = || by_id.get(id).map(|&entry| entry.clone());
         let found = match source {
@@ -160,8 +163,45 @@ async fn resolve(
     Ok(entries)
 }
 
-/// Length and checksum of the whole, from those of the blocks.
-fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
+/// # Errors
+/// [`Invariant::ExactBlocks`] unless these are the blocks of the list, each as long as its bytes.
+fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Violation> {
+    let is_named = list.iter().map(|named| &named.id).eq(entries.iter().map(|entry| &entry.id));
+    Invariant::ExactBlocks.assert(is_named, || {
+        format!("a list of {} blocks names {} others", list.len(), entries.len())
+    })?;
+    let mut unlike = entries.iter().filter(|entry| entry.content.len() != entry.len);
+    let Some(entry) = unlike.next() else { return Ok(()) };
+    let (len, held) = (entry.len, entry.content.len());
+    Err(Invariant::ExactBlocks.violated(format!("a block of {len} bytes has {held}")))
+}
+
+/// # Errors
+/// [`Invariant::ExactBlocks`] unless a layout holds as many blocks as the list, and segments begin
+/// inside the blob.
+fn check_layout(layout: &Layout, list: &[BlockListEntry], len: u64) -> Result<(), Violation> {
+    let (blocks, is_inside) = match layout {
+        Layout::Blocks(entries) => (entries.len(), true),
+        Layout::Segments { directory, .. } => {
+            let entries = |segment: &SegmentStart| usize::try_from(segment.entries).unwrap_or(0);
+            let inside = directory.iter().all(|segment| segment.start <= len);
+            (directory.iter().map(entries).sum(), inside)
+        }
+        Layout::Whole(_) | Layout::Appended { .. } | Layout::Pages { .. } => (0, false),
+    };
+    Invariant::ExactBlocks.assert(blocks == list.len() && is_inside, || {
+        format!("a layout of {blocks} blocks for a list of {}", list.len())
+    })
+}
+
+/// Length and checksum of a blob.
+struct Total {
+    len: u64,
+    crc64: Crc64,
+}
+
+/// The total of blocks.
+fn sum(entries: &[Entry], key: &RoutingKey) -> Result<Total, Error> {
     let mut len = 0u64;
     let mut crc64 = Crc64::EMPTY;
     let mut combiner = Crc64Combiner::default();
@@ -171,5 +211,8 @@ fn sum(entries: &[Entry], key: &RoutingKey) -> Result<(u64, Crc64), Error> {
             .ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "block lengths overflow"))?;
         crc64 = combiner.combine(crc64, entry.crc64, entry.len);
     }
-    Ok((len, crc64))
+    Ok(Total { len, crc64 })
 }
+
+#[cfg(test)]
+mod tests;

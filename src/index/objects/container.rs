@@ -20,6 +20,7 @@ use crate::index::api::Written;
 use crate::index::api::purge_key;
 use crate::index::objects::blob_row;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::lease as machine;
@@ -29,7 +30,6 @@ use crate::index::objects::values::DeadContainer;
 use crate::index::record::AccountRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -39,7 +39,6 @@ use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Reads an account.
 pub(super) async fn account(
@@ -55,29 +54,27 @@ pub(super) async fn account(
 
 /// Makes an account unless there is one.
 pub(super) async fn create_account(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     name: &AccountName,
-    (id, anonymous): (AccountId, bool),
-    now: Timestamp,
-    out: &mut RowBatch,
+    id: AccountId,
+    anonymous: bool,
 ) -> Result<WriteReply, Error> {
-    if let Some(record) = account(view, name).await? {
+    if let Some(record) = account(eval.view, name).await? {
         return Ok(WriteReply::Account(Box::new(record)));
     }
-    let record = AccountRecord::new(id, now, anonymous);
+    let record = AccountRecord::new(id, eval.now, anonymous);
     let key = RoutingKey::account(name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(&record));
+    eval.out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))
 }
 
 /// Changes an account.
 pub(super) async fn update_account(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     name: &AccountName,
     change: &AccountChange,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let mut record = account(view, name).await?.ok_or(Error::AccountNotFound)?;
+    let mut record = account(eval.view, name).await?.ok_or(Error::AccountNotFound)?;
     match change {
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
@@ -95,20 +92,19 @@ pub(super) async fn update_account(
         AccountChange::Unassign(old) => record.assignments.retain(|kept| kept != old),
     }
     let key = RoutingKey::account(name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(&record));
+    eval.out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))
 }
 
 /// Removes an account's row.
 pub(super) async fn delete_account(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     name: &AccountName,
     id: AccountId,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let found = account(view, name).await?.filter(|record| record.id == id);
+    let found = account(eval.view, name).await?.filter(|record| record.id == id);
     let record = found.ok_or(Error::AccountNotFound)?;
-    out.delete(Family::Main, RoutingKey::account(name).as_bytes().clone());
+    eval.out.delete(Family::Main, RoutingKey::account(name).as_bytes().clone());
     Ok(WriteReply::Account(Box::new(record)))
 }
 
@@ -133,7 +129,7 @@ pub(super) async fn list_accounts(
             .name(Collation::Utf8)
             .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no account name"))?;
         entries.push((name, values::decode_record(Family::Main, &row.key, &row.value)?));
-        window.position = keys::after(&key);
+        window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         rows.seek(&window.position);
     }
     let next = rows.paused().cloned().or_else(|| window.end());
@@ -162,40 +158,41 @@ async fn existing(
     load(view, account, name).await?.ok_or(Error::ContainerNotFound)
 }
 
-fn store(out: &mut RowBatch, account: AccountId, name: &ContainerName, record: &ContainerRecord) {
+fn store(
+    eval: &mut Evaluation<'_>,
+    account: AccountId,
+    name: &ContainerName,
+    record: &ContainerRecord,
+) {
     let key = RoutingKey::container(account, name).as_bytes().clone();
-    out.put(Family::Main, key, values::encode_record(record));
+    eval.out.put(Family::Main, key, values::encode_record(record));
 }
 
 /// Create Container.
 pub(super) async fn create(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     create: &CreateContainer,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    if load(view, create.account, &create.name).await?.is_some() {
+    if load(eval.view, create.account, &create.name).await?.is_some() {
         return Err(Error::ContainerExists);
     }
     let record = ContainerRecord {
         metadata: create.metadata.clone(),
         public_access: create.public_access,
         encryption_scope: create.encryption_scope.clone(),
-        ..ContainerRecord::new(create.id, create.collation, now)
+        ..ContainerRecord::new(create.id, create.collation, eval.now)
     };
-    store(out, create.account, &create.name, &record);
-    Ok(blob_row::written(now))
+    store(eval, create.account, &create.name, &record);
+    Ok(blob_row::written(eval.now))
 }
 
 /// Set Container Metadata, Set Container ACL.
 pub(super) async fn update(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     update: &UpdateContainer,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let mut record = existing(view, update.account, &update.name).await?;
-    guard::change_beside_lease(&update.guard, &record, now)?;
+    let mut record = existing(eval.view, update.account, &update.name).await?;
+    guard::change_beside_lease(&update.guard, &record, eval.now)?;
     match &update.change {
         ContainerChange::Metadata(metadata) => record.metadata = metadata.clone(),
         ContainerChange::Access { public_access, policies } => {
@@ -203,40 +200,36 @@ pub(super) async fn update(
             record.policies.clone_from(policies);
         }
     }
-    record.last_modified = now;
-    record.etag = Etag::from_commit(now);
-    store(out, update.account, &update.name, &record);
-    Ok(blob_row::written(now))
+    record.last_modified = eval.now;
+    record.etag = Etag::from_commit(eval.now);
+    store(eval, update.account, &update.name, &record);
+    Ok(blob_row::written(eval.now))
 }
 
 /// Lease Container: tag and time stay as they are.
 pub(super) async fn lease(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     lease: &LeaseContainer,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let mut record = existing(view, lease.account, &lease.name).await?;
+    let mut record = existing(eval.view, lease.account, &lease.name).await?;
     guard::conditions(&lease.guard, &record)?;
-    record.lease = machine::act(record.lease, lease.action, now).map_err(Error::Lease)?;
-    store(out, lease.account, &lease.name, &record);
+    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Error::Lease)?;
+    store(eval, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified };
-    Ok(WriteReply::Leased(Leased { written, lease: record.lease, now }))
+    Ok(WriteReply::Leased(Leased { written, lease: record.lease, now: eval.now }))
 }
 
 /// Delete Container: the name is free at once; a purge row remembers whose rows are to go.
 pub(super) async fn delete(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     delete: &DeleteContainer,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    let record = existing(view, delete.account, &delete.name).await?;
-    guard::change(&delete.guard, &record, now)?;
+    let record = existing(eval.view, delete.account, &delete.name).await?;
+    guard::change(&delete.guard, &record, eval.now)?;
     let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
-    out.delete(Family::Main, key);
-    let dead = DeadContainer { deleted: now };
-    out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
+    eval.out.delete(Family::Main, key);
+    let dead = DeadContainer { deleted: eval.now };
+    eval.out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
     Ok(WriteReply::Done)
 }
 
@@ -265,7 +258,7 @@ pub(super) async fn list(
         let record: ContainerRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
         weight += ENTRY_WEIGHT + name.len() + record.weight();
         entries.push(ContainerEntry { name, record });
-        window.position = keys::after(&key);
+        window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         after.push(window.position.clone());
         rows.seek(&window.position);
     }

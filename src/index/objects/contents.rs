@@ -1,5 +1,7 @@
 //! Content in rows: the bytes themselves, or where they lie. Layout: `api-spec/rows.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,7 @@ use crate::index::api::PutCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::append;
 use crate::index::objects::blob_row;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -21,27 +22,20 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
-use crate::index::rows::Rows;
 use crate::types::BlobKind;
 use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Put Blob From URL, Copy Blob.
-pub(super) async fn put(
-    view: &dyn Rows,
-    put: &PutCopy,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&put.key);
-    let old = blob_row::load(view, &key).await?;
+    let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
-    let lease = guard::create(&put.guard, before, now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, now))?;
-    let laid = lay(view, &key, (put.kind, &put.content, put.crc64), now, out).await?;
+    let lease = guard::create(&put.guard, before, eval.now)?;
+    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
+    let laid =
+        lay(eval, &key, Copied { kind: put.kind, content: &put.content, crc64: put.crc64 }).await?;
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);
     let pending_pages = put.job.is_some() && matches!(put.kind, BlobKind::Page { .. });
     let len = if pending_pages { total } else { laid.len };
@@ -54,21 +48,21 @@ pub(super) async fn put(
         copy: put.copy.clone(),
         encryption: put.guard.encryption.applied(),
         lease,
-        ..BlobRecord::after(before, now, len, put.crc64)
+        ..BlobRecord::after(before, eval.now, len, put.crc64)
     };
-    tags::changed(&key, (&blob_row::tags_of(old.as_ref()), &put.tags), now, out);
-    let mut dropped = staged::discard(view, &key, out).await?;
+    tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
+    let mut dropped = staged::discard(eval, &key).await?;
     if let Some(old) = old {
         let layout = old.content(&key)?.layout;
-        dropped.extend(layout::owned(view, &key, &layout, out).await?);
-        layout::remove_rows(&key, &layout, now, out);
+        dropped.extend(layout::owned(eval, &key, &layout).await?);
+        layout::remove_rows(eval, &key, &layout);
     }
     if let Some(job) = &put.job {
-        out.put(Family::Work, keys::copy_work(&key), values::encode_record(&**job));
+        eval.out.put(Family::Work, keys::copy_work(&key), values::encode_record(&**job));
     }
-    garbage::write(&key, now, &dropped, &laid.kept, out);
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
-    Ok(blob_row::written(now))
+    garbage::write(eval, &key, &dropped, &laid.kept);
+    eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
+    Ok(blob_row::written(eval.now))
 }
 
 /// Content as a blob's row has it.
@@ -80,14 +74,23 @@ pub(super) struct Laid {
     pub(super) kept: Vec<Location>,
 }
 
+/// What is copied into a blob.
+pub(super) struct Copied<'a> {
+    /// The kind of the blob.
+    pub(super) kind: BlobKind,
+    /// Its content.
+    pub(super) content: &'a CopiedContent,
+    /// Of the content.
+    pub(super) crc64: Crc64,
+}
+
 /// Lays copied content out as a blob of `kind`.
 pub(super) async fn lay(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    (kind, copied, crc64): (BlobKind, &CopiedContent, Crc64),
-    now: Timestamp,
-    out: &mut RowBatch,
+    copied: Copied<'_>,
 ) -> Result<Laid, Error> {
+    let Copied { kind, content: copied, crc64 } = copied;
     let len = match copied {
         CopiedContent::Pages { len, .. } => *len,
         CopiedContent::Whole(_) | CopiedContent::Blocks(_) => {
@@ -98,27 +101,28 @@ pub(super) async fn lay(
     let kept = pieces().flat_map(|content| content.locations().to_vec()).collect();
     let (kind, content) = match (kind, copied) {
         (kind, CopiedContent::Pages { layer, .. }) => {
-            (kind, page_copy::adopt(view, key, *layer, out).await?)
+            (kind, page_copy::adopt(eval, key, *layer).await?)
         }
         // A pending copy has no pages yet.
-        (BlobKind::Page { .. }, CopiedContent::Whole(_) | CopiedContent::Blocks(_)) => {
-            (kind, BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![now.ticks()] } })
-        }
+        (BlobKind::Page { .. }, CopiedContent::Whole(_) | CopiedContent::Blocks(_)) => (
+            kind,
+            BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![eval.now.ticks()] } },
+        ),
         (BlobKind::Append { sealed, .. }, CopiedContent::Whole(new)) => {
             let blocks = u32::from(len > 0);
-            let content = append::of_one(key, (Content::from(new), crc64), now, out);
+            let content = append::of_one(eval, key, Content::from(new), crc64);
             (BlobKind::Append { blocks, sealed }, content)
         }
         (BlobKind::Append { sealed, .. }, CopiedContent::Blocks(blocks)) => {
             let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
-            let content = append::build(key, entries(blocks), now, out);
+            let content = append::build(eval, key, entries(blocks));
             (BlobKind::Append { blocks: count, sealed }, content)
         }
         (BlobKind::Block, CopiedContent::Whole(new)) => {
             (kind, BlobContent { id_len: 0, layout: Layout::Whole(Content::from(new)) })
         }
         (BlobKind::Block, CopiedContent::Blocks(blocks)) => {
-            (kind, layout::build(key, entries(blocks), now, out))
+            (kind, layout::build(eval, key, entries(blocks)))
         }
     };
     Ok(Laid { kind, len, content, kept })
@@ -126,7 +130,7 @@ pub(super) async fn lay(
 
 fn entries(blocks: &[CopiedBlock]) -> Vec<Entry> {
     let entry = |block: &CopiedBlock| {
-        Entry::new(block.id.clone(), block.len, block.crc64, Content::from(&block.content))
+        Entry::new(block.id, block.len, block.crc64, Content::from(&block.content))
     };
     blocks.iter().map(entry).collect()
 }

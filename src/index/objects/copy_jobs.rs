@@ -13,7 +13,9 @@ use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
 use crate::index::objects::copy;
+use crate::index::objects::copy::Copied;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -23,12 +25,10 @@ use crate::index::record::CopyJob;
 use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::KeyRange;
-use crate::types::Timestamp;
 
 /// A work row's value.
 pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
@@ -60,33 +60,27 @@ pub(super) async fn list(
 
 /// Seals the source of a pending copy anew, unless it was meanwhile or the copy has ended.
 pub(super) async fn reseal(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     again: &ResealCopy,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = keys::copy_work(&again.blob);
-    if let Some(value) = view.get(Family::Work, &key).await? {
+    if let Some(value) = eval.view.get(Family::Work, &key).await? {
         let mut job: CopyJob = values::decode_record(Family::Work, &key, &value)?;
         if job.source == again.from {
             job.source = again.to.clone();
-            out.put(Family::Work, key, values::encode_record(&job));
+            eval.out.put(Family::Work, key, values::encode_record(&job));
         }
     }
     Ok(WriteReply::Done)
 }
 
 /// Ends a pending copy: its bytes become the blob, or it stays without any.
-pub(super) async fn end(
-    view: &dyn Rows,
-    end: &EndCopy,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
-        record.lease = guard::lease_of_write(lease, record.lease, now)?;
+        record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
     }
     let mut copied = match record.copy.take() {
         Some(copied) if copied.status == CopyStatus::Pending => copied,
@@ -110,16 +104,16 @@ pub(super) async fn end(
             (&nothing, Crc64::EMPTY)
         }
     };
-    copied.completed = Some(now);
+    copied.completed = Some(eval.now);
     let before = blob.content(key)?.layout;
-    let dropped = layout::owned(view, key, &before, out).await?;
-    layout::remove_rows(key, &before, now, out);
-    let laid = copy::lay(view, key, (record.kind, content, crc64), now, out).await?;
-    garbage::write(key, now, &dropped, &laid.kept, out);
+    let dropped = layout::owned(eval, key, &before).await?;
+    layout::remove_rows(eval, key, &before);
+    let laid = copy::lay(eval, key, Copied { kind: record.kind, content, crc64 }).await?;
+    garbage::write(eval, key, &dropped, &laid.kept);
     record.copy = Some(copied);
     (record.kind, record.len, record.crc64) = (laid.kind, laid.len, crc64);
-    (record.last_modified, record.etag) = (now, Etag::from_commit(now));
-    out.delete(Family::Work, keys::copy_work(key));
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
-    Ok(blob_row::written(now))
+    (record.last_modified, record.etag) = (eval.now, Etag::from_commit(eval.now));
+    eval.out.delete(Family::Work, keys::copy_work(key));
+    eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
+    Ok(blob_row::written(eval.now))
 }

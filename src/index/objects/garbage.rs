@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::values;
 use crate::index::objects::values::GarbageValue;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Locations of one garbage row.
 pub(super) const LOCATIONS_MAX: usize = 1_000;
@@ -20,11 +19,10 @@ pub(super) const LOCATIONS_MAX: usize = 1_000;
 /// list may name a block many times, and a retried request may bring locations that are there
 /// already.
 pub(super) fn write<'a>(
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
-    now: Timestamp,
     dropped: &[Location],
     kept: impl IntoIterator<Item = &'a Location>,
-    out: &mut RowBatch,
 ) {
     if dropped.is_empty() {
         return;
@@ -33,8 +31,8 @@ pub(super) fn write<'a>(
     let garbage: Vec<Location> =
         dropped.iter().filter(|location| seen.insert(place(location))).copied().collect();
     for (n, locations) in (0u32..).zip(garbage.chunks(LOCATIONS_MAX)) {
-        let value = GarbageValue { since: now, locations: locations.to_vec() };
-        out.put(Family::Garbage, keys::garbage(blob, now, n), values::encode(&value));
+        let value = GarbageValue { since: eval.now, locations: locations.to_vec() };
+        eval.out.put(Family::Garbage, keys::garbage(blob, eval.now, n), values::encode(&value));
     }
 }
 

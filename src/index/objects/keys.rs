@@ -1,6 +1,8 @@
 //! Row keys: a routing key, then what tells the rows of one family apart. Layout:
 //! `api-spec/keys.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::api::Error;
@@ -175,12 +177,21 @@ pub(crate) fn span(blob: &RoutingKey, layer: u64, end: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes(), &end.to_be_bytes()])
 }
 
-/// Takes the key of a row of the layout family apart: layer and end of a span, `None` for a
-/// segment.
-pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<(u64, u64)> {
+/// The part of a span's key after the blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpanKey {
+    /// The layer of the span.
+    pub(crate) layer: u64,
+    /// Where the span ends in the blob.
+    pub(crate) end: u64,
+}
+
+/// Takes the key of a row of the layout family apart; `None` for a segment.
+pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<SpanKey> {
     let suffix: [u8; 16] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
     let (layer, end) = suffix.split_at(8);
-    Some((u64::from_be_bytes(layer.try_into().ok()?), u64::from_be_bytes(end.try_into().ok()?)))
+    let number = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
+    Some(SpanKey { layer: number(layer)?, end: number(end)? })
 }
 
 /// A layer no row names any more.

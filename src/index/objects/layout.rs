@@ -1,6 +1,9 @@
 //! Layouts of committed blobs: short ones in the main row, long ones cut into segments.
 
+#![deny(clippy::indexing_slicing)]
+
 use crate::index::api::Error;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::pages;
 use crate::index::objects::values;
@@ -9,7 +12,6 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -27,17 +29,16 @@ const SEGMENT_WEIGHT_MAX: usize = 256 * 1024;
 
 /// Lays out a block list, adding segment rows to `out` when it is long.
 pub(super) fn build(
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     entries: Vec<Entry>,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> BlobContent {
     let id_len = entries.first().map_or(0, |e| id_len(e.id.as_bytes()));
     let weight: usize = entries.iter().map(weight_of).sum();
     if entries.len() <= ROW_ENTRIES_MAX && weight <= ROW_WEIGHT_MAX {
         return BlobContent { id_len, layout: Layout::Blocks(entries) };
     }
-    let generation = now.ticks();
+    let generation = eval.now.ticks();
     let mut directory = Vec::new();
     let mut start = 0u64;
     let mut rest = entries.as_slice();
@@ -45,7 +46,7 @@ pub(super) fn build(
         let (segment, after) = rest.split_at(cut(rest));
         let number = u32::try_from(directory.len()).expect("at most 50,000 blocks");
         let key = keys::layout_segment(blob, generation, number);
-        out.put(Family::Layout, key, values::encode_segment(segment));
+        eval.out.put(Family::Layout, key, values::encode_segment(segment));
         let entries = u32::try_from(segment.len()).expect("at most 1,000 blocks");
         directory.push(SegmentStart { start, entries });
         start = segment.iter().fold(start, |sum, entry| sum.saturating_add(entry.len));
@@ -76,15 +77,50 @@ pub(super) fn weight_of(entry: &Entry) -> usize {
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS + fields
 }
 
+/// Which row of [`Family::Layout`] a segment is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentPlace {
+    /// The generation of the layout.
+    pub(super) generation: u64,
+    /// The number of the segment, counted from 0.
+    pub(super) number: u32,
+}
+
+/// The segments of a long layout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segments<'a> {
+    /// The generation in their keys.
+    pub(super) generation: u64,
+    /// One for each segment, in order.
+    pub(super) directory: &'a [SegmentStart],
+}
+
+impl<'a> Segments<'a> {
+    /// Each segment's place and where it begins, in order.
+    pub(super) fn places(self) -> impl Iterator<Item = (SegmentPlace, &'a SegmentStart)> {
+        let Self { generation, directory } = self;
+        let place = move |number| SegmentPlace { generation, number };
+        (0u32..).map(place).zip(directory)
+    }
+}
+
+/// A layout that is to be named by two rows.
+pub(super) struct SharedLayout {
+    /// For the row that had it.
+    pub(super) kept: Layout,
+    /// For the other row.
+    pub(super) copy: Layout,
+}
+
 /// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's
 /// segment may have more by now than a snapshot knows of.
 pub(super) async fn segment(
     view: &dyn Rows,
     blob: &RoutingKey,
-    (generation, number): (u64, u32),
+    place: SegmentPlace,
     entries: u32,
 ) -> Result<Vec<Entry>, Error> {
-    let key = keys::layout_segment(blob, generation, number);
+    let key = keys::layout_segment(blob, place.generation, place.number);
     let Some(value) = view.get(Family::Layout, &key).await? else {
         return Err(keys::corrupt(Family::Layout, &key, "missing segment"));
     };
@@ -107,10 +143,11 @@ pub(super) async fn entries(
         Layout::Whole(_) | Layout::Pages { .. } => Ok(Vec::new()),
         Layout::Blocks(entries) => Ok(entries.clone()),
         Layout::Segments { generation, directory } => {
-            segments(view, blob, *generation, directory).await
+            segments(view, blob, Segments { generation: *generation, directory }).await
         }
         Layout::Appended { generation, directory, tail } => {
-            let mut all = segments(view, blob, *generation, directory).await?;
+            let segmented = Segments { generation: *generation, directory };
+            let mut all = segments(view, blob, segmented).await?;
             all.extend_from_slice(tail);
             Ok(all)
         }
@@ -120,12 +157,11 @@ pub(super) async fn entries(
 async fn segments(
     view: &dyn Rows,
     blob: &RoutingKey,
-    generation: u64,
-    directory: &[SegmentStart],
+    segments: Segments<'_>,
 ) -> Result<Vec<Entry>, Error> {
     let mut all = Vec::new();
-    for (number, start) in (0u32..).zip(directory) {
-        all.append(&mut segment(view, blob, (generation, number), start.entries).await?);
+    for (place, start) in segments.places() {
+        all.append(&mut segment(view, blob, place, start.entries).await?);
     }
     Ok(all)
 }
@@ -133,85 +169,96 @@ async fn segments(
 /// Marks all bytes of a layout as shared and lays it out a second time, with segments of the
 /// generation `now`: the layout that stays, and the copy.
 pub(super) async fn share(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     mut layout: Layout,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<(Layout, Layout), Error> {
+) -> Result<SharedLayout, Error> {
     match &mut layout {
         Layout::Whole(content) => content.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {
-            share_segments(view, blob, (*generation, directory), now, out).await?;
+            share_segments(eval, blob, Segments { generation: *generation, directory }).await?;
         }
         Layout::Appended { generation, directory, tail } => {
-            share_segments(view, blob, (*generation, directory), now, out).await?;
+            share_segments(eval, blob, Segments { generation: *generation, directory }).await?;
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
         Layout::Pages { layers } => {
             // What is there freezes; the blob goes on in a layer of its own.
             let copy = Layout::Pages { layers: layers.clone() };
-            layers.insert(0, now.ticks());
-            return Ok((layout, copy));
+            layers.insert(0, eval.now.ticks());
+            return Ok(SharedLayout { kept: layout, copy });
         }
     }
     let mut copy = layout.clone();
     match &mut copy {
         Layout::Segments { generation, .. } | Layout::Appended { generation, .. } => {
-            *generation = now.ticks();
+            *generation = eval.now.ticks();
         }
         Layout::Whole(_) | Layout::Blocks(_) | Layout::Pages { .. } => {}
     }
-    Ok((layout, copy))
+    Ok(SharedLayout { kept: layout, copy })
 }
 
 async fn share_segments(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
-    (generation, directory): (u64, &[SegmentStart]),
-    now: Timestamp,
-    out: &mut RowBatch,
+    segments: Segments<'_>,
 ) -> Result<(), Error> {
-    for (number, start) in (0u32..).zip(directory) {
-        let mut entries = segment(view, blob, (generation, number), start.entries).await?;
+    for (place, start) in segments.places() {
+        let SegmentPlace { generation, number } = place;
+        let mut entries = segment(eval.view, blob, place, start.entries).await?;
         let owns = entries.iter().any(|entry| !entry.content.owned().is_empty());
         entries.iter_mut().for_each(|entry| entry.content.mark());
         let value = values::encode_segment(&entries);
         if owns {
-            out.put(Family::Layout, keys::layout_segment(blob, generation, number), value.clone());
+            eval.out.put(
+                Family::Layout,
+                keys::layout_segment(blob, generation, number),
+                value.clone(),
+            );
         }
-        out.put(Family::Layout, keys::layout_segment(blob, now.ticks(), number), value);
+        eval.out.put(Family::Layout, keys::layout_segment(blob, eval.now.ticks(), number), value);
     }
     Ok(())
 }
 
 /// Removes the rows a layout has beside the main row; those of page blobs are left to reclaim.
-pub(super) fn remove_rows(blob: &RoutingKey, layout: &Layout, now: Timestamp, out: &mut RowBatch) {
+pub(super) fn remove_rows(eval: &mut Evaluation<'_>, blob: &RoutingKey, layout: &Layout) {
+    let since = eval.now;
+    remove_rows_since(eval, blob, layout, since);
+}
+
+/// As [`remove_rows`]; reclaim sees dropped layers of a page blob as dropped at `since`.
+pub(super) fn remove_rows_since(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+    layout: &Layout,
+    since: Timestamp,
+) {
     match layout {
         Layout::Whole(_) | Layout::Blocks(_) => {}
         Layout::Segments { generation, directory }
         | Layout::Appended { generation, directory, .. } => {
             for (number, _) in (0u32..).zip(directory) {
-                out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
+                eval.out.delete(Family::Layout, keys::layout_segment(blob, *generation, number));
             }
         }
-        Layout::Pages { layers } => pages::drop_layers(blob, layers, now, out),
+        Layout::Pages { layers } => pages::drop_layers(eval, blob, layers, since),
     }
 }
 
 /// What becomes garbage when a layout goes; what the audit has to look for is counted in `out`.
 pub(super) async fn owned(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     layout: &Layout,
-    out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     if let Layout::Whole(content) = layout {
-        out.shared_dropped += content.shared_len();
+        eval.out.shared_dropped += content.shared_len();
         return Ok(content.owned().to_vec());
     }
-    let entries = entries(view, blob, layout).await?;
-    out.shared_dropped += entries.iter().map(|entry| entry.content.shared_len()).sum::<u64>();
+    let entries = entries(eval.view, blob, layout).await?;
+    eval.out.shared_dropped += entries.iter().map(|entry| entry.content.shared_len()).sum::<u64>();
     Ok(entries.iter().flat_map(|entry| entry.content.owned()).copied().collect())
 }

@@ -54,20 +54,22 @@ pub(super) async fn list(
             .name(list.collation)
             .ok_or_else(|| keys::corrupt(family, key.as_bytes(), "no blob name"))?;
         if let Some(group) = group(list, &name) {
-            window.position = after_group(list, &group);
+            window.pass(after_group(list, &group)).map_err(|violation| view.violated(violation))?;
             entries.push(ListEntry::Prefix { name: group });
         } else if family == Family::Versions {
             let row = rows.take(family).await?;
-            window.position = keys::just_after(&row.key);
+            window
+                .pass(keys::just_after(&row.key))
+                .map_err(|violation| view.violated(violation))?;
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
-            entries.push(blob_entry((family, &row), name, snapshot, &mut weight)?);
+            entries.push(blob_entry(family, &row, name, snapshot, &mut weight)?);
             after.push(window.position.clone());
             continue;
         } else {
-            window.position = keys::after(&key);
+            window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
-                blob_entry((family, &row), name, None, &mut weight)?
+                blob_entry(family, &row, name, None, &mut weight)?
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -154,7 +156,8 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
 }
 
 fn blob_entry(
-    (family, row): (Family, &Row),
+    family: Family,
+    row: &Row,
     name: String,
     snapshot: Option<Timestamp>,
     weight: &mut usize,

@@ -15,6 +15,7 @@ use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
 use crate::index::objects::copy_jobs;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::list;
 use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
@@ -47,54 +48,51 @@ impl Machine for Objects {
         now: Timestamp,
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
+        let eval = &mut Evaluation { view, now, out };
         match write {
             Write::CreateAccount { name, id, anonymous } => {
-                container::create_account(view, name, (*id, *anonymous), now, out).await
+                container::create_account(eval, name, *id, *anonymous).await
             }
             Write::UpdateAccount { name, change } => {
-                container::update_account(view, name, change, out).await
+                container::update_account(eval, name, change).await
             }
-            Write::DeleteAccount { name, id } => {
-                container::delete_account(view, name, *id, out).await
-            }
-            Write::CreateContainer(create) => container::create(view, create, now, out).await,
-            Write::UpdateContainer(update) => container::update(view, update, now, out).await,
-            Write::DeleteContainer(delete) => container::delete(view, delete, now, out).await,
-            Write::LeaseContainer(lease) => container::lease(view, lease, now, out).await,
-            Write::PutBlob(put) => blob::put(view, put, now, out).await,
-            Write::PutCopy(put) => copy::put(view, put, now, out).await,
-            Write::Share(share) => share::share(view, share, now, out).await,
-            Write::EndCopy(end) => copy_jobs::end(view, end, now, out).await,
-            Write::ResealCopy(again) => copy_jobs::reseal(view, again, out).await,
-            Write::SharePages(share) => page_copy::share(view, share, now, out).await,
-            Write::FillLayer(fill) => page_copy::fill(view, fill, now, out).await,
-            Write::StageBlock(stage) => staged::stage(view, stage, now, out).await,
-            Write::CommitBlocks(list) => commit::commit(view, list, now, out).await,
-            Write::AppendBlock(block) => append::append(view, block, now, out).await,
-            Write::SealBlob(seal) => append::seal(view, seal, now, out).await,
-            Write::WritePages(write) => pages::write(view, write, now, out).await,
-            Write::UpdatePages(update) => pages::update(view, update, now, out).await,
-            Write::UpdateBlob(update) => blob::update(view, update, now, out).await,
-            Write::DeleteBlob(delete) => blob::delete(view, delete, now, out).await,
-            Write::LeaseBlob(lease) => blob::lease(view, lease, now, out).await,
-            Write::SnapshotBlob(snapshot) => snapshot::take(view, snapshot, now, out).await,
-            Write::SetTier(set) => tier::set(view, set, now, out).await,
-            Write::NoteRead(note) => accessed::note(view, note, now, out).await,
-            Write::ExpireStaged { key, before } => {
-                staged::expire(view, key, *before, now, out).await
-            }
+            Write::DeleteAccount { name, id } => container::delete_account(eval, name, *id).await,
+            Write::CreateContainer(create) => container::create(eval, create).await,
+            Write::UpdateContainer(update) => container::update(eval, update).await,
+            Write::DeleteContainer(delete) => container::delete(eval, delete).await,
+            Write::LeaseContainer(lease) => container::lease(eval, lease).await,
+            Write::PutBlob(put) => blob::put(eval, put).await,
+            Write::PutCopy(put) => copy::put(eval, put).await,
+            Write::Share(share) => share::share(eval, share).await,
+            Write::EndCopy(end) => copy_jobs::end(eval, end).await,
+            Write::ResealCopy(again) => copy_jobs::reseal(eval, again).await,
+            Write::SharePages(share) => page_copy::share(eval, share).await,
+            Write::FillLayer(fill) => page_copy::fill(eval, fill).await,
+            Write::StageBlock(stage) => staged::stage(eval, stage).await,
+            Write::CommitBlocks(list) => commit::commit(eval, list).await,
+            Write::AppendBlock(block) => append::append(eval, block).await,
+            Write::SealBlob(seal) => append::seal(eval, seal).await,
+            Write::WritePages(write) => pages::write(eval, write).await,
+            Write::UpdatePages(update) => pages::update(eval, update).await,
+            Write::UpdateBlob(update) => blob::update(eval, update).await,
+            Write::DeleteBlob(delete) => blob::delete(eval, delete).await,
+            Write::LeaseBlob(lease) => blob::lease(eval, lease).await,
+            Write::SnapshotBlob(snapshot) => snapshot::take(eval, snapshot).await,
+            Write::SetTier(set) => tier::set(eval, set).await,
+            Write::NoteRead(note) => accessed::note(eval, note).await,
+            Write::ExpireStaged { key, before } => staged::expire(eval, key, *before).await,
             Write::PurgeContainer { account, container, from, limit } => {
-                sweep::purge(view, (*account, *container), from, *limit, now, out).await
+                sweep::purge(eval, (*account, *container), from, *limit).await
             }
             Write::ForgetContainer { account, container } => {
-                out.delete(Family::Garbage, purge_key(*account, *container));
+                eval.out.delete(Family::Garbage, purge_key(*account, *container));
                 Ok(WriteReply::Done)
             }
-            Write::IndexTag(change) => tags::index(view, change, out).await,
-            Write::ForgetTagWork { rows } => Ok(tags::forget(rows, out)),
-            Write::ForgetGarbage { keys } => sweep::forget_garbage(view, keys, now, out).await,
+            Write::IndexTag(change) => tags::index(eval, change).await,
+            Write::ForgetTagWork { rows } => Ok(tags::forget(eval, rows)),
+            Write::ForgetGarbage { keys } => sweep::forget_garbage(eval, keys).await,
             Write::Prove => {
-                out.must_commit = true;
+                eval.out.must_commit = true;
                 Ok(WriteReply::Done)
             }
         }
@@ -124,8 +122,8 @@ impl Machine for Objects {
             }
             Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read, now).await?)),
             Read::BlockList(key, snapshot, guard) => {
-                let of = (key, *snapshot);
-                ReadReply::BlockList(Box::new(blob_read::block_list(view, of, guard, now).await?))
+                let list = blob_read::block_list(view, key, *snapshot, guard, now).await?;
+                ReadReply::BlockList(Box::new(list))
             }
             Read::Pages(read) => {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))

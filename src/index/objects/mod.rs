@@ -1,7 +1,7 @@
 //! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of
 //! rows.
 //!
-//! 1. `machine.rs` sends each request to its file.
+//! 1. `machine.rs` sends each request to its file; `evaluation.rs` is a write being evaluated.
 //! 2. `guard.rs` and `encryption.rs` hold it against the current state; `lease.rs` is the life of a
 //!    lease; `blob_row.rs`: the row of a blob or snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
@@ -13,8 +13,8 @@
 //! 5. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim; `tags.rs` keeps the tag index
 //!    behind blobs' tags.
-//! 7. `keys.rs` and `values.rs` (with `part_fields.rs`) are the only places that know bytes: `api-spec/keys.md`,
-//!    `api-spec/rows.md`.
+//! 7. `keys.rs` and `values.rs` (with `part_fields.rs`) are the only places that know bytes:
+//!    `api-spec/keys.md`, `api-spec/rows.md`.
 //!
 //! Invariants: a location that is not shared (ADR 0009) is referred to by exactly one of: a blob's
 //! layout or layer of pages (any number of times), a staged block, a garbage row; it moves between
@@ -36,6 +36,7 @@ mod copy;
 pub(in crate::index) mod copy_jobs;
 mod cursor;
 mod encryption;
+mod evaluation;
 mod garbage;
 mod guard;
 pub(in crate::index) mod keys;

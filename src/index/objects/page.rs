@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::index::invariant::{Invariant, Violation};
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
@@ -28,6 +29,19 @@ impl Window {
             (a, b) => a.clone().or_else(|| b.clone()),
         };
         Self { position: from.max(prefix.clone()), to, names_end, partition_end }
+    }
+
+    /// Moves past an entry, the last row of which lies just before `position`.
+    ///
+    /// # Errors
+    /// [`Invariant::ListOrder`]: the entry is not above all entries before, of this page and of
+    /// earlier ones.
+    pub(super) fn pass(&mut self, position: Bytes) -> Result<(), Violation> {
+        Invariant::ListOrder.assert(position > self.position, || {
+            format!("an entry before {position:x} follows {:x}", self.position)
+        })?;
+        self.position = position;
+        Ok(())
     }
 
     /// Where the listing goes on after all of this partition's rows: `None` when no later partition

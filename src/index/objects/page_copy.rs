@@ -14,6 +14,7 @@ use crate::index::api::SharePages;
 use crate::index::api::SharedPages;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::share;
@@ -26,12 +27,10 @@ use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::Span;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BlobKind;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Written spans of one part.
 const SPANS_MAX: usize = 256;
@@ -40,22 +39,22 @@ const STRETCHES_MAX: usize = 10_000;
 
 /// Marks and tells one part.
 pub(super) async fn share(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     share: &SharePages,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob =
-        blob_row::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::load_version(eval.view, &key, share.snapshot)
+        .await?
+        .ok_or(Error::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Error::WrongKind);
     }
-    guard::read(&share.guard, &blob.record, now)?;
+    guard::read(&share.guard, &blob.record, eval.now)?;
     let Layout::Pages { layers } = blob.content(&key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
     };
-    let mut overlay = Overlay::new(view, &key, &layers, &(share.from..blob.record.len)).await?;
+    let mut overlay =
+        Overlay::new(eval.view, &key, &layers, &(share.from..blob.record.len)).await?;
     let mut spans: Vec<PageSpan> = Vec::new();
     let mut windows = BTreeSet::new();
     let mut next = None;
@@ -74,7 +73,7 @@ pub(super) async fn share(
         spans.push(PageSpan { range: seen.range, skip, content: share::marked(&content) });
     }
     for window in windows {
-        mark(view, (&key, &layers), window, out).await?;
+        mark(eval, &key, &layers, window).await?;
     }
     Ok(WriteReply::SharedPages(SharedPages { spans, next }))
 }
@@ -85,20 +84,20 @@ const fn window(offset: u64) -> u64 {
 
 /// Marks what all layers have in a window.
 async fn mark(
-    view: &dyn Rows,
-    (key, layers): (&RoutingKey, &[u64]),
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    layers: &[u64],
     window: u64,
-    out: &mut RowBatch,
 ) -> Result<(), Error> {
     let start = window.saturating_mul(PAGE_WINDOW_BYTES);
     let range = start..start.saturating_add(PAGE_WINDOW_BYTES);
     for &layer in layers {
-        let mut spans = LayerSpans::new(view, key, layer, &range);
+        let mut spans = LayerSpans::new(eval.view, key, layer, &range);
         while let Some(mut placed) = spans.next().await? {
             if let Some(content) = placed.span.content.as_mut().filter(|c| !c.owned().is_empty()) {
                 content.mark();
                 let row = keys::span(key, layer, placed.range.end);
-                out.put(Family::Layout, row, values::encode(&placed.span));
+                eval.out.put(Family::Layout, row, values::encode(&placed.span));
             }
         }
     }
@@ -106,23 +105,18 @@ async fn mark(
 }
 
 /// Adds spans to a layer in the making.
-pub(super) async fn fill(
-    view: &dyn Rows,
-    fill: &FillLayer,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<WriteReply, Error> {
     let key = fill.blob.clone();
     let layer = match fill.layer {
         Some(layer) => {
-            in_the_making(view, &key, layer).await?;
+            in_the_making(eval.view, &key, layer).await?;
             layer
         }
         None => {
             // Until a blob's row names it, it is dead: a copy that ends here leaves it to reclaim.
-            let row = keys::dead_layer(&key, now.ticks());
-            out.put(Family::Garbage, row, values::encode(&DeadLayer { since: now }));
-            now.ticks()
+            let row = keys::dead_layer(&key, eval.now.ticks());
+            eval.out.put(Family::Garbage, row, values::encode(&DeadLayer { since: eval.now }));
+            eval.now.ticks()
         }
     };
     for span in &fill.spans {
@@ -134,7 +128,7 @@ pub(super) async fn fill(
         }
         let row = keys::span(&key, layer, span.range.end);
         let value = Span { len, skip: span.skip, content: Some(content) };
-        out.put(Family::Layout, row, values::encode(&value));
+        eval.out.put(Family::Layout, row, values::encode(&value));
     }
     Ok(WriteReply::Layer(layer))
 }
@@ -151,12 +145,11 @@ async fn in_the_making(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<
 
 /// The content of a blob that consists of a layer that was filled, which lives from now on.
 pub(super) async fn adopt(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     layer: u64,
-    out: &mut RowBatch,
 ) -> Result<BlobContent, Error> {
-    in_the_making(view, key, layer).await?;
-    out.delete(Family::Garbage, keys::dead_layer(key, layer));
+    in_the_making(eval.view, key, layer).await?;
+    eval.out.delete(Family::Garbage, keys::dead_layer(key, layer));
     Ok(BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![layer] } })
 }

@@ -18,6 +18,7 @@ use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::encryption;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -32,7 +33,6 @@ use crate::index::objects::values::Parts;
 use crate::index::objects::values::Span;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BlobKind;
 use crate::types::Etag;
@@ -49,14 +49,12 @@ const SPANS_MAX: usize = 10_000;
 
 /// Put Page.
 pub(super) async fn write(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     write: &WritePages,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&write.key);
-    let (mut blob, sequence, layers) = load(view, &key).await?;
-    blob.record.lease = guard::change(&write.guard, &blob.record, now)?;
+    let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
+    blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
         return Err(Error::SequenceCondition);
     }
@@ -71,7 +69,7 @@ pub(super) async fn write(
     if content.as_ref().is_some_and(|content| content.len() != end - start) {
         return Err(Error::InvalidPages { len });
     }
-    let mut change = Change::new(view, &key, &layers);
+    let mut change = Change::new(eval.view, &key, &layers);
     let done = change.take(&write.range).await?;
     let hides = (layers.len() > 1).then_some(Span { len: done - start, skip: 0, content: None });
     match content {
@@ -79,22 +77,20 @@ pub(super) async fn write(
         Some(content) => change.add(start, &content),
         None => change.put_span(done, hides),
     }
-    change.finish(now, out);
-    let written = touch(&mut blob, &key, now, out);
+    change.finish(eval);
+    let written = touch(eval, &mut blob, &key);
     let rest = (done < end).then_some(done);
     Ok(WriteReply::Pages(PagesWritten { written, sequence, rest }))
 }
 
 /// Set Blob Properties of a page blob.
 pub(super) async fn update(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     update: &UpdatePages,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&update.key);
-    let (mut blob, old, layers) = load(view, &key).await?;
-    blob.record.lease = guard::change(&update.guard, &blob.record, now)?;
+    let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
+    blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {
         None => old,
@@ -112,11 +108,11 @@ pub(super) async fn update(
     if let Some(len) = update.len {
         let cut = len..blob.record.len;
         if !cut.is_empty() {
-            let mut change = Change::new(view, &key, &layers);
+            let mut change = Change::new(eval.view, &key, &layers);
             let done = change.take(&cut).await?;
             let span = Span { len: done - len, skip: 0, content: None };
             change.put_span(done, (layers.len() > 1).then_some(span));
-            change.finish(now, out);
+            change.finish(eval);
             rest = (done < cut.end).then_some(done);
         }
         if rest.is_none() {
@@ -130,19 +126,27 @@ pub(super) async fn update(
             blob.record.properties = properties.clone();
         }
     }
-    let written = touch(&mut blob, &key, now, out);
+    let written = touch(eval, &mut blob, &key);
     Ok(WriteReply::Pages(PagesWritten { written, sequence, rest }))
 }
 
-fn touch(blob: &mut Blob, key: &RoutingKey, now: Timestamp, out: &mut RowBatch) -> Written {
-    blob.record.last_modified = now;
-    blob.record.etag = Etag::from_commit(now);
-    out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Written { etag: blob.record.etag, last_modified: now }
+fn touch(eval: &mut Evaluation<'_>, blob: &mut Blob, key: &RoutingKey) -> Written {
+    blob.record.last_modified = eval.now;
+    blob.record.etag = Etag::from_commit(eval.now);
+    eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+    Written { etag: blob.record.etag, last_modified: eval.now }
 }
 
-async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u64, Vec<u64>), Error> {
-    let blob = blob_row::load(view, key).await?.ok_or(Error::BlobNotFound)?;
+/// A page blob as it is.
+struct PageBlob {
+    blob: Blob,
+    sequence: u64,
+    /// Newest first, at least one.
+    layers: Vec<u64>,
+}
+
+async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<PageBlob, Error> {
+    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
     let sequence = match blob.record.kind {
         BlobKind::Page { sequence } => sequence,
         BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),
@@ -153,7 +157,7 @@ async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<(Blob, u64, Vec<u64>)
     if layers.is_empty() {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "a page blob without layers"));
     }
-    Ok((blob, sequence, layers))
+    Ok(PageBlob { blob, sequence, layers })
 }
 
 /// A change of the newest layer in the making.
@@ -282,7 +286,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn finish(self, now: Timestamp, out: &mut RowBatch) {
+    fn finish(self, eval: &mut Evaluation<'_>) {
         let kept: Vec<Location> = self
             .rows
             .values()
@@ -290,13 +294,13 @@ impl<'a> Change<'a> {
             .flat_map(|span| span.content.iter().flat_map(Content::locations))
             .copied()
             .collect();
-        garbage::write(self.key, now, &self.dropped, &kept, out);
-        out.shared_dropped += self.shared_dropped;
+        garbage::write(eval, self.key, &self.dropped, &kept);
+        eval.out.shared_dropped += self.shared_dropped;
         for (end, span) in self.rows {
             let key = keys::span(self.key, self.layer, end);
             match span {
-                Some(span) => out.put(Family::Layout, key, values::encode(&span)),
-                None => out.delete(Family::Layout, key),
+                Some(span) => eval.out.put(Family::Layout, key, values::encode(&span)),
+                None => eval.out.delete(Family::Layout, key),
             }
         }
     }
@@ -308,10 +312,15 @@ fn place(location: &Location) -> (ExtentId, ExtentOffset) {
 
 /// Leaves layers that a row named to reclaim: they may have millions of spans. Other rows, of
 /// snapshots, may name them still; that is looked at when their turn comes.
-pub(super) fn drop_layers(key: &RoutingKey, layers: &[u64], now: Timestamp, out: &mut RowBatch) {
+pub(super) fn drop_layers(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    layers: &[u64],
+    since: Timestamp,
+) {
     for &layer in layers {
         let row = keys::dead_layer(key, layer);
-        out.put(Family::Garbage, row, values::encode(&DeadLayer { since: now }));
+        eval.out.put(Family::Garbage, row, values::encode(&DeadLayer { since }));
     }
 }
 
@@ -344,18 +353,16 @@ async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool,
 /// Removes the next spans of a dead layer, and its row after the last, or at once when the layer is
 /// not dead at all.
 pub(super) async fn bury(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     layer: u64,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<(), Error> {
     const SPANS_PER_STEP: usize = 1_000;
-    if is_named(view, key, layer).await? {
-        out.delete(Family::Garbage, keys::dead_layer(key, layer));
+    if is_named(eval.view, key, layer).await? {
+        eval.out.delete(Family::Garbage, keys::dead_layer(key, layer));
         return Ok(());
     }
-    let mut spans = LayerSpans::new(view, key, layer, &(0..u64::MAX));
+    let mut spans = LayerSpans::new(eval.view, key, layer, &(0..u64::MAX));
     let mut dropped = Vec::new();
     let mut count = 0;
     let mut last = None;
@@ -364,19 +371,19 @@ pub(super) async fn bury(
         let owned = placed.owned().copied();
         let reach = owned.map(|_| placed.written().end);
         if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
-            garbage::write(key, now, &dropped, &[], out);
+            garbage::write(eval, key, &dropped, &[]);
             // No copy may take it for one in the making any more.
             let begun = DeadLayer { since: Timestamp::ZERO };
-            out.put(Family::Garbage, keys::dead_layer(key, layer), values::encode(&begun));
+            eval.out.put(Family::Garbage, keys::dead_layer(key, layer), values::encode(&begun));
             return Ok(());
         }
         last = last.max(reach);
         count += 1;
-        out.delete(Family::Layout, keys::span(key, layer, placed.range.end));
+        eval.out.delete(Family::Layout, keys::span(key, layer, placed.range.end));
         dropped.extend(owned);
-        out.shared_dropped += placed.span.content.as_ref().map_or(0, Content::shared_len);
+        eval.out.shared_dropped += placed.span.content.as_ref().map_or(0, Content::shared_len);
     }
-    garbage::write(key, now, &dropped, &[], out);
-    out.delete(Family::Garbage, keys::dead_layer(key, layer));
+    garbage::write(eval, key, &dropped, &[]);
+    eval.out.delete(Family::Garbage, keys::dead_layer(key, layer));
     Ok(())
 }

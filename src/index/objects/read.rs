@@ -16,6 +16,7 @@ use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::layout::Segments;
 use crate::index::objects::spans::Overlay;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
@@ -24,7 +25,6 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::Lies;
 use crate::index::objects::values::Parts;
-use crate::index::objects::values::SegmentStart;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
@@ -74,7 +74,7 @@ pub(super) async fn blob(
         Layout::Whole(content) => cut.add(&content)?,
         Layout::Blocks(entries) => cut.add_all(&entries)?,
         Layout::Segments { generation, directory } => {
-            cut.add_segments(view, &key, (generation, &directory)).await?;
+            cut.add_segments(view, &key, Segments { generation, directory: &directory }).await?;
         }
         Layout::Pages { layers } => {
             view_of.generation = layers.last().copied();
@@ -86,7 +86,8 @@ pub(super) async fn blob(
             let tail_len = tail.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.len));
             let tail_start = len.saturating_sub(tail_len);
             if range.start < tail_start {
-                cut.add_segments(view, &key, (generation, &directory)).await?;
+                cut.add_segments(view, &key, Segments { generation, directory: &directory })
+                    .await?;
             } else {
                 cut.at = tail_start;
             }
@@ -118,14 +119,14 @@ impl Cut {
         &mut self,
         view: &dyn Rows,
         key: &RoutingKey,
-        (generation, directory): (u64, &[SegmentStart]),
+        segments: Segments<'_>,
     ) -> Result<(), Error> {
+        let directory = segments.directory;
         let after = directory.partition_point(|segment| segment.start <= self.range.start);
         let first = after.saturating_sub(1);
         self.at = directory.get(first).map_or(0, |segment| segment.start);
-        for (number, start) in (0u32..).zip(directory).skip(first).take(SEGMENTS_MAX) {
+        for (place, start) in segments.places().skip(first).take(SEGMENTS_MAX) {
             if self.at < self.range.end {
-                let place = (generation, number);
                 self.add_all(&layout::segment(view, key, place, start.entries).await?)?;
             }
         }
@@ -269,7 +270,8 @@ impl Held<'_> {
 /// Get Block List.
 pub(super) async fn block_list(
     view: &dyn Rows,
-    (key, snapshot): (&BlobKey, Option<Timestamp>),
+    key: &BlobKey,
+    snapshot: Option<Timestamp>,
     guard: &Guard,
     now: Timestamp,
 ) -> Result<BlockListView, Error> {

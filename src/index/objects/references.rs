@@ -154,8 +154,8 @@ fn refer(
             }
         },
         Family::Layout if keys::parse_span(&row.key, key).is_some() => {
-            let (_layer, _range, span) = spans::parse_row(&row.key, &row.value, key)?;
-            span.content.iter().for_each(add);
+            let row = spans::parse_row(&row.key, &row.value, key)?;
+            row.span.content.iter().for_each(add);
         }
         Family::Layout => {
             let entries = values::decode_segment(&row.key, &row.value)?;

@@ -14,9 +14,12 @@ use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::layout::SegmentPlace;
+use crate::index::objects::layout::Segments;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -26,32 +29,26 @@ use crate::index::objects::values::SegmentStart;
 use crate::index::record::BlobRecord;
 use crate::index::record::Encryption;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// Share.
-pub(super) async fn share(
-    view: &dyn Rows,
-    share: &Share,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob =
-        blob_row::load_version(view, &key, share.snapshot).await?.ok_or(Error::BlobNotFound)?;
-    guard::read(&share.guard, &blob.record, now)?;
-    guard::not_archived(&blob.record, now)?;
+    let blob = blob_row::load_version(eval.view, &key, share.snapshot)
+        .await?
+        .ok_or(Error::BlobNotFound)?;
+    guard::read(&share.guard, &blob.record, eval.now)?;
+    guard::not_archived(&blob.record, eval.now)?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
     let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));
     let content = if encrypted {
         None
     } else if range == (0..blob.record.len) {
-        all(view, &key, &found.layout).await?
+        all(eval.view, &key, &found.layout).await?
     } else {
-        part(view, &key, &found.layout, &range).await?
+        part(eval.view, &key, &found.layout, &range).await?
     };
     let owned = content.iter().flat_map(CopiedContent::pieces).any(is_owned);
     if owned && share.snapshot.is_some() {
@@ -59,7 +56,7 @@ pub(super) async fn share(
         return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
     }
     if owned {
-        mark(view, &key, (&blob.record, found), out).await?;
+        mark(eval, &key, &blob.record, found).await?;
     }
     let content = content.map(shared);
     Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content })))
@@ -98,11 +95,11 @@ async fn part(
         Layout::Whole(_) | Layout::Pages { .. } => None,
         Layout::Blocks(entries) => cut(0, entries, range).map(CopiedContent::Blocks),
         Layout::Segments { generation, directory } => {
-            let (first, last) = segments(directory, range);
-            let start = directory.get(first).map_or(0, |segment| segment.start);
+            let touched = touched(directory, range);
+            let start = directory.get(touched.start).map_or(0, |segment| segment.start);
             let mut entries = Vec::new();
-            for (number, segment) in (0u32..).zip(directory).take(last).skip(first) {
-                let place = (*generation, number);
+            let segments = Segments { generation: *generation, directory };
+            for (place, segment) in segments.places().take(touched.end).skip(touched.start) {
                 entries.append(&mut layout::segment(view, key, place, segment.entries).await?);
             }
             cut(start, &entries, range).map(CopiedContent::Blocks)
@@ -114,11 +111,11 @@ async fn part(
     })
 }
 
-/// The segments that a range touches, half-open.
-fn segments(directory: &[SegmentStart], range: &Range<u64>) -> (usize, usize) {
+/// The segments that a range touches.
+fn touched(directory: &[SegmentStart], range: &Range<u64>) -> Range<usize> {
     let after = |offset: u64| directory.partition_point(|segment| segment.start <= offset);
     let first = after(range.start).saturating_sub(1);
-    (first, after(range.end.saturating_sub(1)).max(first))
+    first..after(range.end.saturating_sub(1)).max(first)
 }
 
 /// The entries, which begin at `start`, that lie in the range; `None` unless they are all of it.
@@ -140,19 +137,19 @@ fn cut(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBl
 
 fn block(entry: &Entry) -> CopiedBlock {
     CopiedBlock {
-        id: entry.id.clone(),
+        id: entry.id,
         len: entry.len,
         crc64: entry.crc64,
         content: (&entry.content).into(),
     }
 }
 
-/// As the caller will see it, with the mark.
+/// Content as an answer names it, with the mark.
 pub(super) fn marked(content: &Content) -> NewContent {
-    mark_told(content.into())
+    with_mark(content.into())
 }
 
-fn mark_told(content: NewContent) -> NewContent {
+fn with_mark(content: NewContent) -> NewContent {
     match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
         NewContent::Inline(_)
@@ -162,15 +159,15 @@ fn mark_told(content: NewContent) -> NewContent {
     }
 }
 
-/// Puts the mark on what is told.
+/// The answer's content, with the mark.
 fn shared(content: CopiedContent) -> CopiedContent {
     match content {
         CopiedContent::Pages { .. } => content,
-        CopiedContent::Whole(content) => CopiedContent::Whole(mark_told(content)),
+        CopiedContent::Whole(content) => CopiedContent::Whole(with_mark(content)),
         CopiedContent::Blocks(blocks) => CopiedContent::Blocks(
             blocks
                 .into_iter()
-                .map(|block| CopiedBlock { content: mark_told(block.content), ..block })
+                .map(|block| CopiedBlock { content: with_mark(block.content), ..block })
                 .collect(),
         ),
     }
@@ -178,40 +175,39 @@ fn shared(content: CopiedContent) -> CopiedContent {
 
 /// Rewrites the rows of a blob with its content marked.
 async fn mark(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    (record, mut content): (&BlobRecord, BlobContent),
-    out: &mut RowBatch,
+    record: &BlobRecord,
+    mut content: BlobContent,
 ) -> Result<(), Error> {
     match &mut content.layout {
         Layout::Pages { .. } => return Ok(()),
         Layout::Whole(whole) => whole.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {
-            return mark_segments(view, key, (*generation, directory), out).await;
+            return mark_segments(eval, key, Segments { generation: *generation, directory }).await;
         }
         Layout::Appended { generation, directory, tail } => {
-            mark_segments(view, key, (*generation, directory), out).await?;
+            mark_segments(eval, key, Segments { generation: *generation, directory }).await?;
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
     }
     let row = values::encode_blob(record, &content);
-    out.put(Family::Main, key.as_bytes().clone(), row);
+    eval.out.put(Family::Main, key.as_bytes().clone(), row);
     Ok(())
 }
 
 async fn mark_segments(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    (generation, directory): (u64, &[SegmentStart]),
-    out: &mut RowBatch,
+    segments: Segments<'_>,
 ) -> Result<(), Error> {
-    for (number, segment) in (0u32..).zip(directory) {
-        let place = (generation, number);
-        let mut entries = layout::segment(view, key, place, segment.entries).await?;
+    for (place, segment) in segments.places() {
+        let SegmentPlace { generation, number } = place;
+        let mut entries = layout::segment(eval.view, key, place, segment.entries).await?;
         entries.iter_mut().for_each(|entry| entry.content.mark());
         let row = keys::layout_segment(key, generation, number);
-        out.put(Family::Layout, row, values::encode_segment(&entries));
+        eval.out.put(Family::Layout, row, values::encode_segment(&entries));
     }
     Ok(())
 }

@@ -15,15 +15,15 @@ use crate::index::api::Written;
 use crate::index::objects::blob_row;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::encryption;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::layout::SharedLayout;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
-use crate::index::rows::Rows;
 use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -32,88 +32,83 @@ use crate::types::Timestamp;
 /// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless
 /// it gets metadata of its own.
 pub(super) async fn take(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     snapshot: &SnapshotBlob,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&snapshot.key);
-    let mut blob = blob_row::load(view, &key).await?.ok_or(Error::BlobNotFound)?;
-    guard::change_beside_lease(&snapshot.guard, &blob.record, now)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
-    guard::not_archived(&blob.record, now)?;
+    guard::not_archived(&blob.record, eval.now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
-    let (ours, theirs) = layout::share(view, &key, layout, now, out).await?;
+    let SharedLayout { kept, copy } = layout::share(eval, &key, layout).await?;
 
     let mut record = BlobRecord { lease: None, snapshots: 0, ..blob.record.clone() };
     if let Some(metadata) = &snapshot.metadata {
         record.metadata = metadata.clone();
-        record.last_modified = now;
-        record.etag = Etag::from_commit(now);
+        record.last_modified = eval.now;
+        record.etag = Etag::from_commit(eval.now);
     }
     let written = Written { etag: record.etag, last_modified: record.last_modified };
-    let content = BlobContent { id_len, layout: theirs };
-    let row = keys::snapshot(&key, now);
-    out.put(Family::Versions, row, values::encode_blob(&record, &content));
+    let content = BlobContent { id_len, layout: copy };
+    let row = keys::snapshot(&key, eval.now);
+    eval.out.put(Family::Versions, row, values::encode_blob(&record, &content));
 
     blob.record.snapshots = blob.record.snapshots.saturating_add(1);
-    let content = BlobContent { id_len, layout: ours };
-    out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&blob.record, &content));
-    Ok(WriteReply::Snapshotted(Snapshotted { snapshot: now, written }))
+    let content = BlobContent { id_len, layout: kept };
+    eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&blob.record, &content));
+    Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
 }
 
 /// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not
 /// hear of it.
 pub(super) async fn set_tags(
-    view: &dyn Rows,
-    (key, taken): (&RoutingKey, Timestamp),
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    taken: Timestamp,
     update: &UpdateBlob,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let mut found =
-        blob_row::load_version(view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
-    guard::change(&update.guard, &found.record, now)?;
+        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+    guard::change(&update.guard, &found.record, eval.now)?;
     let BlobChange::Tags(tags) = &update.change else {
         // The front end takes no other change of a snapshot.
         return Err(Error::WrongKind);
     };
     found.record.tags = tags.clone();
-    out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
-    Ok(blob_row::written(now))
+    eval.out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
+    Ok(blob_row::written(eval.now))
 }
 
 /// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred
 /// to.
 pub(super) async fn remove(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     row: &Bytes,
     content: &BlobContent,
-    out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
-    let dropped = layout::owned(view, blob, &content.layout, out).await?;
+    let dropped = layout::owned(eval, blob, &content.layout).await?;
     // Layers may go at once: nobody finds them without the row. What their spans name waits as
     // garbage.
-    layout::remove_rows(blob, &content.layout, Timestamp::ZERO, out);
-    out.delete(Family::Versions, row.clone());
+    layout::remove_rows_since(eval, blob, &content.layout, Timestamp::ZERO);
+    eval.out.delete(Family::Versions, row.clone());
     Ok(dropped)
 }
 
 /// Removes all snapshots of a blob and returns what they alone referred to.
 pub(super) async fn remove_all(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
-    out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     let low = blob.as_bytes().clone();
-    let mut rows = Cursor::new(view, Family::Versions, low, Some(keys::after(blob)));
+    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::after(blob)));
     let mut dropped = Vec::new();
     while let Some(row) = rows.take().await? {
         let (_record, content) =
             values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
         let content = values::decode_content(&row.key, content)?;
-        dropped.extend(remove(view, blob, &row.key, &content, out).await?);
+        dropped.extend(remove(eval, blob, &row.key, &content).await?);
     }
     Ok(dropped)
 }

@@ -1,5 +1,7 @@
 //! Spans of page blobs: walks over one layer, and over all layers as a reader sees them.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
+use crate::index::objects::keys::SpanKey;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Span;
@@ -85,14 +88,25 @@ impl<'a> LayerSpans<'a> {
     }
 }
 
+/// The row of a span, taken apart.
+#[derive(Clone, Debug)]
+pub(in crate::index) struct SpanRow {
+    /// The layer of the span.
+    pub(in crate::index) layer: u64,
+    /// Bytes of the blob, half-open.
+    pub(in crate::index) range: Range<u64>,
+    /// The span.
+    pub(in crate::index) span: Span,
+}
+
 /// Reads the row of a span.
 pub(in crate::index) fn parse_row(
     key: &Bytes,
     value: &Bytes,
     blob: &RoutingKey,
-) -> Result<(u64, Range<u64>, Span), Error> {
+) -> Result<SpanRow, Error> {
     let bad = |what| keys::corrupt(Family::Layout, key, what);
-    let (layer, end) = keys::parse_span(key, blob).ok_or_else(|| bad("not a span"))?;
+    let SpanKey { layer, end } = keys::parse_span(key, blob).ok_or_else(|| bad("not a span"))?;
     let span: Span = values::decode(Family::Layout, key, value)?;
     let start = end.checked_sub(span.len).ok_or_else(|| bad("a span before the blob"))?;
     let held = span.content.as_ref().map(|content| (content.len(), content.locations().len()));
@@ -101,11 +115,11 @@ pub(in crate::index) fn parse_row(
     if span.len == 0 || !fits {
         return Err(bad("a span beyond its bytes"));
     }
-    Ok((layer, start..end, span))
+    Ok(SpanRow { layer, range: start..end, span })
 }
 
 fn parse(key: &Bytes, value: &Bytes, blob: &RoutingKey) -> Result<Placed, Error> {
-    let (_layer, range, span) = parse_row(key, value, blob)?;
+    let SpanRow { range, span, .. } = parse_row(key, value, blob)?;
     Ok(Placed { range, span })
 }
 

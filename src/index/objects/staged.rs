@@ -6,6 +6,7 @@ use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -16,7 +17,6 @@ use crate::index::objects::values::Content;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::BLOCKS_UNCOMMITTED_MAX;
 use crate::types::BlobKind;
@@ -27,21 +27,21 @@ use crate::types::Timestamp;
 
 /// Put Block.
 pub(super) async fn stage(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     stage: &StageBlock,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let blob = RoutingKey::blob(&stage.key);
-    let committed = blob_row::load(view, &blob).await?;
+    let committed = blob_row::current(eval, &blob).await?;
     let lease = committed.as_ref().and_then(|committed| committed.record.lease);
-    guard::lease_of_write(stage.guard.lease, lease, now)?;
-    committed.as_ref().map_or(Ok(()), |committed| guard::not_archived(&committed.record, now))?;
+    guard::lease_of_write(stage.guard.lease, lease, eval.now)?;
+    committed
+        .as_ref()
+        .map_or(Ok(()), |committed| guard::not_archived(&committed.record, eval.now))?;
     if committed.as_ref().is_some_and(|committed| guard::is_copying(&committed.record)) {
         return Err(Error::CopyPending);
     }
     let id_len = layout::id_len(stage.id.as_bytes());
-    let summary = summary(view, &blob).await?;
+    let summary = summary(eval.view, &blob).await?;
     let expected = expected_id_len(&blob, committed.as_ref(), summary)?;
     if expected.is_some_and(|expected| expected != id_len) {
         return Err(Error::BlockIdLength);
@@ -49,11 +49,11 @@ pub(super) async fn stage(
     let key = keys::staged_block(&blob, &stage.id);
     let mut count = summary.map_or(0, |s| s.count);
     let content = Content::from(&stage.content);
-    match view.get(Family::Staged, &key).await? {
+    match eval.view.get(Family::Staged, &key).await? {
         Some(value) => {
             let old: StagedBlock = values::decode_record(Family::Staged, &key, &value)?;
-            out.shared_dropped += old.content.shared_len();
-            garbage::write(&blob, now, old.content.owned(), content.locations(), out);
+            eval.out.shared_dropped += old.content.shared_len();
+            garbage::write(eval, &blob, old.content.owned(), content.locations());
         }
         None => {
             count = count.saturating_add(1);
@@ -62,11 +62,16 @@ pub(super) async fn stage(
             }
         }
     }
-    let block =
-        StagedBlock { len: content.len(), crc64: stage.crc64, time: now, fields: None, content };
-    out.put(Family::Staged, key, values::encode_record(&block));
-    let summary = StagedSummary { count, id_len, last_staged: now };
-    out.put(Family::Staged, keys::staged_summary(&blob), values::encode(&summary));
+    let block = StagedBlock {
+        len: content.len(),
+        crc64: stage.crc64,
+        time: eval.now,
+        fields: None,
+        content,
+    };
+    eval.out.put(Family::Staged, key, values::encode_record(&block));
+    let summary = StagedSummary { count, id_len, last_staged: eval.now };
+    eval.out.put(Family::Staged, keys::staged_summary(&blob), values::encode(&summary));
     Ok(WriteReply::Done)
 }
 
@@ -131,35 +136,32 @@ impl<'a> StagedBlocks<'a> {
 
 /// Removes the staged rows of a blob and returns what they referred to.
 pub(super) async fn discard(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
-    out: &mut RowBatch,
 ) -> Result<Vec<Location>, Error> {
     let mut dropped = Vec::new();
-    let Some(summary) = summary(view, blob).await? else {
+    let Some(summary) = summary(eval.view, blob).await? else {
         return Ok(dropped);
     };
-    let mut blocks = StagedBlocks::new(view, blob, &summary);
+    let mut blocks = StagedBlocks::new(eval.view, blob, &summary);
     while let Some((id, block)) = blocks.next().await? {
         dropped.extend_from_slice(block.content.owned());
-        out.shared_dropped += block.content.shared_len();
-        out.delete(Family::Staged, keys::staged_block(blob, &id));
+        eval.out.shared_dropped += block.content.shared_len();
+        eval.out.delete(Family::Staged, keys::staged_block(blob, &id));
     }
-    out.delete(Family::Staged, keys::staged_summary(blob));
+    eval.out.delete(Family::Staged, keys::staged_summary(blob));
     Ok(dropped)
 }
 
 /// Drops the staged blocks of a blob that nothing was staged to since `before`.
 pub(super) async fn expire(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     before: Timestamp,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
-    if summary(view, blob).await?.is_some_and(|summary| summary.last_staged < before) {
-        let dropped = discard(view, blob, out).await?;
-        garbage::write(blob, now, &dropped, &[], out);
+    if summary(eval.view, blob).await?.is_some_and(|summary| summary.last_staged < before) {
+        let dropped = discard(eval, blob).await?;
+        garbage::write(eval, blob, &dropped, &[]);
     }
     Ok(WriteReply::Done)
 }

@@ -9,6 +9,7 @@ use crate::index::api::StagedBlocks;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::pages;
@@ -19,7 +20,6 @@ use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::StagedSummary;
 use crate::index::objects::walk::Blobs;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
 use crate::types::ContainerId;
@@ -61,10 +61,8 @@ pub(super) async fn garbage(
 /// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as
 /// garbage.
 pub(super) async fn forget_garbage(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     keys: &[Bytes],
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     // One layer at a time: its spans make a long batch.
     let mut buried = false;
@@ -74,10 +72,10 @@ pub(super) async fn forget_garbage(
         match dead {
             Some((layer, blob)) if !buried => {
                 buried = true;
-                pages::bury(view, &blob, layer, now, out).await?;
+                pages::bury(eval, &blob, layer).await?;
             }
             Some(_) => {}
-            None => out.delete(Family::Garbage, row.clone()),
+            None => eval.out.delete(Family::Garbage, row.clone()),
         }
     }
     Ok(WriteReply::Done)
@@ -152,26 +150,28 @@ const PURGE_CHANGES_MAX: usize = 2_000;
 
 /// Removes up to `limit` blobs of a dead container at or after `from`.
 pub(super) async fn purge(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     container: (AccountId, ContainerId),
     from: &Bytes,
     limit: usize,
-    now: Timestamp,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let whole = RoutingKey::container_range(container.0, container.1);
     let low = whole.low().as_bytes().max(from).clone();
     let high = whole.high().map(|high| high.as_bytes().clone());
-    let mut blobs =
-        Blobs::new(view, &[Family::Main, Family::Versions, Family::Staged], &low, high.as_ref())
-            .pausing();
+    let mut blobs = Blobs::new(
+        eval.view,
+        &[Family::Main, Family::Versions, Family::Staged],
+        &low,
+        high.as_ref(),
+    )
+    .pausing();
     for _ in 0..limit {
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: blobs.paused().cloned() });
         };
-        blob::remove(view, &key, now, out).await?;
+        blob::remove(eval, &key).await?;
         blobs.skip(&key);
-        if out.changes.len() >= PURGE_CHANGES_MAX {
+        if eval.out.changes.len() >= PURGE_CHANGES_MAX {
             break;
         }
     }

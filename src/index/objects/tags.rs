@@ -12,11 +12,11 @@ use crate::index::api::TagPage;
 use crate::index::api::TagWork;
 use crate::index::api::WriteReply;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::values;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
-use crate::index::rows::RowBatch;
 use crate::index::rows::Rows;
 use crate::types::ContainerName;
 use crate::types::KeyRange;
@@ -44,17 +44,12 @@ pub(crate) struct TagEntryValue {
 }
 
 /// Notes that the tags of a blob change from `old` to `new` in this commit.
-pub(super) fn changed(
-    blob: &RoutingKey,
-    (old, new): (&Tags, &Tags),
-    now: Timestamp,
-    out: &mut RowBatch,
-) {
+pub(super) fn changed(eval: &mut Evaluation<'_>, blob: &RoutingKey, old: &Tags, new: &Tags) {
     if old == new {
         return;
     }
     let value = TagWorkValue { removed: old.without(new), added: new.without(old) };
-    out.put(Family::Work, keys::tag_work(blob, now), values::encode(&value));
+    eval.out.put(Family::Work, keys::tag_work(blob, eval.now), values::encode(&value));
 }
 
 /// Work rows about tags: of one blob, or of the whole partition from a position.
@@ -99,22 +94,21 @@ pub(crate) fn decode_entry(
 
 /// Puts or removes an entry, unless a later change touched it.
 pub(super) async fn index(
-    view: &dyn Rows,
+    eval: &mut Evaluation<'_>,
     change: &IndexTag,
-    out: &mut RowBatch,
 ) -> Result<WriteReply, Error> {
     let key = change.entry.as_bytes();
-    let old = match view.get(Family::Main, key).await? {
+    let old = match eval.view.get(Family::Main, key).await? {
         Some(value) => Some(decode_entry(&change.entry, &value)?.1.time),
         None => None,
     };
     match &change.container {
         Some(container) if old.is_none_or(|old| old < change.time) => {
             let value = TagEntryValue { time: change.time, container: container.clone() };
-            out.put(Family::Main, key.clone(), values::encode(&value));
+            eval.out.put(Family::Main, key.clone(), values::encode(&value));
         }
         None if old.is_some_and(|old| old <= change.time) => {
-            out.delete(Family::Main, key.clone());
+            eval.out.delete(Family::Main, key.clone());
         }
         Some(_) | None => {}
     }
@@ -122,9 +116,9 @@ pub(super) async fn index(
 }
 
 /// Removes work rows that the tag index shows.
-pub(super) fn forget(rows: &[Bytes], out: &mut RowBatch) -> WriteReply {
+pub(super) fn forget(eval: &mut Evaluation<'_>, rows: &[Bytes]) -> WriteReply {
     for row in rows {
-        out.delete(Family::Work, row.clone());
+        eval.out.delete(Family::Work, row.clone());
     }
     WriteReply::Done
 }

@@ -12,6 +12,7 @@ mod copy_jobs;
 mod encrypted;
 mod fields;
 mod golden;
+mod invariants;
 mod lists;
 mod model;
 mod page_copies;

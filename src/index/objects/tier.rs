@@ -7,33 +7,26 @@ use crate::index::api::Error;
 use crate::index::api::SetTier;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::rows::Family;
-use crate::index::rows::RowBatch;
-use crate::index::rows::Rows;
 use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::TierState;
-use crate::types::Timestamp;
 
 /// Set Blob Tier, of a blob or a snapshot of it. Tag and time stay as they are.
-pub(super) async fn set(
-    view: &dyn Rows,
-    set: &SetTier,
-    now: Timestamp,
-    out: &mut RowBatch,
-) -> Result<WriteReply, Error> {
+pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
     let mut blob =
-        blob_row::load_version(view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
-    guard::change_beside_lease(&set.guard, &blob.record, now)?;
+        blob_row::load_version(eval.view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
     if blob.record.kind != BlobKind::Block {
         return Err(Error::TierOfKind);
     }
-    let before = blob.record.tier.as_ref().map(|tier| tier.at(now));
+    let before = blob.record.tier.as_ref().map(|tier| tier.at(eval.now));
     let (state, pending) = match before {
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
             return Err(Error::Rehydrating);
@@ -48,19 +41,19 @@ pub(super) async fn set(
             (TierState { tier, changed, rehydrating }, true)
         }
         Some(TierState { tier: AccessTier::Archive, .. }) if set.tier != AccessTier::Archive => {
-            let ready = now.plus(set.rehydration);
+            let ready = eval.now.plus(set.rehydration);
             let rehydration = Rehydration { to: set.tier, priority: set.priority, ready };
             let tier = AccessTier::Archive;
-            (TierState { tier, changed: now, rehydrating: Some(rehydration) }, true)
+            (TierState { tier, changed: eval.now, rehydrating: Some(rehydration) }, true)
         }
         Some(same) if same.tier == set.tier => (same, false),
-        Some(_) | None => (TierState::new(set.tier, now), false),
+        Some(_) | None => (TierState::new(set.tier, eval.now), false),
     };
     blob.record.tier = Some(state);
     let (family, row) = match set.snapshot {
         Some(time) => (Family::Versions, keys::snapshot(&key, time)),
         None => (Family::Main, key.as_bytes().clone()),
     };
-    out.put(family, row, blob.encode());
+    eval.out.put(family, row, blob.encode());
     Ok(WriteReply::TierSet { pending })
 }

@@ -1,5 +1,7 @@
 //! Every decoder of rows on bytes from anywhere: the entry of the fuzz target.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::objects::keys;
@@ -19,7 +21,8 @@ use crate::index::record::CopyJob;
 use crate::index::rows::Family;
 use crate::types::RoutingKey;
 
-/// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is written again and read back.
+/// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is
+/// written again and read back.
 ///
 /// # Panics
 /// When it is another one then: a fault of this program.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::index::engine::Partition;
+use crate::index::engine::RunSize;
 use crate::index::load::Counts;
 use crate::index::load::Load;
 use crate::index::load::Meter;
@@ -93,7 +94,8 @@ impl LoadSample {
             load.load = Load::of(&added, elapsed, queue_age);
             load.changing = changing.contains(&load.id);
             if (place + self.number).is_multiple_of(SIZES_EVERY) {
-                (load.rows, load.bytes) = counted.partition.core.own_size();
+                let size = counted.partition.core.own_size();
+                (load.rows, load.bytes) = (size.rows, size.bytes);
             }
         }
     }
@@ -113,7 +115,7 @@ impl LoadSample {
 
 fn unloaded(partition: &Partition, host: HostId) -> PartitionLoad {
     let core = &partition.core;
-    let (rows, bytes) = core.own_size();
+    let RunSize { rows, bytes } = core.own_size();
     PartitionLoad {
         id: core.id,
         range: core.range().clone(),

@@ -129,7 +129,7 @@ impl IndexServer {
         let shared: Vec<Arc<Shared>> = (0..)
             .zip(hosts)
             .map(|(id, parts)| {
-                Arc::new(Shared::new(parts, config, (HostId::new(id), Arc::clone(&pins))))
+                Arc::new(Shared::new(parts, config, HostId::new(id), Arc::clone(&pins)))
             })
             .collect();
         let opening = shared.into_iter().map(|shared| {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::index::api::Error;
 use crate::index::engine::Partition;
+use crate::index::engine::RunSize;
 use crate::index::engine::Status;
 use crate::index::load::Counts;
 use crate::index::server::IndexServer;
@@ -98,7 +99,7 @@ fn out_of_service(one: &Closed, host: HostId) -> PartitionStatus {
 fn status(partition: &Partition, host: HostId) -> PartitionStatus {
     let core = &partition.core;
     let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let (rows, run_bytes) = core.run_size();
+    let RunSize { rows, bytes: run_bytes } = core.run_size();
     PartitionStatus {
         id: core.id,
         epoch: core.epoch,

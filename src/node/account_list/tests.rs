@@ -8,6 +8,7 @@ use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
 use crate::index::Parts;
+use crate::index::UpdateAccount;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 

@@ -1,6 +1,6 @@
 //! A running backup. What it protects from reclaim is held here and not by its task, which may wait
-//! for a directory that does not answer. The node can give the backup up, which releases everything.
-//! The task notices that before its next step and changes nothing any more.
+//! for a directory that does not answer. The node can give the backup up, which releases
+//! everything. The task notices that before its next step and changes nothing any more.
 
 use std::mem;
 use std::sync::Arc;
@@ -90,7 +90,8 @@ impl Attempt {
         self.state().given_up
     }
 
-    /// Waits until the backup has made no step for `idle`. Then gives it up and releases everything.
+    /// Waits until the backup has made no step for `idle`. Then gives it up and releases
+    /// everything.
     pub(super) async fn give_up_after(&self, idle: Duration) {
         loop {
             let since = self.clock.monotonic().saturating_sub(self.state().last_step);

@@ -142,8 +142,8 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// Seals and copies extents, or only their frames in `only`. Extents with frames that do not match
-    /// their checksums are added to `damaged`.
+    /// Seals and copies extents, or only their frames in `only`. Extents with frames that do not
+    /// match their checksums are added to `damaged`.
     async fn all(
         &mut self,
         extents: &BTreeSet<ExtentId>,
@@ -174,8 +174,8 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Copies the frames that rows name of extents that cannot be copied as a whole. After a crash the
-    /// node may not know which frames were freed, and their remains look like damage.
+    /// Copies the frames that rows name of extents that cannot be copied as a whole. After a crash
+    /// the node may not know which frames were freed, and their remains look like damage.
     async fn named_frames(
         &mut self,
         rows: &rows::Written,

@@ -1,5 +1,5 @@
-//! The names of the files that mark a directory as a backup or as incomplete. A directory with a mark
-//! of incompleteness is neither a backup nor a store.
+//! The names of the files that mark a directory as a backup or as incomplete. A directory with a
+//! mark of incompleteness is neither a backup nor a store.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! The disk of a backup of a serving node. Each call records a step of the backup; after the backup is
-//! given up, calls fail. All calls run on threads of their own: the directory may be on a mount that
-//! does not answer, and threads that serve requests must not wait for it.
+//! The disk of a backup of a serving node. Each call records a step of the backup; after the backup
+//! is given up, calls fail. All calls run on threads of their own: the directory may be on a mount
+//! that does not answer, and threads that serve requests must not wait for it.
 
 use std::future::Future;
 use std::io;

@@ -46,7 +46,8 @@ pub struct Index {
     pub locations: u64,
     /// Bytes of blobs and blocks read and compared with the checksums taken at ingest.
     pub content_bytes: u64,
-    /// Bytes under customer-provided keys. Only the checksums of their ciphertext could be compared.
+    /// Bytes under customer-provided keys. Only the checksums of their ciphertext could be
+    /// compared.
     pub encrypted_bytes: u64,
     /// Locations waiting to be freed.
     pub garbage_locations: u64,

@@ -98,8 +98,8 @@ struct Read {
 }
 
 /// Opens the store as a start does. A start writes, so a disk that takes no writes would be out of
-/// service. If its bytes could be read, it is opened nevertheless, and writes of the recovery stay in
-/// memory.
+/// service. If its bytes could be read, it is opened nevertheless, and writes of the recovery stay
+/// in memory.
 async fn open_store(
     given: Given<'_>,
     read: &Read,

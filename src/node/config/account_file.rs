@@ -10,12 +10,12 @@ use crate::node::files;
 use super::accounts::AccountConfig;
 use super::error::ConfigError;
 
-/// Forbidden modes of the file. Its group may read it: containers pass secrets to users that do not own
-/// them in this way.
+/// Forbidden modes of the file. Its group may read it: containers pass secrets to users that do not
+/// own them in this way.
 const FORBIDDEN: u32 = 0o037;
 
-/// Reads accounts, one per line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and lines
-/// that begin with # are ignored.
+/// Reads accounts, one per line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and
+/// lines that begin with # are ignored.
 ///
 /// # Errors
 /// [`ConfigError::AccountFile`], [`ConfigError::AccountFileOpen`], [`ConfigError::AccountLine`].

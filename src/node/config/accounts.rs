@@ -35,8 +35,8 @@ pub enum AccountError {
     },
 }
 
-/// An unparsed account. Parsers of flags and files show values that they refuse, and this has keys, so
-/// it is parsed later.
+/// An unparsed account. Parsers of flags and files show values that they refuse, and this has keys,
+/// so it is parsed later.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct AccountText(String);

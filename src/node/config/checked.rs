@@ -88,7 +88,8 @@ pub struct Config {
     pub admin_listen: AdminAddress,
     /// Whether the admin listener serves https only. Default no.
     pub admin_tls: bool,
-    /// Whether the admin listener may serve plain http where other machines can reach it. Default no.
+    /// Whether the admin listener may serve plain http where other machines can reach it. Default
+    /// no.
     pub admin_plain: bool,
     /// The file with the admin token. Default: `admin-token` in the first data directory.
     pub admin_token_file: PathBuf,
@@ -115,8 +116,8 @@ pub struct Config {
     pub tls: TlsSource,
     /// Partitions of a new store; an existing one keeps its own. Default 1, 1 to 1,024.
     pub initial_partitions: u32,
-    /// Threads that serve partitions of the index. With 1, the default, they share the threads of all
-    /// other work. 1 to 64.
+    /// Threads that serve partitions of the index. With 1, the default, they share the threads of
+    /// all other work. 1 to 64.
     pub index_hosts: u32,
     /// Requests per second above which a partition splits automatically; with 0 the partition map
     /// changes by command only. Default 5,000.
@@ -125,46 +126,48 @@ pub struct Config {
     pub journal_bytes: u64,
     /// Memory for cached blocks of index runs. Default 64 MiB, 1 MiB to 1 TiB.
     pub block_cache_bytes: u64,
-    /// Memory of all partitions for index rows that are not yet in runs. Default 64 MiB, 1 MiB to 64
-    /// GiB.
+    /// Memory of all partitions for index rows that are not yet in runs. Default 64 MiB, 1 MiB to
+    /// 64 GiB.
     pub memtable_bytes: u64,
-    /// Space on each disk that new data does not use, so that deletes work on a full disk. Default: 2 %
-    /// of the disk, at least 64 MiB, at most 10 %.
+    /// Space on each disk that new data does not use, so that deletes work on a full disk. Default:
+    /// 2 % of the disk, at least 64 MiB, at most 10 %.
     pub reserve_bytes: Option<u64>,
     /// Bytes per second of the background verification. Default 4 MiB/s, 0 turns it off, up to 16
     /// GiB/s.
     pub scrub_bytes_per_second: u64,
-    /// Open client connections. Beyond that, a new connection replaces the one that has been idle for
-    /// longest; when none is idle it is answered 503. Default 4,096, 1 to 1,000,000.
+    /// Open client connections. Beyond that, a new connection replaces the one that has been idle
+    /// for longest; when none is idle it is answered 503. Default 4,096, 1 to 1,000,000.
     pub connections_max: u32,
-    /// Open connections of one address or IPv6 network. Default: a quarter of `connections_max`, and no
-    /// limit for this machine. 1 to 1,000,000.
+    /// Open connections of one address or IPv6 network. Default: a quarter of `connections_max`,
+    /// and no limit for this machine. 1 to 1,000,000.
     pub peer_connections_max: Option<u32>,
     /// The time until the first byte of a new connection. Default 5 s, 1 s to 1 h.
     pub first_byte: Duration,
-    /// Concurrent requests. As many again wait for up to 50 ms; more get 503. While several accounts
-    /// send requests, each has an equal share, and may use the unused shares of others except for the
-    /// last quarter. Default 4,096, 1 to 1,000,000.
+    /// Concurrent requests. As many again wait for up to 50 ms; more get 503. While several
+    /// accounts send requests, each has an equal share, and may use the unused shares of others
+    /// except for the last quarter. Default 4,096, 1 to 1,000,000.
     pub requests_max: u32,
-    /// Requests per second of one account. More get 503; bursts of one second's requests are allowed.
-    /// Default 0, no limit, up to 10,000,000.
+    /// Requests per second of one account. More get 503; bursts of one second's requests are
+    /// allowed. Default 0, no limit, up to 10,000,000.
     pub account_requests_per_second: u32,
-    /// A client that sends nothing of its body for this time is disconnected. Default 60 s, 1 s to 1 h.
+    /// A client that sends nothing of its body for this time is disconnected. Default 60 s, 1 s to
+    /// 1 h.
     pub body_idle: Duration,
-    /// The lowest rate in bytes per second at which a client must send its body, over each `body_idle`
-    /// in which the server waits for it. A slower client is disconnected. Default 1 KiB, 0 is no limit,
-    /// up to 1 GiB.
+    /// The lowest rate in bytes per second at which a client must send its body, over each
+    /// `body_idle` in which the server waits for it. A slower client is disconnected. Default 1
+    /// KiB, 0 is no limit, up to 1 GiB.
     pub request_rate_min: u64,
     /// A client that reads nothing of an answer for this time is disconnected. Default 60 s, 1 s to
     /// 1 h.
     pub response_stall: Duration,
     /// The lowest rate in bytes per second at which a client must read an answer, over each
-    /// `response_stall`. A slower client is disconnected. Default 1 KiB, 0 is no limit, up to 1 GiB.
+    /// `response_stall`. A slower client is disconnected. Default 1 KiB, 0 is no limit, up to 1
+    /// GiB.
     pub response_rate_min: u64,
     /// The other servers that blobs may be copied from. Default: those at public addresses.
     pub copy_source: Rules,
-    /// A copy from another server fails if it is slower than this for a minute. Default 1 KiB/s, 0 is no
-    /// limit, up to 1 GiB/s.
+    /// A copy from another server fails if it is slower than this for a minute. Default 1 KiB/s, 0
+    /// is no limit, up to 1 GiB/s.
     pub copy_source_bytes_per_second_min: u64,
     /// How long rehydration from the archive tier takes. Default 1 s.
     pub rehydration: Duration,
@@ -384,7 +387,8 @@ fn accounts(
     if let Some(path) = file {
         accounts.extend(account_file::read(path)?);
     } else if accounts.is_empty() && loopback {
-        // On other addresses the accounts created while a node ran may suffice; the start checks that.
+        // On other addresses the accounts created while a node ran may suffice; the start checks
+        // that.
         accounts.push(AccountConfig::development());
     }
     let mut names = BTreeSet::new();

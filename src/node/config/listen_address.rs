@@ -59,8 +59,8 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// An address that a client on this machine can connect to: loopback in the place of an address that
-/// means all interfaces.
+/// An address that a client on this machine can connect to: loopback in the place of an address
+/// that means all interfaces.
 #[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {

@@ -1,4 +1,4 @@
-//! What a node is told to be.
+//! The configuration of a node.
 //!
 //! 1. `settings.rs`: the settings as given, by flags, variables and the file;
 //! 2. `checked.rs`: the [`Config`], merged, with defaults filled in, checked once. `defaults.rs`

@@ -26,8 +26,8 @@ pub enum TlsMode {
 }
 
 /// Settings of `serve`, each as a flag, as a variable `BLOCKYARD_...`, and as a field of the
-/// configuration file under the flag's name with underscores. A setting that is not given is `None`;
-/// [`super::checked::Config`] has defaults and limits.
+/// configuration file under the flag's name with underscores. A setting that is not given is
+/// `None`; [`super::checked::Config`] has defaults and limits.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[command(mut_args = Switch::spelled)]
 #[serde(deny_unknown_fields, default)]
@@ -128,8 +128,8 @@ pub struct Settings {
     /// 1 the partitions share the threads of all other work [default: 1]
     #[arg(long, value_name = "N", env = "BLOCKYARD_INDEX_HOSTS")]
     pub index_hosts: Option<u32>,
-    /// Requests a second above which a partition of the index splits by itself; with 0 partitions
-    /// are changed only by commands [default: 5000]
+    /// Requests per second above which a partition of the index splits automatically; with 0
+    /// partitions are changed only by commands [default: 5000]
     #[arg(long, value_name = "N", env = "BLOCKYARD_SPLIT_REQUESTS")]
     pub split_requests: Option<u32>,
     /// Size of a new journal for each disk [default: 64MiB]
@@ -145,7 +145,7 @@ pub struct Settings {
     /// most 10 %]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESERVE_BYTES")]
     pub reserve_bytes: Option<Size>,
-    /// Bytes a second that the background verification reads; 0 turns it off [default: 4MiB]
+    /// Bytes per second that the background verification reads; 0 turns it off [default: 4MiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_SCRUB_BYTES_PER_SECOND")]
     pub scrub_bytes_per_second: Option<Size>,
     /// Client connections that may be open at a time. Beyond that, a new connection replaces the
@@ -165,7 +165,7 @@ pub struct Settings {
     /// briefly, further ones get 503 [default: 4096]
     #[arg(long, value_name = "N", env = "BLOCKYARD_REQUESTS_MAX")]
     pub requests_max: Option<u32>,
-    /// Requests a second that one account may send; further ones get 503; 0 is no limit [default:
+    /// Requests per second that one account may send; further ones get 503; 0 is no limit [default:
     /// 0]
     #[arg(long, value_name = "N", env = "BLOCKYARD_ACCOUNT_REQUESTS_PER_SECOND")]
     pub account_requests_per_second: Option<u32>,
@@ -182,22 +182,23 @@ pub struct Settings {
     /// repeat for more
     #[arg(long, value_name = "PATTERN", env = "BLOCKYARD_COPY_SOURCE_DENY", value_delimiter = ',')]
     pub copy_source_deny: Option<Vec<Pattern>>,
-    /// Bytes a second that a copy from another server must reach; a slower copy is given up after a
-    /// minute; 0 is no limit [default: 1KiB]
+    /// Bytes per second that a copy from another server must reach; a slower copy is given up after
+    /// a minute; 0 is no limit [default: 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_COPY_SOURCE_BYTES_PER_SECOND_MIN")]
     pub copy_source_bytes_per_second_min: Option<Size>,
     /// Seconds for which a client may pause while it sends a body [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_BODY_IDLE_SECONDS")]
     pub body_idle_seconds: Option<u32>,
-    /// Bytes a second at which a client must send a body, over each time of --body-idle-seconds in
-    /// which the server waits for it; a slower client is cut off; 0 is no limit [default: 1KiB]
+    /// Bytes per second at which a client must send a body, over each time of --body-idle-seconds
+    /// in which the server waits for it; a slower client is disconnected; 0 is no limit [default:
+    /// 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_REQUEST_MIN_RATE")]
     pub request_min_rate: Option<Size>,
     /// Seconds for which a client may pause while it reads an answer [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RESPONSE_STALL_TIMEOUT")]
     pub response_stall_timeout: Option<u32>,
-    /// Bytes a second at which a client must read an answer; a slower client is cut off; 0 is no
-    /// limit [default: 1KiB]
+    /// Bytes per second at which a client must read an answer; a slower client is disconnected; 0
+    /// is no limit [default: 1KiB]
     #[arg(long, value_name = "SIZE", env = "BLOCKYARD_RESPONSE_MIN_RATE")]
     pub response_min_rate: Option<Size>,
     /// Seconds that rehydration from the archive tier takes. It only imitates the service, since

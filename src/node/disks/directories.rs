@@ -65,8 +65,8 @@ pub fn check(data: &[PathBuf]) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Compares the list with the one that the coordinator keeps. A coordinator's file or a `format` file
-/// that cannot be read says nothing about the list: that is damage.
+/// Compares the list with the one that the coordinator keeps. A coordinator's file or a `format`
+/// file that cannot be read says nothing about the list: that is damage.
 ///
 /// # Errors
 /// As [`list::check`].

@@ -81,7 +81,8 @@ pub(crate) struct Absent {
 pub(crate) type Numbers = [Option<usize>];
 
 /// Refuses directories that are not those of the store's disks: a missing one unless it is in
-/// `without`, an empty one in the place of a disk, a removed one, and a new one that is not in `add`.
+/// `without`, an empty one in the place of a disk, a removed one, and a new one that is not in
+/// `add`.
 ///
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
@@ -149,8 +150,8 @@ pub(crate) async fn check(
     }
 }
 
-/// The number that the list has for this directory, for a disk that cannot be read. `None`: the list
-/// has no disk there, or not its number.
+/// The number that the list has for this directory, for a disk that cannot be read. `None`: the
+/// list has no disk there, or not its number.
 ///
 /// # Errors
 /// As the coordinator's.

@@ -1,5 +1,5 @@
 //! The disks of a running node, for the admin listener. A drain is recorded with the coordinator
-//! before it begins, so that it goes on after a restart.
+//! before it begins, so that it continues after a restart.
 
 use std::path::Path;
 use std::sync::Arc;

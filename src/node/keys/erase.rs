@@ -1,5 +1,5 @@
-//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs, runs
-//! and journals with the older values are rewritten.
+//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs,
+//! runs and journals with the older values are rewritten.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::index::Router;
 use super::master_key;
 use super::reseal::reseal;
 
-/// The pause after a failure. It doubles up to the longest, because each try may rewrite many bytes.
+/// The pause after a failure. It doubles up to the longest, because each try may rewrite many
+/// bytes.
 const AGAIN: Duration = Duration::from_secs(10);
 const AGAIN_MAX: Duration = Duration::from_secs(600);
 
@@ -57,9 +58,9 @@ impl Erase {
         drop(env.supervise("erase plain secrets", env.tasks.stopping(), erasing));
     }
 
-    /// Runs until no file has a plain secret and that is recorded, or until the node stops. Failures
-    /// are tried again, unless a partition or disk is out of service until the next start. A start
-    /// after an incomplete run begins again.
+    /// Runs until no file has a plain secret and that is recorded, or until the node stops.
+    /// Failures are tried again, unless a partition or disk is out of service until the next start.
+    /// A start after an incomplete run begins again.
     async fn run(mut self, env: Env) {
         let stopping = env.tasks.stopping();
         let mut pause = AGAIN;

@@ -127,8 +127,8 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     Ok(())
 }
 
-/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition cannot
-/// do so now.
+/// Writes a sealed secret. Returns whether it was written; a later try writes it if a partition
+/// cannot do so now.
 async fn changed(
     router: &Router,
     write: impl WriteRequest,
@@ -146,7 +146,8 @@ async fn changed(
     }
 }
 
-/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is lost.
+/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is
+/// lost.
 fn anew(
     context: &SecretContext,
     secret: &Secret,

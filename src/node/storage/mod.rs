@@ -1,7 +1,7 @@
 //! The durable state of a node: the disks with their extents, and the coordinator.
 //!
-//! `durable.rs`: the type; `disk.rs` locks a data directory; `open.rs` opens all of them to be served,
-//! verified or copied; `start.rs` recovers the disks and opens the coordinator, also in the
+//! `durable.rs`: the type; `disk.rs` locks a data directory; `open.rs` opens all of them to be
+//! served, verified or copied; `start.rs` recovers the disks and opens the coordinator, also in the
 //! simulation; `overlay_disk.rs`: a disk that keeps writes in memory.
 
 mod disk;

@@ -54,8 +54,8 @@ impl Storage {
     }
 
     /// As [`Self::open`], for verification: without the background scrub, and on copies of the
-    /// coordinator's file and of the catalog. The journals are written to the extents as in a start;
-    /// for disks at the places `unwritable` these writes stay in memory.
+    /// coordinator's file and of the catalog. The journals are written to the extents as in a
+    /// start; for disks at the places `unwritable` these writes stay in memory.
     ///
     /// # Errors
     /// [`NodeError`].

@@ -58,8 +58,8 @@ pub struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Checks that the disks are those of the store, recovers them, and stores their list. A disk of
-    /// the store that cannot be read or recovered is out of service.
+    /// Checks that the disks are those of the store, recovers them, and stores their list. A disk
+    /// of the store that cannot be read or recovered is out of service.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost. As [`list::check`], before anything is changed;

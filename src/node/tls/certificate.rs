@@ -122,8 +122,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
         (None, None) => {
             let key = KeyPair::generate().map_err(failed)?;
             let made = CertifiedIssuer::self_signed(authority(&key, now), &key).map_err(failed)?;
-            // The key first: if only the key is there, the next start reports it instead of making a
-            // new authority that no client trusts.
+            // The key first: if only the key is there, the next start reports it instead of making
+            // a new authority that no client trusts.
             files::write(&key_path, &key.serialize_pem()).map_err(file(&key_path))?;
             let ca = made.pem();
             files::write(&ca_path, &ca).map_err(file(&ca_path))?;
@@ -143,8 +143,8 @@ fn own(folder: &Path, names: Vec<String>, now: Timestamp) -> Result<Certificate,
     Ok(Certificate { tls, authority: Some(authority), files: None })
 }
 
-/// The authority's parameters. They depend on its key only, except for the dates, so its certificate
-/// is not read to sign.
+/// The authority's parameters. They depend on its key only, except for the dates, so its
+/// certificate is not read to sign.
 fn authority(key: &KeyPair, now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     let digest = Sha256::digest(key.subject_public_key_info());

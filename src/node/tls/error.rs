@@ -1,4 +1,4 @@
-//! Why there is no certificate.
+//! Why a certificate cannot be served.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::frontend::tls::TlsError;
 
-/// Why there is no certificate to serve.
+/// Why a certificate cannot be served.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// A file cannot be read or written.
@@ -18,7 +18,7 @@ pub enum CertificateError {
         /// Why.
         error: io::Error,
     },
-    /// The certificate or key is of no use.
+    /// The certificate or key cannot be used.
     #[error("{path}: {error}; give others with --tls-cert and --tls-key")]
     Tls {
         /// The file.
@@ -26,7 +26,7 @@ pub enum CertificateError {
         /// Why.
         error: TlsError,
     },
-    /// One half of the authority is there.
+    /// Only one file of the authority exists.
     #[error(
         "{missing} is missing although {present} is there: restore it, or remove both for a new authority"
     )]

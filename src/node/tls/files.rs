@@ -104,8 +104,8 @@ impl CertificateFiles {
 
     fn keep_with(self, poll: fn(&mut Self) -> Found, tls: Tls, env: &Env, stop: CancellationToken) {
         let (of, stopping) = (env.clone(), stop.clone());
-        // After a panic it begins with the stamps of the first read: a pair may be loaded twice, and
-        // none is missed.
+        // After a panic it begins with the stamps of the first read: a pair may be loaded twice,
+        // and none is missed.
         let following = move || self.clone().follow(poll, tls.clone(), of.clone(), stop.clone());
         drop(env.supervise("certificate files", stopping, following));
     }

@@ -61,7 +61,7 @@ pub(crate) async fn put_blob(
     let container = put.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: put.path, precondition: put.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(front).await?;
+    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
@@ -91,8 +91,8 @@ pub(crate) async fn put_blob(
         job: None,
     });
     let change =
-        commit::changed(take::commit(front, write, Some(taken.hold)).await, Subject::Blob)?;
-    ops::tags::update_index(front, tagged).await;
+        commit::changed(take::commit(&front.rows, write, Some(taken.hold)).await, Subject::Blob)?;
+    ops::tags::update_index(&front.rows, tagged).await;
     let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
     Ok(with_encryption_header(reply, &encryption))
 }
@@ -160,7 +160,7 @@ pub(crate) async fn copy(
     let container = copy.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(front).await?;
+    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Refusal::new(Reason::CannotVerifyCopySource).status(409).message(
@@ -177,8 +177,10 @@ pub(crate) async fn copy(
             let destination = Destination { blob: &key, copy: id };
             Prepared::pending(pending::job(front, destination, &copy.source, &fetched))
         }
-        pages if matches!(kind, BlobKind::Page { .. }) => {
-            Prepared::complete(pages::take(front, &key, pages).await?)
+        found @ (Source::Inside(_) | Source::Outside(_))
+            if matches!(kind, BlobKind::Page { .. }) =>
+        {
+            Prepared::complete(pages::take(front, &key, found).await?)
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
             Prepared::complete(take::take(front, found, &copy.source, Form::Blob).await?)
@@ -205,8 +207,9 @@ pub(crate) async fn copy(
         copy: Some(Box::new(record)),
         job: prepared.job,
     });
-    let change = commit::changed(take::commit(front, write, prepared.hold).await, Subject::Blob)?;
-    ops::tags::update_index(front, tagged).await;
+    let change =
+        commit::changed(take::commit(&front.rows, write, prepared.hold).await, Subject::Blob)?;
+    ops::tags::update_index(&front.rows, tagged).await;
     if pending {
         front.copies.begun();
     }
@@ -228,10 +231,9 @@ fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal>
 }
 
 fn fresh_id(front: &FrontEnd) -> Uuid {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&front.env.rand.next_u64().to_be_bytes());
-    bytes[8..].copy_from_slice(&front.env.rand.next_u64().to_be_bytes());
-    Builder::from_random_bytes(bytes).into_uuid()
+    let (high, low) = (front.env.rand.next_u64(), front.env.rand.next_u64());
+    let random = u128::from(high) << 64 | u128::from(low);
+    Builder::from_random_bytes(random.to_be_bytes()).into_uuid()
 }
 
 /// Copies the properties that the request leaves out, but not the MD5: that of the source was never

@@ -50,7 +50,7 @@ pub(super) async fn take(
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
     // Before the layer is begun: reclaim does not free it until the copy names it or fails.
-    let guard = front.inflight.layer(blob.clone());
+    let guard = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
         Source::Inside(inside) => share(&mut layer, &inside).await?,
@@ -84,7 +84,7 @@ impl Layer<'_> {
         match self.id {
             Some(id) => Ok(id),
             None => {
-                let answer = commit::commit(self.front, self.fill(Vec::new()), None).await;
+                let answer = commit::commit(&self.front.rows, self.fill(Vec::new()), None).await;
                 self.filled(answer)
             }
         }
@@ -98,7 +98,8 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Refusal> {
         let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
         from = part.next;
         if !part.spans.is_empty() {
-            let answer = commit::commit_holding(layer.front, layer.fill(part.spans), guard).await;
+            let answer =
+                commit::commit_holding(&layer.front.rows, layer.fill(part.spans), guard).await;
             layer.filled(answer)?;
         }
     }
@@ -125,7 +126,7 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
             let written = InMemory { pieces, held: Arc::clone(&holding) };
             let stored = front.pool.store_pages_under(written, start, None).await?;
             let spans = spans(&stored, start);
-            let answer = commit::commit(front, layer.fill(spans), Some(stored)).await;
+            let answer = commit::commit(&front.rows, layer.fill(spans), Some(stored)).await;
             layer.filled(answer)?;
         }
         at += u64::try_from(bytes.len()).unwrap_or(u64::MAX);

@@ -96,10 +96,10 @@ pub(crate) async fn abort(
     blob: BlobTarget<'_>,
     id: Uuid,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(front).await?;
+    let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&blob.key), id, end };
-    match commit::commit(front, Box::new(end), None).await {
+    match commit::commit(&front.rows, Box::new(end), None).await {
         Ok(_) => {
             front.copies.abort(id);
             Ok(Reply::CopyAborted)
@@ -185,7 +185,7 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
     let begin = scan.turn.clone();
     let (mut started, mut wrapped) = (false, false);
     while !front.copies.is_full() {
-        match next_account(&front.router, scan).await? {
+        match next_account(&front.rows.router, scan).await? {
             Some(found) if wrapped && position(found.account) >= begin => return Ok(started),
             Some(found) => {
                 let account = found.account;
@@ -301,7 +301,7 @@ async fn settle(
         Err(error) => Outcome { end: CopyEnd::Failed(one_line(&error)), hold: None },
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
-    match take::commit(front, Box::new(end), hold).await {
+    match take::commit(&front.rows, Box::new(end), hold).await {
         // Aborted meanwhile, or deleted with its container.
         Ok(_)
         | Err(index::Error::NoPendingCopy | index::Error::OtherCopy | index::Error::BlobNotFound) => {

@@ -2,6 +2,7 @@
 
 use crate::frontend::commit;
 use crate::frontend::ingest;
+use crate::frontend::rows::RowAccess;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
@@ -138,14 +139,14 @@ pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
 
 /// Commits the row that names the content, in a task of its own.
 pub(super) async fn commit<W: WriteRequest>(
-    front: &FrontEnd,
+    rows: &RowAccess,
     write: W,
     hold: Option<Hold>,
 ) -> Result<W::Reply, index::Error> {
     match hold {
-        None => commit::commit(front, write, None).await,
-        Some(Hold::Stored(stored)) => commit::commit(front, write, Some(stored)).await,
-        Some(Hold::Shared(guard)) => commit::commit_holding(front, write, guard).await,
-        Some(Hold::Layer(guard)) => commit::commit_holding(front, write, guard).await,
+        None => commit::commit(rows, write, None).await,
+        Some(Hold::Stored(stored)) => commit::commit(rows, write, Some(stored)).await,
+        Some(Hold::Shared(guard)) => commit::commit_holding(rows, write, guard).await,
+        Some(Hold::Layer(guard)) => commit::commit_holding(rows, write, guard).await,
     }
 }

@@ -82,7 +82,7 @@ fn writes() -> Vec<(Write, usize)> {
         RoutingKey::blob(&key("n")),
     );
     let copied = CopiedContent::Blocks((0..50_000).map(block).collect());
-    let of_copied = 50_000 * (size_of::<CopiedBlock>() + 64 + 2 * size_of::<Location>());
+    let of_copied = 50_000 * (size_of::<CopiedBlock>() + 2 * size_of::<Location>());
     let empty = || NewContent::Inline(bytes::Bytes::new());
     let rows: Vec<bytes::Bytes> = (0..1_000).map(|_| vec![0; 1_000].into()).collect();
     let etags = 500 * size_of::<Option<Etag>>();
@@ -98,7 +98,7 @@ fn writes() -> Vec<(Write, usize)> {
         (Write::PutBlob(put(empty(), metadata(8_000), tags())), 8_000 + 10 * (128 + 256)),
         (
             Write::CommitBlocks(commit),
-            50_000 * (size_of::<BlockListEntry>() + 64) + 8_000 + 10 * (128 + 256),
+            50_000 * size_of::<BlockListEntry>() + 8_000 + 10 * (128 + 256),
         ),
         (
             Write::EndCopy(Box::new(EndCopy {

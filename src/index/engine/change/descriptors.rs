@@ -7,6 +7,8 @@ use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::api::Full;
 use crate::index::engine::Parts;
 use crate::index::engine::change::NotChanged;
+use crate::index::engine::change::check::{check_move, check_replacement, refused};
+use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::writer::LogState;
@@ -24,6 +26,13 @@ const ITEMS_MAX: usize = 128;
 const OTHER_ITEMS: usize = 16;
 /// Of these, for a child itself: its descriptor and its record.
 const ITEMS_OF_A_CHILD: usize = 3;
+
+/// A transaction of the coordinator.
+#[derive(Clone, Copy)]
+struct Txn<'a> {
+    when: &'a [Compare],
+    then: &'a [Op],
+}
 
 /// What a transaction replaced old partitions by.
 #[derive(Debug)]
@@ -59,19 +68,20 @@ fn too_many_runs() -> Failed {
 /// unknown.
 pub(super) async fn replace(
     parts: &Parts,
-    old: &[(&LogState, &Extents)],
-    new: &[(PartitionDescriptor, Heir)],
+    old: &[Old<'_>],
+    new: &[New],
 ) -> Result<Replaced, NotChanged> {
+    check_replacement(old, new).map_err(|violation| refused(&violation))?;
     let coordinator = parts.coordinator.as_ref();
-    let heirs: Vec<Heir> = new.iter().map(|(_, heir)| heir.clone()).collect();
-    let extents: Vec<&Extents> = old.iter().map(|(_, extents)| *extents).collect();
-    let states: Vec<&LogState> = old.iter().map(|(log, _)| *log).collect();
-    let fresh = new.iter().map(|(new, _)| Compare::Absent(key(new)));
+    let heirs: Vec<Heir> = new.iter().map(|new| new.heir.clone()).collect();
+    let extents: Vec<&Extents> = old.iter().map(|old| old.extents).collect();
+    let states: Vec<&LogState> = old.iter().map(|old| old.log).collect();
+    let fresh = new.iter().map(|new| Compare::Absent(key(&new.descriptor)));
     let when: Vec<Compare> = states.iter().map(|log| unchanged(log)).chain(fresh).collect();
-    let puts = new.iter().map(|(new, _)| Op::Put(key(new), new.encode()));
+    let puts = new.iter().map(|new| Op::Put(key(&new.descriptor), new.descriptor.encode()));
     let gone = states.iter().map(|log| Op::Delete(key(&log.descriptor)));
     let then: Vec<Op> = gone.chain(puts).collect();
-    let Some((first, _)) = new.first() else {
+    let Some(first) = new.first().map(|new| &new.descriptor) else {
         return Err(Failed::Refused("nothing to change".into()).into());
     };
     let mut kept = Vec::new();
@@ -93,7 +103,9 @@ pub(super) async fn replace(
         if when.len() > ITEMS_MAX || then.len() > ITEMS_MAX {
             return Err(doubt.failed(too_many_runs()).into());
         }
-        if let Some(revision) = doubt.attempt(coordinator, (&when, &then), first, &states).await? {
+        if let Some(revision) =
+            doubt.attempt(coordinator, Txn { when: &when, then: &then }, first, &states).await?
+        {
             return Ok(Replaced { revision, records, is_stale: doubt.is_any() });
         }
         if doubt.tries >= TRIES {
@@ -115,10 +127,13 @@ pub(super) async fn move_over(
     old: &LogState,
     new: &PartitionDescriptor,
 ) -> Result<Revision, Failed> {
+    check_move(&old.descriptor, new).map_err(|violation| refused(&violation))?;
     let (when, then) = ([unchanged(old)], [Op::Put(key(new), new.encode())]);
     let mut doubt = Doubt::default();
     for _ in 0..TRIES {
-        if let Some(revision) = doubt.attempt(coordinator, (&when, &then), new, &[old]).await? {
+        if let Some(revision) =
+            doubt.attempt(coordinator, Txn { when: &when, then: &then }, new, &[old]).await?
+        {
             return Ok(revision);
         }
     }
@@ -148,11 +163,11 @@ impl Doubt {
     async fn attempt(
         &mut self,
         coordinator: &dyn Coordinator,
-        (when, then): (&[Compare], &[Op]),
+        txn: Txn<'_>,
         first: &PartitionDescriptor,
         old: &[&LogState],
     ) -> Result<Option<Revision>, Failed> {
-        match coordinator.txn(when, then).await {
+        match coordinator.txn(txn.when, txn.then).await {
             Ok(TxnReply::Committed(revision)) => return Ok(Some(revision)),
             Ok(TxnReply::Rejected(_)) => {}
             Err(coordinator::Error::Ambiguous) => self.tries += 1,

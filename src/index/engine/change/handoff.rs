@@ -12,20 +12,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capacity;
-use crate::coordinator::Revision;
 use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::core::Core;
-use crate::index::engine::extents::{ExtentRecord, Extents};
+use crate::index::engine::extents::{ExtentRecord, Extents, Owner};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::recover::Recovered;
+use crate::index::engine::recover::{Claimed, Recovered};
 use crate::index::engine::replay::Replay;
 use crate::index::engine::shared::Shared;
-use crate::index::engine::sources::Sources;
+use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::engine::write_run;
 use crate::index::map::PartitionDescriptor;
@@ -107,7 +106,7 @@ pub(crate) async fn hand_off(
             return Err(failed.into());
         }
     };
-    let taken = follower.take_over(&held, (next, revision)).await;
+    let taken = follower.take_over(&held, Claimed { descriptor: next, revision }).await;
     let frozen_at = held.since;
     held.moved();
     let recovered = taken.map_err(|failed| NotMoved::Owned(failed, frozen_at))?;
@@ -162,12 +161,8 @@ impl<'a> Follower<'a> {
     }
 
     /// Becomes the owner that the descriptor names already.
-    async fn take_over(
-        self,
-        held: &Held,
-        claimed: (PartitionDescriptor, Revision),
-    ) -> Result<Recovered, Failed> {
-        let (descriptor, revision) = claimed;
+    async fn take_over(self, held: &Held, claimed: Claimed) -> Result<Recovered, Failed> {
+        let Claimed { descriptor, revision } = claimed;
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
             match self.shared.parts.capacity.fence(*newest, descriptor.epoch).await {
@@ -184,9 +179,9 @@ impl<'a> Follower<'a> {
         let sources = Arc::new(self.sources);
         let used: BTreeSet<ExtentId> = self.log.into_iter().chain(sources.extents()).collect();
         self.shared.release_unused(&extents, &used);
-        let published = (Arc::clone(&sources), held.sequence);
+        let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
         let keys = descriptor.keys.clone();
-        let owner = (Arc::clone(&extents), descriptor.epoch);
+        let owner = Owner { extents: &extents, epoch: descriptor.epoch };
         let core = Core::new(Arc::clone(self.shared), owner, keys, published);
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {

@@ -15,10 +15,12 @@ use bytes::Bytes;
 use crate::capacity::ExtentKind;
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::NotChanged;
+use crate::index::engine::change::check::{check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
+use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::core::Core;
-use crate::index::engine::extents::{Extents, Heir};
+use crate::index::engine::extents::{Extents, Heir, Owner, PinnedExtent, RecordAt};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::record::BatchBuilder;
@@ -28,8 +30,9 @@ use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::shared::Shared;
-use crate::index::engine::sources::Sources;
+use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
+use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
@@ -88,7 +91,7 @@ pub(crate) async fn merge(
 impl Partition {
     /// Whether nothing waits to be flushed and no run holds rows of others.
     fn is_separate(&self) -> bool {
-        let (sources, _) = self.core.published();
+        let sources = self.core.published().sources;
         let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.keys));
         sources.frozen.is_none() && own
     }
@@ -104,7 +107,8 @@ async fn quiet(
     let first = parts.first().ok_or_else(|| Failed::Refused("nothing to merge".into()))?;
     first.reserve(1).await?;
     let extents = &first.core.extents;
-    let (extent, _pin) = shared.create(ExtentKind::Log, epoch, extents).await?;
+    let owner = Owner { extents, epoch };
+    let PinnedExtent { extent, pin: _pin } = shared.create(ExtentKind::Log, owner).await?;
     let forget = || shared.release(extents, extent);
     let mut held: Vec<Held> = Vec::new();
     for part in parts {
@@ -117,7 +121,7 @@ async fn quiet(
             }
         }
     }
-    match unite(shared, (id, epoch, extent), &held).await {
+    match unite(shared, United { id, epoch, extent }, &held).await {
         Ok(recovered) => {
             let frozen_at = held.iter().map(|held| held.since).min().unwrap_or_default();
             let partition = Partition::start(shared, recovered);
@@ -136,16 +140,27 @@ async fn quiet(
     }
 }
 
-/// Writes the new partition's log and makes it true.
+/// The new partition: its id and epoch, and the extent of its log.
+#[derive(Clone, Copy)]
+struct United {
+    id: PartitionId,
+    epoch: Epoch,
+    extent: ExtentId,
+}
+
+/// Writes the new partition's log and has the coordinator name it.
 async fn unite(
     shared: &Arc<Shared>,
-    (id, epoch, extent): (PartitionId, Epoch, ExtentId),
+    united: United,
     held: &[Held],
 ) -> Result<Recovered, NotChanged> {
+    let United { id, epoch, extent } = united;
     let flushed = held.iter().map(|held| held.sequence).max().unwrap_or(Sequence::new(0));
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
-    let keys = PartitionKeys::joined(parts).ok_or(Failed::Full(Full::Disks))?;
+    let keys = PartitionKeys::joined(parts);
+    let keys =
+        keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -168,32 +183,34 @@ async fn unite(
             sources.active.insert(family, key, sequence, value);
         }
     }
+    check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
     let parts = &shared.parts;
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
-    let end = writer::write_first(parts.capacity.as_ref(), (extent, epoch), records)
+    let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)
         .await
         .map_err(Failed::before_it_counts)?;
     let (log, host) = (vec![extent], shared.host);
     let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
-    let old: Vec<_> = held.iter().map(|held| (&held.log, held.core.extents.as_ref())).collect();
+    let old = held.iter().map(|held| Old { log: &held.log, extents: &held.core.extents });
+    let old: Vec<Old<'_>> = old.collect();
     let uses: BTreeSet<ExtentId> = sources.extents().chain([extent]).collect();
     let heir = Heir { id, uses: uses.clone() };
-    let new = [(descriptor.clone(), heir)];
+    let new = [New { descriptor: descriptor.clone(), heir }];
     let replaced = descriptors::replace(parts, &old, &new).await?;
     let revision = replaced.revision;
     let fresh = held.iter().flat_map(|held| held.core.extents.hand_on()).collect();
     let record = replaced.records.into_iter().next().unwrap_or_default();
-    let extents = Extents::new(id, Some((record, revision)), fresh);
+    let extents = Extents::new(id, Some(RecordAt { record, revision }), fresh);
     if replaced.is_stale {
         extents.set_stale();
     }
     shared.release_unused(&extents, &uses);
     let sources = Arc::new(own(sources));
-    let published = (Arc::clone(&sources), sequence);
-    let owner = (Arc::clone(&extents), epoch);
+    let published = Published { sources: Arc::clone(&sources), sequence };
+    let owner = Owner { extents: &extents, epoch };
     let core = Core::new(Arc::clone(shared), owner, keys, published);
     let link = Some(Link { extent, end });
-    let state = LogState { descriptor, revision, highest: vec![sequence], link };
+    let state = LogState { descriptor, revision, highest: vec![sequence], link, last: sequence };
     let log = Log::begun(Arc::clone(shared), extents, state);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }

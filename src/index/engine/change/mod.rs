@@ -6,7 +6,8 @@
 //! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
 //! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
 //! 5. `compaction_yield.rs`: a running compaction is ended for a change of the map.
-//! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8).
+//! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8). `check.rs`
+//!    refuses one that would violate an invariant; `replacement.rs`: its partitions.
 //!
 //! Invariants: nothing of the old partitions changes before the transaction, so that every failure
 //! before it leaves them serving; after one of unknown outcome they take no write until they are
@@ -14,12 +15,14 @@
 //!
 //! Not here: when to change what (`load/`), and who carries it out (`server/`).
 
+mod check;
 mod compaction_yield;
 mod descriptors;
 mod handoff;
 mod held;
 mod hold;
 mod merge;
+mod replacement;
 mod split;
 
 pub(crate) use compaction_yield::CompactionYield;

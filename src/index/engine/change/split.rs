@@ -15,22 +15,23 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use crate::capacity::ExtentKind;
-use crate::coordinator::Revision;
 use crate::index::api::Full;
 use crate::index::engine::change::NotChanged;
+use crate::index::engine::change::check::{check_goes_on, check_tiles, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::held::Held;
+use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::core::Core;
-use crate::index::engine::extents::{Extents, Heir};
+use crate::index::engine::extents::{Extents, Heir, Owner, PinnedExtent, RecordAt};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::recover::Recovered;
+use crate::index::engine::recover::{Claimed, Recovered};
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::sources::Sources;
+use crate::index::engine::sources::{Frozen, Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
@@ -65,7 +66,9 @@ impl Partition {
         &self,
         parts: Vec<(PartitionId, PartitionKeys)>,
     ) -> Result<Split, NotChanged> {
-        let (sources, _) = self.core.published();
+        let sources = self.core.published().sources;
+        check_tiles(&self.core.keys, parts.iter().map(|(_, keys)| keys))
+            .map_err(|violation| refused(&violation))?;
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have
@@ -74,12 +77,12 @@ impl Partition {
         let _no_flush = self.flushing.lock().await;
         let _no_compaction = self.keep_compaction_out().await;
         let shared = &self.core.shared;
-        let epoch = self.core.epoch.next();
+        let owner = Owner { extents: &self.core.extents, epoch: self.core.epoch.next() };
         let mut children = Vec::new();
         self.reserve(parts.len()).await?;
         for (id, keys) in parts {
-            match shared.create(ExtentKind::Log, epoch, &self.core.extents).await {
-                Ok((extent, _)) => children.push(Child { id, keys, extent }),
+            match shared.create(ExtentKind::Log, owner).await {
+                Ok(PinnedExtent { extent, .. }) => children.push(Child { id, keys, extent }),
                 Err(failed) => {
                     self.forget(&children);
                     return Err(failed.into());
@@ -99,7 +102,7 @@ impl Partition {
             return Err(Failed::Full(Full::Disks).into());
         }
         let frozen_at = held.since;
-        let (made, replaced) = match swap(&held, &children).await {
+        let Swapped { made, replaced } = match swap(&held, &children).await {
             Ok(swapped) => swapped,
             Err(NotChanged::Failed(failed @ (Failed::Fenced | Failed::Other(_)))) => {
                 held.stop(&failed);
@@ -113,17 +116,18 @@ impl Partition {
         };
         let mut fresh = Some(held.core.extents.hand_on());
         let Replaced { revision, records, is_stale } = replaced;
-        let children = made.into_iter().zip(records).map(|((descriptor, heir, end), record)| {
+        let children = made.into_iter().zip(records).map(|(made, record)| {
+            let Made { new: New { descriptor, heir }, end } = made;
             // What nobody uses, ids under which nothing was created among it, is recorded with the
             // first.
             let fresh = fresh.take().unwrap_or_default();
-            let extents = Extents::new(heir.id, Some((record, revision)), fresh);
+            let extents = Extents::new(heir.id, Some(RecordAt { record, revision }), fresh);
             if is_stale {
                 extents.set_stale();
             }
             shared.release_unused(&extents, &heir.uses);
-            let log = (descriptor, revision);
-            Self::start(shared, child(&held, extents, log, end))
+            let claimed = Claimed { descriptor, revision };
+            Self::start(shared, child(&held, extents, claimed, end))
         });
         let children = children.collect();
         held.gone();
@@ -137,70 +141,81 @@ impl Partition {
     }
 
     async fn flush_frozen(&self) -> Result<(), Failed> {
-        let (sources, _) = self.core.published();
+        let sources = self.core.published().sources;
         if sources.frozen.is_some() { self.flush().await } else { Ok(()) }
     }
 }
 
-/// A child that is true: what it uses, and where its log ends.
-type Made = (PartitionDescriptor, Heir, u64);
+/// A child that the coordinator names.
+struct Made {
+    new: New,
+    /// Where its log ends.
+    end: u64,
+}
+
+/// The children of a parent that the coordinator names no more.
+struct Swapped {
+    made: Vec<Made>,
+    replaced: Replaced,
+}
 
 /// Makes the children durable, then true.
-async fn swap(held: &Held, children: &[Child]) -> Result<(Vec<Made>, Replaced), NotChanged> {
+async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
     let parts = &held.core.shared.parts;
     let epoch = held.core.epoch.next();
+    let manifest = |partition| Manifest {
+        partition,
+        epoch,
+        previous: held.log.link,
+        flushed: held.flushed,
+        time: held.time,
+        runs: held.sources.entries(),
+    };
     let writes = children.iter().map(|child| {
-        let manifest = Manifest {
-            partition: child.id,
-            epoch,
-            previous: held.log.link,
-            flushed: held.flushed,
-            time: held.time,
-            runs: held.sources.entries(),
-        };
+        let manifest = manifest(child.id);
         async move {
+            check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
+                .map_err(|violation| refused(&violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
-            writer::write_first(parts.capacity.as_ref(), (child.extent, epoch), vec![record]).await
+            writer::write_first(parts.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }
     });
     // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as
     // after a full disk.
     let ends = try_join_all(writes).await.map_err(Failed::before_it_counts)?;
     let log = &held.log.descriptor.log;
-    let new: Vec<(PartitionDescriptor, Heir)> = children
+    let new: Vec<New> = children
         .iter()
         .map(|child| {
             let log: Vec<ExtentId> = log.iter().copied().chain([child.extent]).collect();
             let uses = log.iter().copied().chain(held.sources.extents()).collect();
             let (id, keys, host) = (child.id, child.keys.clone(), held.log.descriptor.host);
-            (PartitionDescriptor { id, keys, epoch, log, host }, Heir { id, uses })
+            let descriptor = PartitionDescriptor { id, keys, epoch, log, host };
+            New { descriptor, heir: Heir { id, uses } }
         })
         .collect();
-    let old = [(&held.log, held.core.extents.as_ref())];
+    let old = [Old { log: &held.log, extents: &held.core.extents }];
     let replaced = descriptors::replace(parts, &old, &new).await?;
-    let made = new.into_iter().zip(ends).map(|((descriptor, heir), end)| (descriptor, heir, end));
-    Ok((made.collect(), replaced))
+    let made = new.into_iter().zip(ends).map(|(new, end)| Made { new, end }).collect();
+    Ok(Swapped { made, replaced })
 }
 
 /// A child as recovery would make it, but from memory.
-fn child(
-    held: &Held,
-    extents: Arc<Extents>,
-    (descriptor, revision): (PartitionDescriptor, Revision),
-    end: u64,
-) -> Recovered {
+fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Recovered {
+    let Claimed { descriptor, revision } = claimed;
     let shared = &held.core.shared;
     let share = |run: &Arc<Run>| Arc::new(run.share());
     let active = &held.sources.active;
     let sources = Arc::new(Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
-        frozen: (!active.is_empty()).then(|| (Arc::clone(active), held.sequence)),
+        frozen: (!active.is_empty())
+            .then(|| Frozen { tables: Arc::clone(active), through: held.sequence }),
         runs: std::array::from_fn(|family| {
             held.sources.runs.get(family).into_iter().flatten().map(share).collect()
         }),
     });
-    let owner = (Arc::clone(&extents), descriptor.epoch);
-    let published = (Arc::clone(&sources), held.sequence);
+    let owner = Owner { extents: &extents, epoch: descriptor.epoch };
+    let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
     let core = Core::new(Arc::clone(shared), owner, descriptor.keys.clone(), published);
     let own = descriptor.log.last().copied();
     let state = LogState {
@@ -208,6 +223,7 @@ fn child(
         link: own.map(|extent| Link { extent, end }),
         descriptor,
         revision,
+        last: held.sequence,
     };
     Recovered {
         core,

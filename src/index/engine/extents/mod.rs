@@ -24,9 +24,10 @@ mod reserve;
 mod upgrade;
 
 pub(crate) use pass::{Heir, Passed, pass_on};
-pub(crate) use pins::{Pin, Pins};
+pub(crate) use pins::{Pin, PinnedExtent, Pins};
+pub(crate) use record::RecordAt;
 pub(crate) use record::Sharers;
 pub use record::{ExtentRecord, Loaded};
 pub(crate) use release::release;
-pub(crate) use reserve::{Change, Extents};
+pub(crate) use reserve::{Change, Extents, Owner};
 pub(crate) use upgrade::upgrade;

@@ -45,7 +45,7 @@ pub(crate) async fn pass_on(
         Passed { records: vec![ExtentRecord::default(); new.len()], ..Passed::default() };
     let mut all = ExtentRecord::default();
     for extents in old {
-        let (record, _) = extents.current();
+        let record = extents.current();
         all.own.extend(record.own);
         for (extent, names) in record.shared {
             all.shared.entry(extent).or_default().extend(names);
@@ -56,7 +56,7 @@ pub(crate) async fn pass_on(
     for extent in all.own {
         match heirs(new, extent).as_slice() {
             [only] => passed.own(*only, extent),
-            several => passed.share(new, extent, (several, None, Sharers::default())),
+            several => passed.share(new, extent, several, Listed::default()),
         }
     }
     let mut listed = BTreeMap::new();
@@ -67,10 +67,10 @@ pub(crate) async fn pass_on(
         }
     }
     for (extent, found) in sharers(coordinator, listed.keys()).await? {
-        let (at, mut sharers) = found.map_or((None, Sharers::default()), |(s, at)| (Some(at), s));
+        let mut list = found;
         let names = listed.remove(&extent).unwrap_or_default();
-        sharers.0.retain(|name| !names.contains(name));
-        passed.share(new, extent, (&heirs(new, extent), at, sharers));
+        list.sharers.0.retain(|name| !names.contains(name));
+        passed.share(new, extent, &heirs(new, extent), list);
     }
     let records = new.iter().zip(&passed.records);
     let puts = records.map(|(heir, record)| Op::Put(ExtentRecord::key(heir.id), record.encode()));
@@ -92,12 +92,8 @@ impl Passed {
     }
 
     /// Puts heirs on the list of an extent's other sharers.
-    fn share(
-        &mut self,
-        new: &[Heir],
-        extent: ExtentId,
-        (heirs, at, mut sharers): (&[usize], Option<Revision>, Sharers),
-    ) {
+    fn share(&mut self, new: &[Heir], extent: ExtentId, heirs: &[usize], list: Listed) {
+        let Listed { mut sharers, at } = list;
         let key = Sharers::key(extent);
         for heir in heirs {
             let name = new.get(*heir).map(|heir| heir.id);
@@ -119,7 +115,13 @@ fn heirs(new: &[Heir], extent: ExtentId) -> Vec<usize> {
     if found.is_empty() { vec![0] } else { found }
 }
 
-type Listed = Option<(Sharers, Revision)>;
+/// The list of an extent's sharers as the coordinator has it.
+#[derive(Default)]
+struct Listed {
+    sharers: Sharers,
+    /// The last change of it; `None` while there is no list.
+    at: Option<Revision>,
+}
 
 async fn sharers(
     coordinator: &dyn Coordinator,
@@ -128,11 +130,12 @@ async fn sharers(
     let reads = extents.map(|extent| async move {
         let found = coordinator.get(&Sharers::key(*extent)).await;
         let Some(found) = found.map_err(|error| Failed::refused(&error))? else {
-            return Ok((*extent, None));
+            return Ok((*extent, Listed::default()));
         };
         let sharers = Sharers::decode(&found.value)
             .map_err(|unread| Failed::unread(unread.at(&Sharers::key(*extent))))?;
-        Ok::<_, Failed>((*extent, Some((sharers, found.mod_revision))))
+        let at = Some(found.mod_revision);
+        Ok::<_, Failed>((*extent, Listed { sharers, at }))
     });
     Ok(try_join_all(reads).await?.into_iter().collect())
 }
@@ -142,6 +145,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::index::engine::extents::record::RecordAt;
     use crate::index::engine::testing::World;
 
     fn ids(ids: impl IntoIterator<Item = u64>) -> BTreeSet<ExtentId> {
@@ -155,7 +159,8 @@ mod tests {
     fn old(id: u64, shared: impl IntoIterator<Item = u64>) -> Arc<Extents> {
         let shared = shared.into_iter().map(|extent| (ExtentId::new(extent), names([id])));
         let record = ExtentRecord { own: ids([id * 1_000]), shared: shared.collect() };
-        Extents::new(PartitionId::new(id), Some((record, Revision(1))), Vec::new())
+        let at = RecordAt { record, revision: Revision(1) };
+        Extents::new(PartitionId::new(id), Some(at), Vec::new())
     }
 
     fn heir(id: u64, uses: impl IntoIterator<Item = u64>) -> Heir {

@@ -19,6 +19,13 @@ pub(crate) struct Pin {
     extent: ExtentId,
 }
 
+/// An extent that this process does not remove while it has this.
+#[derive(Debug)]
+pub(crate) struct PinnedExtent {
+    pub(crate) extent: ExtentId,
+    pub(crate) pin: Pin,
+}
+
 impl Pins {
     /// One pin more.
     pub(crate) fn pin(self: &Arc<Self>, extent: ExtentId) -> Pin {

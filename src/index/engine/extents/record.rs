@@ -1,5 +1,7 @@
 //! The records of extents in the coordinator. Layout: `api-spec/log-record.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -88,13 +90,13 @@ impl ExtentRecord {
     pub(crate) async fn load(
         coordinator: &dyn Coordinator,
         partition: PartitionId,
-    ) -> Result<Option<(Self, Revision)>, Error> {
+    ) -> Result<Option<RecordAt>, Error> {
         let key = Self::key(partition);
         let found = coordinator.get(&key).await;
         let found = found.map_err(|error| failure::coordinator(&error))?;
         let Some(found) = found else { return Ok(None) };
         let record = Self::decode(&found.value).map_err(|unread| unread.at(&key))?;
-        Ok(Some((record, found.mod_revision)))
+        Ok(Some(RecordAt { record, revision: found.mod_revision }))
     }
 
     /// The records of all partitions, as of one instant.
@@ -106,6 +108,14 @@ impl ExtentRecord {
     ) -> Result<Loaded<PartitionId, Self>, Error> {
         load(coordinator, RECORD_PREFIX, PartitionId::new, Self::decode).await
     }
+}
+
+/// A partition's record as the coordinator had it.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordAt {
+    pub(crate) record: ExtentRecord,
+    /// The last change of it.
+    pub(crate) revision: Revision,
 }
 
 /// The records, or the lists, of a coordinator.
@@ -259,11 +269,11 @@ mod tests {
         let record = record();
         let bytes = record.encode();
         for len in 0..bytes.len() {
-            assert_eq!(ExtentRecord::decode(&bytes[..len]), Err(Unread::Malformed));
+            assert_eq!(ExtentRecord::decode(&bytes.slice(..len)), Err(Unread::Malformed));
         }
         let of = |parts: [&[u8]; 2]| ExtentRecord::decode(&parts.concat());
         assert_eq!(of([&bytes, &[0]]), Err(Unread::Malformed));
-        assert_eq!(of([&[0], &bytes[1..]]), Err(Unread::Malformed));
-        assert_eq!(of([&[2], &bytes[1..]]), Err(Unread::Newer(2)));
+        assert_eq!(of([&[0], &bytes.slice(1..)]), Err(Unread::Malformed));
+        assert_eq!(of([&[2], &bytes.slice(1..)]), Err(Unread::Newer(2)));
     }
 }

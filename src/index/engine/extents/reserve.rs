@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::coordinator::{Compare, Op, Revision};
-use crate::index::engine::extents::pins::{Pin, Pins};
-use crate::index::engine::extents::record::ExtentRecord;
+use crate::index::engine::extents::pins::{PinnedExtent, Pins};
+use crate::index::engine::extents::record::{ExtentRecord, RecordAt};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::refusals::Refusals;
 use crate::types::Epoch;
@@ -56,6 +56,27 @@ pub(crate) enum Holding {
     Not,
 }
 
+/// What is known of a record; it is empty while there is none.
+#[derive(Default)]
+struct Known {
+    record: ExtentRecord,
+    revision: Option<Revision>,
+}
+
+impl From<Option<RecordAt>> for Known {
+    fn from(found: Option<RecordAt>) -> Self {
+        let known = |at: RecordAt| Self { record: at.record, revision: Some(at.revision) };
+        found.map_or_else(Self::default, known)
+    }
+}
+
+/// Whose logs and runs are written: a partition's, at an epoch of its owner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    pub(crate) extents: &'a Arc<Extents>,
+    pub(crate) epoch: Epoch,
+}
+
 /// A record to be, as part of a transaction.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -69,11 +90,10 @@ impl Extents {
     /// Of a partition whose record, at this revision, is known.
     pub(crate) fn new(
         partition: PartitionId,
-        found: Option<(ExtentRecord, Revision)>,
+        found: Option<RecordAt>,
         fresh: Vec<ExtentId>,
     ) -> Arc<Self> {
-        let (record, revision) =
-            found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
+        let Known { record, revision } = found.into();
         let state = State { record, revision, fresh, ..State::default() };
         Arc::new(Self {
             partition,
@@ -132,14 +152,14 @@ impl Extents {
 
     /// Takes an id to create an extent under; `None` when there is none, or others own the
     /// partition.
-    pub(crate) fn take(&self, pins: &Arc<Pins>) -> Option<(ExtentId, Pin)> {
+    pub(crate) fn take(&self, pins: &Arc<Pins>) -> Option<PinnedExtent> {
         let mut state = self.lock();
         if state.is_closed {
             return None;
         }
         let extent = state.fresh.pop()?;
         // Under the lock: who opens the partition again after `close` sees the pin.
-        Some((extent, pins.pin(extent)))
+        Some(PinnedExtent { extent, pin: pins.pin(extent) })
     }
 
     /// Gives an id back under which nothing was created.
@@ -189,10 +209,9 @@ impl Extents {
         state.record.all().filter(is_left).collect()
     }
 
-    /// The record without what is gone, and its revision.
-    pub(crate) fn current(&self) -> (ExtentRecord, Option<Revision>) {
-        let state = self.lock();
-        (state.pruned(), state.revision)
+    /// The record without what is gone.
+    pub(crate) fn current(&self) -> ExtentRecord {
+        self.lock().pruned()
     }
 
     /// The condition that the record is still the one known here.
@@ -233,10 +252,9 @@ impl Extents {
     }
 
     /// The record was read again. Nothing was created under ids that only the coordinator knows.
-    pub(crate) fn refresh(&self, found: Option<(ExtentRecord, Revision)>) {
+    pub(crate) fn refresh(&self, found: Option<RecordAt>) {
         let mut state = self.lock();
-        let (record, revision) =
-            found.map_or_else(Default::default, |(record, at)| (record, Some(at)));
+        let Known { record, revision } = found.into();
         let State { record: known, gone, .. } = &mut *state;
         gone.extend(record.all().filter(|extent| !known.has(*extent)));
         gone.retain(|extent| record.has(*extent));

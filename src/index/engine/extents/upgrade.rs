@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api::Error;
-use crate::index::engine::extents::record::{ExtentRecord, Loaded, Sharers, UNRECORDED_KEY};
+use crate::index::engine::extents::record::{
+    ExtentRecord, Loaded, RecordAt, Sharers, UNRECORDED_KEY,
+};
 use crate::index::engine::failure;
 use crate::index::engine::replay::Replay;
 use crate::index::map::{PartitionDescriptor, PartitionMap};
@@ -62,55 +64,17 @@ pub(crate) async fn upgrade(
         return Ok(());
     }
     tracing::info!(partitions = older.len(), "recording the extents of an older store");
-    let (mut users, silent) = users(capacity, map, (&present, &unread)).await;
+    let Usage { users, silent } = users(capacity, map, &present, &unread).await;
     let is_complete = silent.is_empty() && unread_lists.is_empty() && capacity.is_whole();
     if !is_complete && mark.is_none() {
         let put = Op::Put(UNRECORDED_KEY.into(), ExtentRecord::default().encode());
         commit(coordinator, &[], &[put]).await?;
     }
-
-    let ids: Vec<PartitionId> = map.partitions().iter().map(|one| one.id).collect();
-    for (extent, list) in &lists {
-        let here = list.0.iter().filter(|name| ids.contains(name));
-        users.entry(*extent).or_default().extend(here);
-    }
-    let recorded: BTreeSet<ExtentId> = known.values().flat_map(ExtentRecord::all).collect();
-    let here = known.iter().filter(|(id, _)| ids.contains(id));
-    let owned: BTreeSet<ExtentId> = here.flat_map(|(_, record)| record.own.clone()).collect();
-    let first = older.first().or(ids.first());
-    for extent in present.difference(&recorded) {
-        users.entry(*extent).or_insert_with(|| first.into_iter().copied().collect());
-    }
-
-    // An older partition may have been left without a record by a start that was cut short.
-    let mut records: BTreeMap<PartitionId, ExtentRecord> =
-        older.iter().map(|id| (*id, ExtentRecord::default())).collect();
-    let mut puts = Vec::new();
-    // What a record calls its partition's own, no other partition can have come to use since.
-    for (extent, mut users) in users.into_iter().filter(|(extent, _)| !owned.contains(extent)) {
-        let list = lists.get(&extent).map(|list| &list.0);
-        let is_new = !recorded.contains(&extent);
-        let has_list = list.is_some() || unread_lists.contains_key(&extent);
-        let is_shared = users.len() > 1 || has_list;
-        let is_to_be = |id: &PartitionId| {
-            is_new || older.contains(id) || list.is_some_and(|list| list.contains(id))
-        };
-        for id in users.iter().filter(|id| is_to_be(id) && !unread.contains_key(id)) {
-            let record = records.entry(*id).or_default();
-            if is_shared {
-                record.shared.insert(extent, [*id].into());
-            } else {
-                record.own.insert(extent);
-            }
-        }
-        let is_known = !unread_lists.contains_key(&extent);
-        if is_shared && is_known && (is_new || !users.is_disjoint(&older)) {
-            users.extend(list.into_iter().flatten());
-            puts.push(Op::Put(Sharers::key(extent), Sharers(users).encode()));
-        }
-    }
+    let ids = map.partitions().iter().map(|one| one.id).collect();
+    let found = Found { ids, older, known, unread, lists, unread_lists };
+    let New { records, lists } = found.record(users, &present);
     // The lists first: a record that calls an extent shared is not without them.
-    for puts in puts.chunks(AT_ONCE) {
+    for puts in lists.chunks(AT_ONCE) {
         commit(coordinator, &[], puts).await?;
     }
     for (id, record) in records {
@@ -122,6 +86,80 @@ pub(crate) async fn upgrade(
     Ok(())
 }
 
+/// What the coordinator has at the start.
+struct Found {
+    /// All partitions.
+    ids: Vec<PartitionId>,
+    /// Those of an older store.
+    older: BTreeSet<PartitionId>,
+    known: BTreeMap<PartitionId, ExtentRecord>,
+    unread: BTreeMap<PartitionId, Error>,
+    lists: BTreeMap<ExtentId, Sharers>,
+    unread_lists: BTreeMap<ExtentId, Error>,
+}
+
+/// What is to be written.
+struct New {
+    /// Extents to be added to the records of partitions.
+    records: BTreeMap<PartitionId, ExtentRecord>,
+    /// Lists of sharers to be put.
+    lists: Vec<Op>,
+}
+
+impl Found {
+    /// Records who may use what.
+    fn record(&self, mut users: Users, present: &BTreeSet<ExtentId>) -> New {
+        for (extent, list) in &self.lists {
+            let here = list.0.iter().filter(|name| self.ids.contains(name));
+            users.entry(*extent).or_default().extend(here);
+        }
+        let recorded: BTreeSet<ExtentId> =
+            self.known.values().flat_map(ExtentRecord::all).collect();
+        let here = self.known.iter().filter(|(id, _)| self.ids.contains(id));
+        let owned: BTreeSet<ExtentId> = here.flat_map(|(_, record)| record.own.clone()).collect();
+        let first = self.older.first().or(self.ids.first());
+        for extent in present.difference(&recorded) {
+            users.entry(*extent).or_insert_with(|| first.into_iter().copied().collect());
+        }
+        // An older partition may have been left without a record by a start that was cut short.
+        let records = self.older.iter().map(|id| (*id, ExtentRecord::default())).collect();
+        let mut new = New { records, lists: Vec::new() };
+        // What a record calls its partition's own, no other partition can have come to use since.
+        for (extent, users) in users.into_iter().filter(|(extent, _)| !owned.contains(extent)) {
+            self.record_extent(extent, users, !recorded.contains(&extent), &mut new);
+        }
+        new
+    }
+
+    fn record_extent(
+        &self,
+        extent: ExtentId,
+        mut users: BTreeSet<PartitionId>,
+        is_new: bool,
+        new: &mut New,
+    ) {
+        let list = self.lists.get(&extent).map(|list| &list.0);
+        let has_list = list.is_some() || self.unread_lists.contains_key(&extent);
+        let is_shared = users.len() > 1 || has_list;
+        let is_to_be = |id: &PartitionId| {
+            is_new || self.older.contains(id) || list.is_some_and(|list| list.contains(id))
+        };
+        for id in users.iter().filter(|id| is_to_be(id) && !self.unread.contains_key(id)) {
+            let record = new.records.entry(*id).or_default();
+            if is_shared {
+                record.shared.insert(extent, [*id].into());
+            } else {
+                record.own.insert(extent);
+            }
+        }
+        let is_known = !self.unread_lists.contains_key(&extent);
+        if is_shared && is_known && (is_new || !users.is_disjoint(&self.older)) {
+            users.extend(list.into_iter().flatten());
+            new.lists.push(Op::Put(Sharers::key(extent), Sharers(users).encode()));
+        }
+    }
+}
+
 /// All logs and runs there are.
 async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
     let is_of_index = |kind| matches!(kind, ExtentKind::Log | ExtentKind::Run);
@@ -131,12 +169,19 @@ async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
 
 type Users = BTreeMap<ExtentId, BTreeSet<PartitionId>>;
 
-/// Who may use what, and which partitions do not tell: they, or their records, cannot be read.
+/// Which partitions may use which extents.
+struct Usage {
+    users: Users,
+    /// Partitions of which that is not known: they, or their records, cannot be read.
+    silent: BTreeSet<PartitionId>,
+}
+
 async fn users(
     capacity: &dyn Capacity,
     map: &PartitionMap,
-    (present, unread): (&BTreeSet<ExtentId>, &BTreeMap<PartitionId, Error>),
-) -> (Users, BTreeSet<PartitionId>) {
+    present: &BTreeSet<ExtentId>,
+    unread: &BTreeMap<PartitionId, Error>,
+) -> Usage {
     let (mut users, mut silent) = (Users::new(), BTreeSet::new());
     for partition in map.partitions().iter().filter(|one| !one.log.is_empty()) {
         let used = match unread.get(&partition.id) {
@@ -159,7 +204,7 @@ async fn users(
         }
     }
     users.values_mut().for_each(|users| users.extend(&silent));
-    (users, silent)
+    Usage { users, silent }
 }
 
 async fn uses(
@@ -179,7 +224,9 @@ async fn add(
 ) -> Result<(), Error> {
     let key = ExtentRecord::key(id);
     let (mut record, when) = match ExtentRecord::load(coordinator, id).await? {
-        Some((record, at)) => (record, Compare::ModRevision(key.clone(), at)),
+        Some(RecordAt { record, revision }) => {
+            (record, Compare::ModRevision(key.clone(), revision))
+        }
         None => (ExtentRecord::default(), Compare::Absent(key.clone())),
     };
     let known: BTreeSet<ExtentId> = record.all().collect();

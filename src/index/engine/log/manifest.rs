@@ -1,6 +1,8 @@
 //! The manifest: everything durable about a partition that is not in the log's rows. Layout:
 //! `api-spec/log-record.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 

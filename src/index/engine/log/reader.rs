@@ -1,8 +1,10 @@
 //! Reads the records of one log extent.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::{Bytes, BytesMut};
 
-use crate::capacity::Capacity;
+use crate::capacity::{Capacity, LogFrame};
 use crate::index::api::Error;
 use crate::index::engine::failure;
 use crate::index::engine::log::manifest::Manifest;
@@ -47,13 +49,14 @@ impl<'a> LogReader<'a> {
     /// # Errors
     /// [`Error::Corrupt`] for anything else that is not a whole record, [`Error::Unavailable`].
     pub(crate) async fn next(&mut self) -> Result<Option<Record>, Error> {
-        let Some((frame, mut at)) = self.frame(self.offset).await? else {
+        let Some(first) = self.frame(self.offset).await? else {
             return match self.end {
                 Some(end) if end != self.offset => Err(self.damaged("ends before its link")),
                 Some(_) | None => Ok(None),
             };
         };
-        let mut bytes = Joined::One(frame);
+        let mut at = first.next.get();
+        let mut bytes = Joined::One(first.payload);
         let header = loop {
             if bytes.len() >= HEADER_LEN {
                 break Header::decode(bytes.as_ref())
@@ -91,22 +94,19 @@ impl<'a> LogReader<'a> {
     }
 
     async fn more(&self, bytes: &mut Joined, at: u64) -> Result<Option<u64>, Error> {
-        let Some((frame, next)) = self.frame(at).await? else { return Ok(None) };
-        bytes.push(&frame);
-        Ok(Some(next))
+        let Some(frame) = self.frame(at).await? else { return Ok(None) };
+        bytes.push(&frame.payload);
+        Ok(Some(frame.next.get()))
     }
 
     /// The frame at `offset` and where the next one is; `None` at the end.
-    async fn frame(&self, offset: u64) -> Result<Option<(Bytes, u64)>, Error> {
+    async fn frame(&self, offset: u64) -> Result<Option<LogFrame>, Error> {
         if self.end.is_some_and(|end| offset >= end) {
             return Ok(None);
         }
-        let frame = self
-            .capacity
-            .next_frame(self.extent, ExtentOffset::new(offset))
-            .await
-            .map_err(|error| failure::read(&error))?;
-        Ok(frame.map(|frame| (frame.payload, frame.next.get())))
+        let offset = ExtentOffset::new(offset);
+        let frame = self.capacity.next_frame(self.extent, offset).await;
+        frame.map_err(|error| failure::read(&error))
     }
 
     fn torn(&self) -> Result<Option<Record>, Error> {

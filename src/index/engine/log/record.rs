@@ -1,5 +1,7 @@
 //! Records of a partition's log. Layout: `api-spec/log-record.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::index::engine::codec;
@@ -74,11 +76,11 @@ pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
     let mut record = BytesMut::with_capacity(HEADER_LEN + body.len());
     record.put_bytes(0, HEADER_LEN);
     record.extend_from_slice(body);
-    seal(kind, record)
+    fill_header(kind, record)
 }
 
 /// Fills in the head of a record whose body is there already.
-fn seal(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
+fn fill_header(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
     let (head, body) = record.split_at_mut_checked(HEADER_LEN)?;
     let mut fields = Vec::with_capacity(HEADER_LEN);
     fields.put_u8(VERSION);
@@ -142,6 +144,11 @@ impl BatchBuilder {
         self.record.len()
     }
 
+    /// The number of the first commit.
+    pub(crate) fn first(&self) -> Sequence {
+        self.first
+    }
+
     /// Commits so far.
     pub(crate) fn commits(&self) -> u32 {
         self.commits
@@ -154,7 +161,7 @@ impl BatchBuilder {
         head.put_u64_le(time.ticks());
         head.put_u32_le(self.commits);
         self.record.get_mut(HEADER_LEN..HEADER_LEN + BATCH_HEAD_LEN)?.copy_from_slice(&head);
-        seal(Kind::Batch, self.record)
+        fill_header(Kind::Batch, self.record)
     }
 }
 

@@ -8,14 +8,16 @@ use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::chores::Chore;
-use crate::index::engine::extents::{Change, Extents, ids};
+use crate::index::engine::extents::{Change, Extents, Owner, PinnedExtent, ids};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::shared::Shared;
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
+use crate::types::PartitionId;
 use crate::types::Sequence;
 
 /// Tries of a change of the descriptor whose outcome is unknown.
@@ -32,6 +34,8 @@ pub(crate) struct LogState {
     pub(crate) highest: Vec<Sequence>,
     /// Where the newest extent validly ends.
     pub(crate) link: Option<Link>,
+    /// The newest commit.
+    pub(crate) last: Sequence,
 }
 
 /// Appends records, and moves to a new extent when the open one is full or failed.
@@ -77,6 +81,35 @@ impl Log {
         self.open
     }
 
+    /// # Errors
+    /// [`Invariant::OneOwner`] unless the log is that of this owner.
+    pub(crate) fn check_owner(&self, id: PartitionId, epoch: Epoch) -> Result<(), Violation> {
+        let PartitionDescriptor { id: of, epoch: at, .. } = &self.state.descriptor;
+        Invariant::OneOwner.assert(*of == id && *at == epoch, || {
+            format!("partition {id} at epoch {epoch} has the log of {of} at epoch {at}")
+        })
+    }
+
+    /// # Errors
+    /// [`Invariant::OneOwner`] unless `first` is the number of the next commit.
+    pub(crate) fn check_next(&self, first: Sequence) -> Result<(), Violation> {
+        let last = self.state.last;
+        Invariant::OneOwner.assert(first == last.plus(1), || {
+            format!("commit {first} would follow commit {last} in the log")
+        })
+    }
+
+    /// # Errors
+    /// [`Invariant::OneOwner`] unless a manifest is of this owner, and names no commit as flushed
+    /// that the log does not have.
+    pub(crate) fn check_manifest(&self, manifest: &Manifest) -> Result<(), Violation> {
+        self.check_owner(manifest.partition, manifest.epoch)?;
+        let (flushed, last) = (manifest.flushed, self.state.last);
+        Invariant::OneOwner.assert(flushed <= last, || {
+            format!("a manifest has commits up to {flushed}, the log up to {last}")
+        })
+    }
+
     /// Bytes of the newest extent.
     pub(crate) fn end(&self) -> u64 {
         self.state.link.map_or(0, |link| link.end)
@@ -98,6 +131,7 @@ impl Log {
         let end = self.append_to(link.extent, link.end, record).await?;
         self.open = true;
         self.state.link = Some(Link { extent: link.extent, end });
+        self.state.last = highest.max(self.state.last);
         if let Some(last) = self.state.highest.last_mut() {
             *last = highest.max(*last);
         }
@@ -117,7 +151,8 @@ impl Log {
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
         ids::reserve_for_a_roll(&self.shared, &self.extents).await?;
-        let (extent, _pin) = self.shared.create(ExtentKind::Log, epoch, &self.extents).await?;
+        let owner = Owner { extents: &self.extents, epoch };
+        let PinnedExtent { extent, pin: _pin } = self.shared.create(ExtentKind::Log, owner).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
@@ -223,29 +258,40 @@ impl Log {
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
         let capacity = self.shared.parts.capacity.as_ref();
-        append_at(capacity, (extent, self.state.descriptor.epoch), at, vec![record]).await
+        let place = LogPlace { extent, epoch: self.state.descriptor.epoch, offset: at };
+        append_at(capacity, place, vec![record]).await
     }
 }
 
 /// Writes the first records of a log that no descriptor names yet; returns where they end.
 pub(crate) async fn write_first(
     capacity: &dyn Capacity,
-    extent: (ExtentId, Epoch),
+    extent: ExtentId,
+    epoch: Epoch,
     records: Vec<Bytes>,
 ) -> Result<u64, Failed> {
-    append_at(capacity, extent, 0, records).await
+    append_at(capacity, LogPlace { extent, epoch, offset: 0 }, records).await
+}
+
+/// Where records of a log are appended.
+struct LogPlace {
+    extent: ExtentId,
+    /// The owner's.
+    epoch: Epoch,
+    /// The end of the extent.
+    offset: u64,
 }
 
 async fn append_at(
     capacity: &dyn Capacity,
-    (extent, epoch): (ExtentId, Epoch),
-    at: u64,
+    place: LogPlace,
     records: Vec<Bytes>,
 ) -> Result<u64, Failed> {
+    let LogPlace { extent, epoch, offset } = place;
     let request = AppendRequest {
         extent,
         epoch,
-        offset: ExtentOffset::new(at),
+        offset: ExtentOffset::new(offset),
         payloads: records.into_iter().map(|record| vec![record]).collect(),
         durability: Durability::Durable,
     };
@@ -279,7 +325,7 @@ pub(crate) async fn swap(
             Ok(TxnReply::Committed(at)) => return Ok(at),
             Ok(TxnReply::Rejected(_)) if !doubt && record.is_none() => return Err(Failed::Fenced),
             Ok(TxnReply::Rejected(_)) if !doubt => {
-                return Err(rejected(coordinator, (&key, revision)).await);
+                return Err(rejected(coordinator, &key, revision).await);
             }
             // An earlier try may be what changed it.
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
@@ -301,7 +347,7 @@ pub(crate) async fn swap(
 
 /// Why a transaction was rejected that has a descriptor's revision among its conditions, and a
 /// record's.
-async fn rejected(coordinator: &dyn Coordinator, (key, revision): (&Bytes, Revision)) -> Failed {
+async fn rejected(coordinator: &dyn Coordinator, key: &Bytes, revision: Revision) -> Failed {
     match coordinator.get(key).await {
         Ok(Some(found)) if found.mod_revision == revision => {
             // An earlier change of it, thought lost, came late.

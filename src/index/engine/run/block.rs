@@ -1,5 +1,7 @@
 //! A block: some 16 KiB of rows in key order, each key without what it shares with the one before.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::index::engine::codec;

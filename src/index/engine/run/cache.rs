@@ -31,6 +31,13 @@ impl Weighter<(ExtentId, ExtentOffset), Block> for ByBytes {
     }
 }
 
+/// Lookups that found their block, and that did not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lookups {
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+}
+
 /// Unpacked blocks by extent and offset.
 pub(crate) struct BlockCache {
     blocks: Cache<(ExtentId, ExtentOffset), Block, ByBytes, FixedHash>,
@@ -72,10 +79,10 @@ impl BlockCache {
         self.blocks.get_or_insert_async(&key, counted).await
     }
 
-    /// Lookups that found their block, and that did not, so far.
-    pub(crate) fn hits_and_misses(&self) -> (u64, u64) {
+    /// The lookups so far.
+    pub(crate) fn lookups(&self) -> Lookups {
         let misses = self.misses.load(Ordering::Relaxed);
-        (self.lookups.load(Ordering::Relaxed).saturating_sub(misses), misses)
+        Lookups { hits: self.lookups.load(Ordering::Relaxed).saturating_sub(misses), misses }
     }
 }
 

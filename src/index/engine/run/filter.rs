@@ -1,5 +1,7 @@
 //! A Bloom filter over a run's keys: absent keys cost no disk read.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::index::engine::codec;

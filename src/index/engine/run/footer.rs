@@ -1,5 +1,7 @@
 //! The end of a run: where its parts are and what it holds.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::borrow::Cow;
 
 use bytes::Bytes;

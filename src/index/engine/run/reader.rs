@@ -1,6 +1,9 @@
 //! A run opened for reading.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::collections::VecDeque;
+use std::iter::Sum;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -18,7 +21,7 @@ use crate::index::engine::run::block::Block;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
-use crate::index::engine::table::{From, Item};
+use crate::index::engine::table::{From, Interval, Item};
 use crate::index::rows::Family;
 use crate::types::ByteLen;
 use crate::types::Crc32c;
@@ -30,6 +33,29 @@ use crate::types::RoutingKey;
 
 /// A run of fewer blocks is written anew rather than measured.
 const BLOCKS_MIN: u64 = 8;
+
+/// Rows, and their encoded bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunSize {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Sum for RunSize {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), |sum, size| Self {
+            rows: sum.rows + size.rows,
+            bytes: sum.bytes + size.bytes,
+        })
+    }
+}
+
+/// A run of a manifest that this process does not remove.
+#[derive(Debug)]
+pub(crate) struct PinnedRun {
+    pub(crate) entry: RunEntry,
+    pub(crate) pin: Pin,
+}
 
 /// One partition's use of a run.
 #[derive(Debug)]
@@ -60,11 +86,12 @@ impl Run {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub(crate) async fn open(
-        (entry, pin): (RunEntry, Pin),
+        run: PinnedRun,
         capacity: Arc<dyn Capacity>,
         cache: Arc<BlockCache>,
         chores: Arc<Chores>,
     ) -> Result<Self, Error> {
+        let PinnedRun { entry, pin: _pin } = run;
         let extent = entry.footer.extent;
         let damaged = |what| Error::Corrupt(format!("run {extent}: its {what} is malformed"));
         let footer = read(capacity.as_ref(), &entry.footer).await?;
@@ -75,7 +102,6 @@ impl Run {
         let index = read(capacity.as_ref(), &footer.index).await?;
         let index = decode_index(extent, &index).ok_or_else(|| damaged("index"))?;
         let filter = Filter::new(read(capacity.as_ref(), &footer.filter).await?);
-        let _pin = pin;
         let body = Arc::new(Body { entry, family, footer, index, filter, capacity, cache, _pin });
         Ok(Self { body, retired: Mutex::default(), chores })
     }
@@ -93,11 +119,17 @@ impl Run {
         of_it && range.contains(&footer.first) && range.contains(&footer.last)
     }
 
-    /// About how many of its rows, and of their bytes, are among `keys`.
-    pub(crate) fn part_in(&self, keys: &PartitionKeys) -> (u64, u64) {
+    /// Its rows, and their bytes.
+    pub(crate) fn size(&self) -> RunSize {
         let RunEntry { rows, bytes, .. } = self.body.entry;
+        RunSize { rows, bytes }
+    }
+
+    /// About how many of its rows, and of their bytes, are among `keys`.
+    pub(crate) fn size_in(&self, keys: &PartitionKeys) -> RunSize {
+        let RunSize { rows, bytes } = self.size();
         if self.lies_in(keys) {
-            return (rows, bytes);
+            return RunSize { rows, bytes };
         }
         let range = keys.range();
         let shared = keys.stripe().filter(|stripe| self.body.footer.stripe != Some(*stripe));
@@ -111,7 +143,7 @@ impl Run {
             let part = u128::from(whole) * u128::from(inside) / (u128::from(all) * stripes);
             u64::try_from(part).unwrap_or(u64::MAX)
         };
-        (part(rows), part(bytes))
+        RunSize { rows: part(rows), bytes: part(bytes) }
     }
 
     /// About how much of it is not of `keys`, percent by blocks; all of it when it is only a few
@@ -199,12 +231,12 @@ impl Run {
     /// As [`Self::get`].
     pub(crate) async fn collect(
         &self,
-        bounds: (&From, Option<&[u8]>),
+        interval: Interval<'_>,
         limit: usize,
         through_cache: bool,
         out: &mut VecDeque<Item>,
     ) -> Result<Option<From>, Error> {
-        let (from, to) = bounds;
+        let Interval { from, to } = interval;
         let (From::At(start) | From::After(start)) = from;
         let mut number = self.block_of(start).unwrap_or(0);
         while let Some(block) = self.block(number, through_cache).await? {

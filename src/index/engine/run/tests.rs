@@ -6,7 +6,7 @@ use crate::capacity::{Capacity, ExtentKind};
 use crate::index::engine::run::block::{Block, BlockBuilder};
 use crate::index::engine::run::filter::{Filter, FilterBuilder};
 use crate::index::engine::run::footer::Footer;
-use crate::index::engine::run::writer::RunWriter;
+use crate::index::engine::run::writer::{RunTarget, RunWriter};
 use crate::index::engine::testing::MemoryCapacity;
 use crate::index::rows::Family;
 use crate::types::ByteLen;
@@ -209,10 +209,10 @@ fn noise(seed: u64) -> Bytes {
 #[tokio::test]
 async fn long_runs_are_made_durable_as_they_are_written() {
     let capacity = Arc::new(MemoryCapacity::default());
-    let extent = (ExtentId::new(1), Epoch::new(1));
-    capacity.create(extent.0, ExtentKind::Run, extent.1).await.unwrap();
-    let of = (Family::Main, None);
-    let mut writer = RunWriter::new(Arc::clone(&capacity) as Arc<dyn Capacity>, extent, of, 4_000);
+    let (extent, epoch) = (ExtentId::new(1), Epoch::new(1));
+    capacity.create(extent, ExtentKind::Run, epoch).await.unwrap();
+    let target = RunTarget { extent, epoch, family: Family::Main, stripe: None, rows_max: 4_000 };
+    let mut writer = RunWriter::new(Arc::clone(&capacity) as Arc<dyn Capacity>, target);
     for number in 0..4_000 {
         let key = Bytes::from(format!("key{number:05}"));
         writer.push(key, Some(noise(number))).await.unwrap();

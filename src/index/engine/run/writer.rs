@@ -27,6 +27,18 @@ const APPEND_BYTES: usize = 256 << 10;
 /// megabytes to write at once lets the log's syncs wait.
 const FLUSH_BYTES: u64 = 8 << 20;
 
+/// What a run is written to, and what it will hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunTarget {
+    pub(crate) extent: ExtentId,
+    pub(crate) epoch: Epoch,
+    pub(crate) family: Family,
+    /// All rows are of this stripe, if there is one.
+    pub(crate) stripe: Option<Stripe>,
+    /// The most rows there can be.
+    pub(crate) rows_max: u64,
+}
+
 /// Streams rows into an extent: one append's blocks, the index and the filter are all it holds in
 /// memory.
 #[derive(Debug)]
@@ -53,18 +65,13 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run of at most `rows_max` rows, all of `stripe` if there is one, in an extent just
-    /// created.
-    pub(crate) fn new(
-        capacity: Arc<dyn Capacity>,
-        extent: (ExtentId, Epoch),
-        (family, stripe): (Family, Option<Stripe>),
-        rows_max: u64,
-    ) -> Self {
+    /// Starts a run in an extent just created.
+    pub(crate) fn new(capacity: Arc<dyn Capacity>, target: RunTarget) -> Self {
+        let RunTarget { extent, epoch, family, stripe, rows_max } = target;
         Self {
             capacity,
-            extent: extent.0,
-            epoch: extent.1,
+            extent,
+            epoch,
             family,
             stripe,
             end: 0,

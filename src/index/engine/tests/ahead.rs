@@ -42,7 +42,7 @@ async fn partition() -> Partition {
 async fn partition_of(world: &World, machine: Arc<dyn Machine>) -> Partition {
     let parts = Parts { machine, ..world.parts() };
     let config = Config { memtable_bytes_max: 256 << 20, queue_ops: 20_000, ..world.config };
-    let shared = Arc::new(Shared::new(parts, config, (HostId::new(0), Arc::default())));
+    let shared = Arc::new(Shared::new(parts, config, HostId::new(0), Arc::default()));
     Partition::open(&shared, PARTITION).await.unwrap()
 }
 
@@ -205,7 +205,7 @@ async fn appends_to_a_long_blob_are_short_in_the_committer() {
 /// garbage, once.
 #[tokio::test(start_paused = true)]
 async fn list_that_is_overtaken_by_new_blocks_comes_through_and_loses_none() {
-    const LISTED: u64 = 4_000;
+    const LISTED: u64 = 3_800;
     const LATER: u64 = 600;
     let partition = partition().await;
     assert!(
@@ -363,7 +363,7 @@ async fn writes_that_wait_for_their_commit_keep_no_place_for_evaluation() {
 
 #[tokio::test(start_paused = true)]
 async fn write_that_waits_for_one_to_the_same_rows_is_evaluated_once() {
-    const LISTED: u64 = 4_000;
+    const LISTED: u64 = 3_800;
     const TIMES: usize = 6;
     let counting = Arc::new(Counting::default());
     let partition = partition_of(&World::new().await, Arc::clone(&counting) as _).await;

@@ -28,7 +28,13 @@ fn snapshot(fill: impl FnOnce(&Tables)) -> Snapshot {
     fill(&active);
     let sources = Arc::new(Sources { active, frozen: None, runs: Default::default() });
     let keys = Arc::new(KeyRange::all().into());
-    Snapshot { sources, sequence: Sequence::new(1_000_000), keys, pace: Pace::default() }
+    Snapshot {
+        sources,
+        sequence: Sequence::new(1_000_000),
+        keys,
+        pace: Pace::default(),
+        violation: Default::default(),
+    }
 }
 
 fn name(number: usize) -> Bytes {
@@ -88,6 +94,7 @@ fn list_over_removed_names_takes_turns_and_answers_an_empty_page_with_a_marker()
             sequence: view.sequence,
             keys: Arc::clone(&view.keys),
             pace: Pace::default(),
+            violation: Default::default(),
         };
         let read = Read::Blobs(list.clone());
         let (page, turns) = turns(Objects.answer(&view, &range, &read, Timestamp::ZERO));
@@ -136,7 +143,7 @@ fn with_snapshots(count: usize) -> Snapshot {
             crc: Crc32c::EMPTY,
         };
         let content = NewContent::Stored(vec![location]);
-        let (key, guard, id) = (key.clone(), Guard::default(), id.clone());
+        let (key, guard, id) = (key.clone(), Guard::default(), *id);
         let stage = StageBlock { key, guard, id, content, crc64: Crc64::EMPTY };
         partition.write(&Write::StageBlock(stage)).unwrap();
     }

@@ -121,7 +121,7 @@ async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
     parent.abandon().await;
     drop((parent, children));
     world.capacity.crash();
-    let shared = Shared::new(world.parts(), world.config, (HostId::new(0), Arc::default()));
+    let shared = Shared::new(world.parts(), world.config, HostId::new(0), Arc::default());
     let child = Partition::open(&Arc::new(shared), PartitionId::new(2)).await.unwrap();
     let rows = child.rows().await;
     let held: Vec<_> = rows.iter().map(|(_, value)| world.capacity.shares(value)).collect();

@@ -22,7 +22,7 @@ use crate::types::PartitionId;
 
 /// A process of its own: it shares nothing with others but the coordinator and the capacity.
 pub(super) fn process(world: &World, parts: &Parts) -> Arc<Shared> {
-    Arc::new(Shared::new(parts.clone(), world.config, (HostId::new(0), Arc::default())))
+    Arc::new(Shared::new(parts.clone(), world.config, HostId::new(0), Arc::default()))
 }
 
 fn keys() -> impl Iterator<Item = String> {
@@ -245,7 +245,7 @@ async fn ids_are_recorded_before_anything_is_created() {
 
 async fn recorded(parts: &Parts) -> BTreeSet<ExtentId> {
     let record = crate::index::ExtentRecord::load(parts.coordinator.as_ref(), PARTITION);
-    record.await.unwrap().unwrap().0.all().collect()
+    record.await.unwrap().unwrap().record.all().collect()
 }
 
 #[tokio::test]
@@ -257,9 +257,9 @@ async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening(
     let mut known = BTreeMap::new();
     write(&partition, 0, &mut known).await;
     partition.flush().await.unwrap();
-    let (extents, epoch) = (&partition.core.extents, partition.core.epoch);
+    let extents = &partition.core.extents;
     let before = extents.fresh();
-    let creation = shared.create(ExtentKind::Run, epoch, extents);
+    let creation = shared.create(ExtentKind::Run, partition.core.owner());
     assert!(creation.now_or_never().is_none(), "dropped before it was answered");
     assert_eq!(extents.fresh(), before - 1, "its id is not given out again");
     let there: BTreeSet<ExtentId> = world.capacity.extents_of_index().into_iter().collect();
@@ -291,9 +291,9 @@ async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
     partition.reserve(3).await.unwrap();
     let mut left = Vec::new();
     for _ in 0..3 {
-        let (extents, epoch) = (&partition.core.extents, partition.core.epoch);
-        let (extent, _) = shared.create(ExtentKind::Run, epoch, extents).await.unwrap();
-        shared.release(extents, extent);
+        let owner = partition.core.owner();
+        let extent = shared.create(ExtentKind::Run, owner).await.unwrap().extent;
+        shared.release(owner.extents, extent);
         left.push(extent);
     }
     let poisoned = Fault::Refused(capacity::Error::Poisoned { disk: 0 });

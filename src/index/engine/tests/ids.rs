@@ -99,7 +99,7 @@ async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
     let clock = Arc::new(SimClock::new());
     parts.coordinator = Arc::clone(&mute) as _;
     parts.env.clock = Arc::clone(&clock) as _;
-    let shared = Arc::new(Shared::new(parts, world.config, (HostId::new(0), Arc::default())));
+    let shared = Arc::new(Shared::new(parts, world.config, HostId::new(0), Arc::default()));
     (Partition::open(&shared, PARTITION).await.unwrap(), mute, clock)
 }
 

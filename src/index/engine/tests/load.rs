@@ -61,8 +61,7 @@ async fn slow(config: impl FnOnce(Config) -> Config) -> Partition {
     let parts = world.parts();
     let machine = Arc::new(Slow(Arc::clone(&parts.env.clock)));
     let parts = Parts { machine, ..parts };
-    let host = (HostId::new(0), Arc::default());
-    let shared = Arc::new(Shared::new(parts, config(world.config), host));
+    let shared = Arc::new(Shared::new(parts, config(world.config), HostId::new(0), Arc::default()));
     Partition::open(&shared, PARTITION).await.unwrap()
 }
 

@@ -22,7 +22,7 @@ const STAGED: u64 = 50;
 /// A partition with the staged blocks of the blob "a".
 async fn open(world: &World, config: Config) -> Partition {
     let parts = Parts { machine: Arc::new(Objects), ..world.parts() };
-    let shared = Shared::new(parts, config, (HostId::new(0), Arc::default()));
+    let shared = Shared::new(parts, config, HostId::new(0), Arc::default());
     let partition = Partition::open(&Arc::new(shared), PARTITION).await.unwrap();
     for number in 0..STAGED {
         partition.apply(stage("a", number)).await.unwrap();
@@ -39,7 +39,7 @@ fn long_list() -> Write {
         properties: BlobProperties::default(),
         metadata: Metadata::default(),
         tags: Tags::default(),
-        list: (0..10_000).map(entry).collect(),
+        list: (0..7_000).map(entry).collect(),
         tier: None,
     });
     assert!(is_long(&write, write.weight()));

@@ -166,9 +166,9 @@ async fn a_release_that_fails_for_long_is_told_once() {
     let partition = Partition::open(&shared, PARTITION).await.unwrap();
     partition.reserve(1).await.unwrap();
     shared.do_chores().await;
-    let (extents, epoch) = (&partition.core.extents, partition.core.epoch);
-    let (extent, _) = shared.create(ExtentKind::Run, epoch, extents).await.unwrap();
-    shared.release(extents, extent);
+    let owner = partition.core.owner();
+    let extent = shared.create(ExtentKind::Run, owner).await.unwrap().extent;
+    shared.release(owner.extents, extent);
     world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
     let told = || log.lines_with(&["WARN", "a log or run could not be released"]);
     for tries in 1..=29 {

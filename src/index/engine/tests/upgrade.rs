@@ -208,8 +208,8 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
     partition.abandon().await;
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
-    let (mut record, _) =
-        ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await.unwrap().unwrap();
+    let found = ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await;
+    let mut record = found.unwrap().unwrap().record;
     let known = ExtentRecord::decode(&before.value).unwrap();
     record.own.retain(|extent| known.has(*extent));
     assert!(used.iter().any(|extent| !record.has(*extent)));
@@ -220,8 +220,8 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
     let recorded = parts.coordinator.range(b"").await.unwrap();
     upgrade(&world, &parts).await;
     assert_eq!(parts.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
-    let (record, _) =
-        ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await.unwrap().unwrap();
+    let found = ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await;
+    let record = found.unwrap().unwrap().record;
     assert!(used.iter().all(|extent| record.own.contains(extent)), "{used:?} of {record:?}");
     check_after_a_crash(&world, &BTreeMap::new(), "an older release in between").await;
 }
@@ -268,7 +268,7 @@ async fn runs_that_the_record_lacks_are_not_removed() {
         partition.apply(put("a", "in another")).await.unwrap();
         partition.flush().await.unwrap();
     }
-    let (sources, _) = partition.core.published();
+    let sources = partition.core.published().sources;
     let families = Family::ALL.into_iter();
     let family = families.max_by_key(|family| sources.runs(*family).len()).unwrap();
     assert_eq!(sources.runs(family).len(), 3);

@@ -1,6 +1,6 @@
-//! `api-spec/vectors/rows_format_2.json`: rows of append and page blobs, snapshots, leases, tiers, tags,
-//! copies and encryption, byte by byte. What is on disk now must be readable for ever; `rows.json` is
-//! what releases before wrote.
+//! `api-spec/vectors/rows_format_2.json`: rows of append and page blobs, snapshots, leases, tiers,
+//! tags, copies and encryption, byte by byte. What is on disk now must be readable for ever;
+//! `rows.json` is what releases before wrote.
 
 use std::time::Duration;
 

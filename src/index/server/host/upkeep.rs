@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::engine::Failed;
+use crate::index::engine::Lookups;
 use crate::index::engine::Partition;
 use crate::index::engine::Shared;
 use crate::index::metrics::HostReport;
@@ -167,13 +168,13 @@ fn log(partition: &Partition, error: &Failed) {
 }
 
 fn report(shared: &Shared, partitions: &Opened, reported: &Mutex<HostReport>) {
-    let (hits, misses) = shared.cache.hits_and_misses();
+    let Lookups { hits, misses } = shared.cache.lookups();
     let partitions = partitions.all();
     let now = HostReport {
         hits,
         misses,
         partitions: partitions.len() as u64,
-        rows: partitions.iter().map(|partition| partition.core.run_size().0).sum(),
+        rows: partitions.iter().map(|partition| partition.core.run_size().rows).sum(),
         memtable_bytes: shared.budget.used() as u64,
     };
     let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);

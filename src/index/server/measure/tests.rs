@@ -130,8 +130,8 @@ async fn of_shared_runs_each_partition_counts_its_part() {
     let all = rig.opened()[0].0.core.run_size();
     // To a block, of which there are nine.
     let near = |is: u64, all: u64, quarters: u64| is.abs_diff(all * quarters / 4) <= all / 8;
-    for ((rows, bytes), quarters) in sizes.into_iter().zip([1, 1, 2]) {
-        let both = near(rows, all.0, quarters) && near(bytes, all.1, quarters);
+    for (RunSize { rows, bytes }, quarters) in sizes.into_iter().zip([1, 1, 2]) {
+        let both = near(rows, all.rows, quarters) && near(bytes, all.bytes, quarters);
         assert!(both, "{quarters} quarters of {all:?} are {rows} rows and {bytes} bytes");
     }
     rig.server.shutdown().await;
@@ -151,7 +151,7 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
     let status = rig.server.status();
     assert!((2..=4).contains(&status.len()), "{} partitions", status.len());
     for (partition, _) in rig.opened() {
-        assert!(partition.core.own_size().0 <= 600, "{:?}", partition.core.own_size());
+        assert!(partition.core.own_size().rows <= 600, "{:?}", partition.core.own_size());
     }
     rig.server.shutdown().await;
     balancing.await.unwrap();

@@ -64,7 +64,8 @@ async fn removal_that_panicked_keeps_no_other_from_being_done() {
     let extents = &partition.core.extents;
     let mut left = Vec::new();
     for _ in 0..3 {
-        left.push(shared.create(ExtentKind::Run, Epoch::new(1), extents).await.unwrap().0);
+        let created = shared.create(ExtentKind::Run, partition.core.owner()).await;
+        left.push(created.unwrap().extent);
     }
     world.capacity.trap(Trap::Remove);
     left.iter().for_each(|id| shared.chores.add(Chore::Release(Arc::clone(extents), *id)));

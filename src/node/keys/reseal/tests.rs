@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::auth::KeyRing;
 use crate::capacity;
 use crate::index::ReadAccount;
+use crate::index::UpdateAccount;
 use crate::index::engine::testing::Fault;
 use crate::index::engine::testing::When;
 use crate::node::account_list::tests::NAMES;

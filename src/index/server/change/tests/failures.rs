@@ -319,7 +319,7 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         let owned = rig.host.owned_extents().await;
         let map = rig.map().await;
         let runs =
-            rig.all().iter().map(|one| one.core.published().0.entries().len()).sum::<usize>();
+            rig.all().iter().map(|one| one.core.published().sources.entries().len()).sum::<usize>();
         assert_eq!(owned.len(), map.partitions()[0].log.len() + runs, "{owned:?}");
         rig.host.shutdown().await;
         reopened += 1;

@@ -239,7 +239,7 @@ async fn nothing_is_lost_or_left_behind_on_several_threads() {
     common.rig.do_chores().await;
     let mut named = BTreeSet::new();
     for partition in common.rig.all() {
-        let (sources, _) = partition.core.published();
+        let sources = partition.core.published().sources;
         named.extend(sources.entries().iter().map(|run| run.footer.extent));
     }
     named.extend(common.rig.map().await.partitions().iter().flat_map(|part| part.log.clone()));

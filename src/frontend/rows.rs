@@ -1,0 +1,18 @@
+//! What look-ups and commits of rows use.
+
+use std::sync::Arc;
+
+use crate::env::Tasks;
+use crate::index::InFlight;
+use crate::index::Router;
+
+/// Access to the rows of the index.
+#[derive(Debug)]
+pub(crate) struct RowAccess {
+    /// Routes to partitions.
+    pub(crate) router: Arc<Router>,
+    /// What reclaim and the purge of containers must wait for.
+    pub(crate) inflight: InFlight,
+    /// Commits are tasks of their own.
+    pub(crate) tasks: Tasks,
+}

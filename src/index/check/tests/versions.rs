@@ -1,0 +1,114 @@
+//! Versions, delete markers, the null version and uploads, which no request makes yet.
+
+use super::*;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::NullVersion;
+use crate::index::objects::values::StagedBlock;
+use crate::index::record::BlobFields;
+use crate::index::record::BlobRecord;
+
+const OLDER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_001);
+const NEWER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_002);
+const UPLOAD: [u8; 16] = *b"an upload's id..";
+
+fn blob() -> RoutingKey {
+    RoutingKey::blob(&key("versioned"))
+}
+
+fn version(time: Timestamp, is_null: bool) -> BlobFields {
+    BlobFields { version: Some(VersionId { time, is_null }), ..BlobFields::default() }
+}
+
+fn row_of(time: Timestamp, bytes: &'static [u8], fields: BlobFields) -> Bytes {
+    let len = u64::try_from(bytes.len()).unwrap();
+    let fields = Some(Box::new(fields));
+    let record = BlobRecord { fields, ..BlobRecord::new(time, time, len, Crc64::of(bytes)) };
+    let layout = Layout::Whole(Content::Inline(Bytes::from_static(bytes)));
+    values::encode_blob(&record, &BlobContent { id_len: 0, layout })
+}
+
+impl Store {
+    fn set(&mut self, family: Family, row: Bytes, value: Bytes) {
+        self.partition.memory.rows.insert((family, row), value);
+    }
+
+    fn set_version(&mut self, time: Timestamp, value: Bytes) {
+        self.set(Family::Versions, keys::version(&blob(), time), value);
+    }
+}
+
+/// A null version below a delete marker, no current blob, and an upload with a part.
+async fn versioned() -> Store {
+    let mut store = Store::new().await;
+    let marker = BlobFields { delete_marker: true, ..version(NEWER, false) };
+    store.set_version(NEWER, row_of(NEWER, b"", marker));
+    store.set_version(OLDER, row_of(OLDER, b"old", version(OLDER, true)));
+    let null = values::encode(&NullVersion { committed: OLDER });
+    store.set(Family::Versions, keys::null_version(&blob()), null);
+    let upload = row_of(NEWER, b"", BlobFields::default());
+    store.set(Family::Staged, keys::upload(&blob(), UPLOAD), upload);
+    let location = store.store(b"part").await;
+    let part = StagedBlock {
+        len: 4,
+        crc64: Crc64::of(b"part"),
+        time: NEWER,
+        fields: None,
+        content: Content::Stored(vec![location]),
+    };
+    store.set(Family::Staged, keys::part(&blob(), UPLOAD, 1), values::encode_record(&part));
+    store
+}
+
+#[tokio::test]
+async fn versions_and_uploads_are_verified() {
+    let store = versioned().await;
+    let report = store.check().await;
+    assert_eq!(report.problems_count, 0, "{:?}", report.problems);
+    assert_eq!((report.rows, report.blobs, report.staged_blocks, report.bytes), (5, 0, 1, 7));
+    store.capacity.flip(EXTENT, 0, 3);
+    let damaged = store.check().await;
+    assert_eq!((damaged.problems_count, damaged.affected.blobs), (1, 1), "a part is read");
+
+    let mut store = versioned().await;
+    let wrong = version(NEWER, true);
+    store.set_version(OLDER, row_of(OLDER, b"old", wrong));
+    assert!(store.problems().await.contains("in the row of version"));
+
+    let mut store = versioned().await;
+    let marker = BlobFields { delete_marker: true, ..version(NEWER, false) };
+    store.set_version(NEWER, row_of(NEWER, b"content", marker.clone()));
+    assert!(store.problems().await.contains("a delete marker has content"));
+
+    let mut store = versioned().await;
+    store.set(Family::Main, blob().as_bytes().clone(), row_of(NEWER, b"", marker));
+    assert!(store.problems().await.contains("the current blob is a deleted one"));
+
+    let mut store = versioned().await;
+    store.set_version(NEWER, row_of(NEWER, b"new", BlobFields::default()));
+    assert!(store.problems().await.contains("neither its id nor that it was deleted"));
+    let deleted = Some(SoftDelete { since: NEWER, until: NEWER });
+    let restorable = BlobFields { deleted, ..BlobFields::default() };
+    store.set_version(NEWER, row_of(NEWER, b"new", restorable));
+    assert_eq!(store.problems().await, "");
+}
+
+#[tokio::test]
+async fn the_null_version_is_the_one_that_its_row_names() {
+    let mut store = versioned().await;
+    let row = keys::null_version(&blob());
+    store.set(Family::Versions, row.clone(), values::encode(&NullVersion { committed: NEWER }));
+    assert!(store.problems().await.contains("the row of it names"));
+    store.partition.memory.rows.remove(&(Family::Versions, row));
+    assert!(store.problems().await.contains("the row of it names []"));
+    store.set_version(OLDER, row_of(OLDER, b"old", version(OLDER, false)));
+    assert_eq!(store.problems().await, "");
+}
+
+#[tokio::test]
+async fn settings_are_not_known() {
+    let mut store = Store::new().await;
+    let container = RoutingKey::container(AccountId::new(1), &ContainerName::new("abc").unwrap());
+    store.set(Family::Versions, keys::setting(&container, 1), Bytes::from_static(&[1]));
+    assert!(store.problems().await.contains("unknown row"));
+}

@@ -1,0 +1,99 @@
+//! What must hold of a change of the map before it is carried out. A change that would violate an
+//! invariant is refused, and the partitions go on as they are.
+
+use crate::index::engine::change::held::Held;
+use crate::index::engine::change::replacement::{New, Old};
+use crate::index::engine::failed::Failed;
+use crate::index::engine::log::manifest::Manifest;
+use crate::index::invariant::{Invariant, Violation};
+use crate::index::map::PartitionDescriptor;
+use crate::types::PartitionKeys;
+use crate::types::Sequence;
+
+/// The refusal of a change that would violate an invariant.
+pub(super) fn refused(violation: &Violation) -> Failed {
+    tracing::error!(%violation, "a change of the partition map is refused");
+    Failed::Refused(violation.to_string())
+}
+
+/// # Errors
+/// [`Invariant::Tiling`] unless `parts`, in order, are `whole` (I5).
+pub(super) fn check_tiles<'a>(
+    whole: &PartitionKeys,
+    parts: impl IntoIterator<Item = &'a PartitionKeys>,
+) -> Result<(), Violation> {
+    let parts: Vec<&PartitionKeys> = parts.into_iter().collect();
+    // The stripes of a range make that range, which may have neighbours.
+    let ranges = parts.chunk_by(|one, next| one.range() == next.range());
+    let ranges: Option<Vec<PartitionKeys>> = ranges.map(join).collect();
+    let joined = ranges.and_then(|ranges| join(&ranges.iter().collect::<Vec<_>>()));
+    Invariant::Tiling
+        .assert(joined.as_ref() == Some(whole), || format!("{parts:?} do not tile {whole:?}"))
+}
+
+/// What parts make together, if they tile it.
+fn join(parts: &[&PartitionKeys]) -> Option<PartitionKeys> {
+    match parts {
+        [only] => Some((*only).clone()),
+        several => PartitionKeys::joined(several.iter().copied()),
+    }
+}
+
+/// # Errors
+/// [`Invariant::Tiling`] unless the new partitions have the keys of the old ones (I5);
+/// [`Invariant::AtomicChange`] unless they have ids of their own and higher epochs (I8).
+pub(super) fn check_replacement(old: &[Old<'_>], new: &[New]) -> Result<(), Violation> {
+    let before: Vec<&PartitionDescriptor> = old.iter().map(|old| &old.log.descriptor).collect();
+    let after: Vec<&PartitionDescriptor> = new.iter().map(|new| &new.descriptor).collect();
+    match (before.as_slice(), after.as_slice()) {
+        ([whole], parts) => check_tiles(&whole.keys, parts.iter().map(|part| &part.keys))?,
+        (parts, [whole]) => check_tiles(&whole.keys, parts.iter().map(|part| &part.keys))?,
+        (_, _) => return Err(Invariant::Tiling.violated("several partitions replace several")),
+    }
+    for one in &after {
+        let is_new = before.iter().all(|other| other.id != one.id && other.epoch < one.epoch);
+        let is_alone = after.iter().filter(|other| other.id == one.id).count() == 1;
+        Invariant::AtomicChange.assert(is_new && is_alone, || {
+            format!("partition {} at epoch {} is not new", one.id, one.epoch)
+        })?;
+    }
+    Ok(())
+}
+
+/// # Errors
+/// [`Invariant::AtomicChange`] unless a move changes epoch and host alone (I8).
+pub(super) fn check_move(
+    old: &PartitionDescriptor,
+    new: &PartitionDescriptor,
+) -> Result<(), Violation> {
+    let moved = PartitionDescriptor { epoch: old.epoch.next(), host: new.host, ..old.clone() };
+    Invariant::AtomicChange.assert(moved == *new, || {
+        format!("a move of partition {} changes more than its host", old.id)
+    })
+}
+
+/// # Errors
+/// [`Invariant::Seamless`] unless a partition that begins with `manifest` and has commits up to
+/// `sequence` goes on where the old ones ended: no commit of theirs is after its own, and no time
+/// of theirs is given again (I17).
+pub(super) fn check_goes_on(
+    manifest: &Manifest,
+    sequence: Sequence,
+    held: &[Held],
+) -> Result<(), Violation> {
+    for old in held {
+        let goes_on = manifest.time >= old.time && sequence >= old.sequence;
+        Invariant::Seamless.assert(goes_on, || {
+            let Manifest { partition, time, .. } = manifest;
+            format!(
+                "partition {partition} begins with commit {sequence} at {time:?}, {} ended with \
+                 {} at {:?}",
+                old.core.id, old.sequence, old.time
+            )
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Invariants that a partition asserts while it serves, in release builds too.
+//!
+//! What finds one violated reports it instead of going on. The partition then takes no more writes
+//! and is opened again from its log, as after a failed append; the reason that it logs names the
+//! invariant. A change of the map that would violate one is refused before anything has changed.
+//! What is found when a log is read makes the partition fail to open.
+
+use std::fmt;
+
+/// An invariant of the design (ARCHITECTURE.md), as far as the index asserts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant {
+    /// Only one epoch extends a log, and its commits are numbered without gaps.
+    OneOwner,
+    /// The new partitions of a split or merge tile the ranges of the old ones.
+    Tiling,
+    /// What readers see never goes back.
+    Monotonic,
+    /// A list shows names in order, each once.
+    ListOrder,
+    /// A split, merge or move changes nothing but the partition, its epoch and its host.
+    AtomicChange,
+    /// Each change of a blob gets a later time, and so a new ETag.
+    NewEtag,
+    /// A commit names exactly its blocks.
+    ExactBlocks,
+    /// No commit of a log is applied twice.
+    ReplayOnce,
+    /// What waits and what is in memory is counted.
+    Bounded,
+    /// A partition goes on where those that it replaces ended.
+    Seamless,
+}
+
+impl Invariant {
+    /// Its number in ARCHITECTURE.md.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::OneOwner => "I2",
+            Self::Tiling => "I5",
+            Self::Monotonic => "I6",
+            Self::ListOrder => "I7",
+            Self::AtomicChange => "I8",
+            Self::NewEtag => "I9",
+            Self::ExactBlocks => "I10",
+            Self::ReplayOnce => "I14",
+            Self::Bounded => "I16",
+            Self::Seamless => "I17",
+        }
+    }
+
+    /// A violation, and what was found.
+    #[must_use]
+    pub fn violated(self, found: impl fmt::Display) -> Violation {
+        Violation { invariant: self, found: found.to_string() }
+    }
+
+    /// A violation unless the invariant holds.
+    ///
+    /// # Errors
+    /// The [`Violation`].
+    pub fn assert<D: fmt::Display>(
+        self,
+        holds: bool,
+        found: impl FnOnce() -> D,
+    ) -> Result<(), Violation> {
+        if holds { Ok(()) } else { Err(self.violated(found())) }
+    }
+}
+
+/// An invariant that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which one.
+    pub invariant: Invariant,
+    /// What was found instead.
+    pub found: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invariant {} is violated: {}", self.invariant.id(), self.found)
+    }
+}
