@@ -3,6 +3,7 @@ mod partitions;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -73,7 +74,7 @@ impl IndexHost for Index {
         self.0.lock().unwrap().read(&read)
     }
 
-    async fn write(&self, _: Target, write: Write) -> Result<WriteReply, Error> {
+    async fn write_shared(&self, _: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
         self.0.lock().unwrap().write(&write)
     }
 

@@ -41,12 +41,12 @@ impl IndexHost for Listener {
         Err(Error::Overloaded)
     }
 
-    async fn write(&self, _target: Target, write: Write) -> Result<WriteReply, Error> {
-        let Write::NoteRead(note) = write else { panic!("{write:?}") };
+    async fn write_shared(&self, _target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
+        let Write::NoteRead(note) = write.as_ref() else { panic!("{write:?}") };
         if self.full.load(Ordering::Relaxed) {
             return Err(Error::Full(Full::Disks));
         }
-        self.heard.lock().unwrap().push(note);
+        self.heard.lock().unwrap().push(note.clone());
         Ok(WriteReply::Done)
     }
 

@@ -82,7 +82,7 @@ impl IndexHost for Gated {
         self.partition.lock().unwrap().read(&read)
     }
 
-    async fn write(&self, _: Target, write: Write) -> Result<WriteReply, index::Error> {
+    async fn write_shared(&self, _: Target, write: Arc<Write>) -> Result<WriteReply, index::Error> {
         let _open = self.gate.read().await;
         self.partition.lock().unwrap().write(&write)
     }

@@ -1,6 +1,7 @@
 //! The trait a host of partitions offers.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -44,11 +45,19 @@ pub trait IndexHost: Send + Sync + Debug {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error>;
 
     /// Changes one partition; durable when it returns. Not cancel-safe: run it in a task of its
-    /// own.
+    /// own. The change is shared, since the caller may have to send it to another owner.
     ///
     /// # Errors
     /// [`Error`]; after [`Error::Unavailable`] the change may or may not have happened.
-    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error>;
+    async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error>;
+
+    /// As [`Self::write_shared`], of a change that is sent once.
+    ///
+    /// # Errors
+    /// As [`Self::write_shared`].
+    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {
+        self.write_shared(target, Arc::new(write)).await
+    }
 
     /// The log and run extents that the partitions hosted here use now.
     async fn owned_extents(&self) -> Vec<ExtentId>;

@@ -181,11 +181,12 @@ impl Router {
     /// The owner's answer.
     pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
         let key = write.routing_key();
+        let write = Arc::new(write);
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let target = owner(&map, &key)?;
-            match self.host.write(target, write.clone()).await {
+            match self.host.write_shared(target, Arc::clone(&write)).await {
                 Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
                 answer => return answer,
             }

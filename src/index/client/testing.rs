@@ -70,7 +70,7 @@ impl<R: Reads> IndexHost for ReadIndex<R> {
         self.0.read(target, read).await
     }
 
-    async fn write(&self, _target: Target, _write: Write) -> Result<WriteReply, Error> {
+    async fn write_shared(&self, _target: Target, _write: Arc<Write>) -> Result<WriteReply, Error> {
         Ok(WriteReply::Done)
     }
 

@@ -102,7 +102,7 @@ impl Partition {
     /// As of [`Self::write`].
     pub(crate) async fn write_ahead(
         &self,
-        mut write: Write,
+        write: Arc<Write>,
         waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
@@ -156,10 +156,10 @@ impl Partition {
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
             let ready = Some(Ready { evaluated: Box::new(ready), place });
-            let entry = Entry { write, evaluated: ready, weight, waited };
+            let entry = Entry { write: Arc::clone(&write), evaluated: ready, weight, waited };
             match self.take_turn(entry, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
-                Outcome::Again(back) => write = *back,
+                Outcome::Again => {}
             }
             waiter = Some(self.core.watches.enter(write.weight()).waiter);
         }

@@ -1,5 +1,6 @@
 //! What a committer is asked for: the writes in its queue, and what maintenance wants of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -22,7 +23,7 @@ pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
 /// A queued write.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) write: Write,
+    pub(crate) write: Arc<Write>,
     /// What it comes to, when it was evaluated ahead.
     pub(crate) evaluated: Option<Box<Evaluated>>,
     pub(crate) weight: usize,

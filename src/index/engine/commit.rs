@@ -231,10 +231,10 @@ impl Committer {
                 batch.watches.push(ready.watch);
                 Decided { reply: Ok(ready.reply), rows: ready.rows }
             }
-            Some(_) => return give_back(answer, write),
+            Some(_) => return give_back(answer),
             None => match self.evaluate_now(&write, batch).await {
                 Some(decided) => decided,
-                None => return give_back(answer, write),
+                None => return give_back(answer),
             },
         };
         if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
@@ -432,9 +432,9 @@ impl Committer {
     }
 }
 
-/// Nothing was done; whoever left meanwhile does not need the write.
-fn give_back(answer: Answer, write: Write) {
-    drop(answer.send(Ok(Outcome::Again(Box::new(write)))));
+/// Nothing was done: the caller, unless it left meanwhile, evaluates the write ahead.
+fn give_back(answer: Answer) {
+    drop(answer.send(Ok(Outcome::Again)));
 }
 
 /// What a write comes to: its answer, and its rows unless that is an error.

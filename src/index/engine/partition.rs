@@ -36,7 +36,7 @@ pub(super) struct Ready<'a> {
 
 /// A write that enters the committer's queue.
 pub(super) struct Entry<'a> {
-    pub(super) write: Write,
+    pub(super) write: Arc<Write>,
     pub(super) evaluated: Option<Ready<'a>>,
     /// Its bytes.
     pub(super) weight: usize,

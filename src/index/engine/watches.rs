@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine::config::Config;
 use crate::index::rows::Family;
@@ -26,7 +25,7 @@ pub(crate) enum Outcome {
     /// The write was carried out.
     Done(WriteReply),
     /// Nothing was done: the write is to be evaluated ahead, or once more.
-    Again(Box<Write>),
+    Again,
 }
 
 /// A write that was evaluated ahead.

@@ -1,5 +1,7 @@
 //! A write from the side of its caller: in the committer's queue, or evaluated ahead of its turn.
 
+use std::sync::Arc;
+
 use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::Write;
@@ -16,7 +18,12 @@ impl Partition {
     ///
     /// # Errors
     /// [`Error`].
-    pub(crate) async fn write(&self, epoch: Epoch, write: Write) -> Result<WriteReply, Error> {
+    pub(crate) async fn write(
+        &self,
+        epoch: Epoch,
+        write: impl Into<Arc<Write>> + Send,
+    ) -> Result<WriteReply, Error> {
+        let write: Arc<Write> = write.into();
         if epoch != self.core.epoch || !write.place().is_in(&self.core.keys) {
             return Err(Error::WrongPartition);
         }
@@ -31,16 +38,16 @@ impl Partition {
         done
     }
 
-    async fn carry_out(&self, write: Write, clock: &dyn Clock) -> Result<WriteReply, Error> {
+    async fn carry_out(&self, write: Arc<Write>, clock: &dyn Clock) -> Result<WriteReply, Error> {
         let weight = write.weight();
         let waited = self.pass(&write, weight, clock).await?;
         if ahead::is_long(&write, weight) && write.reach().is_some() {
             return self.write_ahead(write, waited, clock).await;
         }
-        let entry = Entry { write, evaluated: None, weight, waited };
+        let entry = Entry { write: Arc::clone(&write), evaluated: None, weight, waited };
         match self.take_turn(entry, clock).await? {
             Outcome::Done(reply) => Ok(reply),
-            Outcome::Again(write) => self.write_ahead(*write, waited, clock).await,
+            Outcome::Again => self.write_ahead(write, waited, clock).await,
         }
     }
 }

@@ -259,7 +259,7 @@ impl IndexHost for IndexServer {
         host.partition(target)?.read(target.epoch, &read).await
     }
 
-    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {
+    async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
         let host = self.host(target.host).ok_or(Error::WrongPartition)?;
         host.partition(target)?.write(target.epoch, write).await
     }

@@ -127,7 +127,7 @@ impl IndexHost for FakeIndex {
         reply
     }
 
-    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {
+    async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
         let number = self.at(target)?;
         if *self.fail_writes_of.lock().unwrap() == Some(number) {
             return Err(Error::Unavailable("as told".to_owned()));

@@ -50,8 +50,12 @@ impl IndexHost for Barren {
         self.other.read(target, read).await
     }
 
-    async fn write(&self, target: Target, write: Write) -> Result<WriteReply, index::Error> {
-        self.other.write(target, write).await
+    async fn write_shared(
+        &self,
+        target: Target,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, index::Error> {
+        self.other.write_shared(target, write).await
     }
 
     async fn owned_extents(&self) -> Vec<ExtentId> {

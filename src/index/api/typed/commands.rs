@@ -72,13 +72,13 @@ commands! {
         /// The change.
         change: AccountChange,
     } => AccountRecord: WriteReply::Account(record) => *record;
-    /// Removes an account's row, if it is still that account's.
+    /// Removes an account's row, if it is still that account's. Answers the row.
     DeleteAccount {
         /// The name.
         name: AccountName,
         /// The account.
         id: AccountId,
-    } => (): WriteReply::Done => ();
+    } => AccountRecord: WriteReply::Account(record) => *record;
     /// Drops staged blocks of a blob last staged to before `before`.
     ExpireStaged {
         /// The blob's routing key.

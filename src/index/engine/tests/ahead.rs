@@ -282,7 +282,8 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
         Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope })
     };
     let clock = Arc::clone(&partition.core.shared.parts.env.clock);
-    let mut ahead = Box::pin(partition.write_ahead(delete("b"), Duration::ZERO, clock.as_ref()));
+    let mut ahead =
+        Box::pin(partition.write_ahead(delete("b").into(), Duration::ZERO, clock.as_ref()));
     assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");
     partition.apply(delete("c")).await.unwrap();
     let mut shown = garbage(&partition).await;

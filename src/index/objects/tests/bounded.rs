@@ -364,8 +364,7 @@ fn dead_containers_are_found_by_a_seek() {
     }
     let view = worn.view((16, 16));
     let found = crate::index::objects::sweep::dead_containers(&view).now_or_never().unwrap();
-    let found: Vec<u64> =
-        found.unwrap().into_iter().map(|deleted| deleted.container.get()).collect();
+    let found: Vec<u64> = found.unwrap().into_iter().map(|dead| dead.container.get()).collect();
     assert_eq!(found, [5, 9]);
     assert!(view.seen() < 100, "{} rows looked at", view.seen());
 }

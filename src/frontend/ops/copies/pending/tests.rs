@@ -56,7 +56,7 @@ impl IndexHost for Host {
         Ok(ReadReply::CopyJobs(found.into_iter().collect(), next))
     }
 
-    async fn write(&self, _: Target, _: Write) -> Result<WriteReply, index::Error> {
+    async fn write_shared(&self, _: Target, _: Arc<Write>) -> Result<WriteReply, index::Error> {
         panic!("nothing is written")
     }
 
