@@ -51,9 +51,23 @@ impl Metrics {
 
     /// Lines that were dropped.
     #[cfg(test)]
-    pub(super) fn lines_lost(&self) -> super::queue::LineCounts {
+    pub(super) fn lines_lost(&self) -> LineCounts {
         let of = |is_change| self.lost.get_or_create(&labels(is_change)).get();
-        super::queue::LineCounts { changes: of(true), requests: of(false) }
+        LineCounts { changes: of(true), requests: of(false) }
+    }
+}
+
+/// Numbers of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LineCounts {
+    pub(super) changes: u64,
+    pub(super) requests: u64,
+}
+
+impl LineCounts {
+    pub(super) fn add(&mut self, is_change: bool) {
+        self.changes += u64::from(is_change);
+        self.requests += u64::from(!is_change);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::env::Clock;
 use super::line;
 use super::line::Change;
 use super::line::Entry;
+use super::metrics::LineCounts;
 use super::metrics::Metrics;
 
 /// How long a change waits for room in the queue before its line is dropped.
@@ -60,20 +61,6 @@ struct State {
     /// When dropped lines were last logged.
     warned: Option<Duration>,
     closed: bool,
-}
-
-/// Numbers of lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LineCounts {
-    pub(super) changes: u64,
-    pub(super) requests: u64,
-}
-
-impl LineCounts {
-    fn add(&mut self, is_change: bool) {
-        self.changes += u64::from(is_change);
-        self.requests += u64::from(!is_change);
-    }
 }
 
 /// Lines that were taken from the queue.

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::file::LogFile;
 use super::line;
+use super::metrics::LineCounts;
 use super::metrics::Metrics;
 use super::queue::AuditLog;
-use super::queue::LineCounts;
 use super::queue::Queue;
 use super::writer;
 use super::writer::Sink;

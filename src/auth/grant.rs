@@ -1,9 +1,12 @@
-//! What a caller is granted, and what an operation needs.
+//! What a caller is granted.
 
 use crate::auth::Error;
 use crate::auth::Principal;
 use crate::auth::SasPermissions;
 use crate::auth::Scope;
+use crate::auth::action::Action;
+use crate::auth::needs::Level;
+use crate::auth::needs::need;
 use crate::types::Role;
 
 /// Response headers of a signature, which replace those of the blob.
@@ -67,50 +70,7 @@ pub struct Grant {
     pub encryption_scope: Option<String>,
 }
 
-/// The resource that an operation acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The account.
-    Service,
-    /// A container.
-    Container,
-    /// A blob.
-    Object,
-    /// The resource of the URL, whatever it is.
-    Any,
-}
-
-/// What an operation needs: a row of the front end's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// The resource that it acts on.
-    pub level: Level,
-    /// An account signature must have one of these permissions.
-    pub account: SasPermissions,
-    /// A service signature must have one of these permissions. If there are none, no service
-    /// signature suffices.
-    pub service: SasPermissions,
-    /// A signature must have all of these permissions too.
-    pub also: SasPermissions,
-    /// To replace an existing blob, a signature must have one of these permissions; none when the
-    /// operation replaces nothing.
-    pub replace: SasPermissions,
-    /// The lowest role that permits it to a caller with a token; `None` if no token suffices.
-    pub role: Option<Role>,
-    /// The lowest level of public access that permits it to anonymous callers.
-    pub anonymous: Option<Exposure>,
-}
-
-/// A level of public access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exposure {
-    /// Blobs can be read.
-    Blob,
-    /// The container can be read and listed too.
-    Container,
-}
-
-/// How far an operation is permitted.
+/// How far an action is permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// Without a condition.
@@ -120,23 +80,24 @@ pub enum Permit {
 }
 
 impl Principal {
-    /// Checks that the holder of this token may carry out the operation here.
+    /// Checks that the holder of this token may do this here.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Permission`].
-    pub fn permits(&self, need: &Need, scope: Scope<'_>) -> Result<(), Error> {
-        let least = need.role.ok_or(Error::Unauthorized)?;
+    pub fn permits(&self, action: Action, scope: Scope<'_>) -> Result<(), Error> {
+        let least = need(action).role.ok_or(Error::Unauthorized)?;
         let role = self.role(scope);
         if role.is_some_and(|role| role >= least) { Ok(()) } else { Err(Error::Permission) }
     }
 }
 
 impl Grant {
-    /// Checks that the operation is permitted.
+    /// Checks that the action is permitted.
     ///
     /// # Errors
     /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
-    pub fn permits(&self, need: &Need) -> Result<Permit, Error> {
+    pub fn permits(&self, action: Action) -> Result<Permit, Error> {
+        let need = need(action);
         let wanted = match self.reach {
             Reach::Account { blob, service, container, object } => {
                 if !blob {

@@ -6,17 +6,19 @@
 //!    head, and the date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `sas_permissions.rs`, `grant.rs`: what a signature or a token grants, and what an operation
-//!    needs. `delegator.rs`: the entitlements that user delegation keys depend on.
+//! 5. `action.rs`: what a sender wants to do, in no dialect's words. `needs.rs`: the signatures,
+//!    roles and public access that permit it. `sas_permissions.rs`, `grant.rs`: what a signature or
+//!    a token grants. `delegator.rs`: the entitlements that user delegation keys depend on.
 //! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
-//! The front end maps [`Error`] to codes (`frontend/errors.rs`) and keeps the table of what each
-//! operation needs (`frontend/access/needs.rs`).
+//! The front end maps [`Error`] to codes (`frontend/errors.rs`) and operations to actions
+//! (`frontend/access/actions.rs`).
 //!
 //! It knows no operation and looks nothing up: policies, keys and public access are parameters.
 
 #![deny(clippy::indexing_slicing)]
 
+mod action;
 mod bearer;
 mod canonical;
 mod delegator;
@@ -24,16 +26,18 @@ mod error;
 mod grant;
 mod key_ring;
 mod keys;
+mod needs;
 mod sas;
 mod sas_permissions;
 mod shared_key;
 
+pub use action::{Action, Exposure};
 pub(crate) use bearer::{ClaimedKey, claimed_key};
 pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
 pub use canonical::SignedRequest;
 pub use delegator::{Entitlement, Scope, TrustedIssuer};
 pub use error::Error;
-pub use grant::{Authority, Exposure, Grant, Level, Need, Overrides, Permit, Reach};
+pub use grant::{Authority, Grant, Overrides, Permit, Reach};
 pub use key_ring::{
     KeyRing, KeyRingError, KeyState, MasterKey, MasterKeyId, SecretContext, UnsealError,
     sealed_under,

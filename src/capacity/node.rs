@@ -30,7 +30,7 @@ use crate::capacity::disk::scrub::{Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
 use crate::capacity::extent::memory::{Frees, Status};
-use crate::capacity::home::Home;
+use crate::capacity::home::{Home, NewExtent};
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::placement::Placement;
 use crate::capacity::twins;
@@ -62,14 +62,6 @@ pub struct CapacityNode {
     pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// An extent to be created.
-#[derive(Clone, Copy)]
-struct NewExtent {
-    extent: ExtentId,
-    kind: ExtentKind,
-    epoch: Epoch,
 }
 
 impl CapacityNode {

@@ -1,5 +1,7 @@
 //! Pages and conversions between the machine's sizes and the disk's.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::types::Crc32c;

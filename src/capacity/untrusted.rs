@@ -3,6 +3,8 @@
 //! Checksums would turn almost every input away at the door, so each layout is tried a second time
 //! with its checksum made right: what lies behind it must not panic either.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::capacity::extent::frame::Head;

@@ -69,8 +69,8 @@ impl History {
         self.latest.send_replace(floor);
     }
 
-    /// Changes under `prefix` after `after`, and the revision up to which that is all.
-    fn since(&self, prefix: &[u8], after: Revision) -> Result<(Vec<Event>, Revision), Error> {
+    /// Changes under `prefix` after `after`.
+    fn since(&self, prefix: &[u8], after: Revision) -> Result<Changes, Error> {
         let kept = self.lock();
         if after < kept.floor {
             return Err(Error::Compacted);
@@ -78,12 +78,19 @@ impl History {
         let start = kept.events.partition_point(|event| event.revision <= after);
         let seen = kept.events.back().map_or(kept.floor, |event| event.revision).max(after);
         let events = kept.events.range(start..).filter(|event| event.key.starts_with(prefix));
-        Ok((events.cloned().collect(), seen))
+        Ok(Changes { events: events.cloned().collect(), seen })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Changes under a prefix.
+struct Changes {
+    events: Vec<Event>,
+    /// These are all up to this revision.
+    seen: Revision,
 }
 
 fn size(event: &Event) -> usize {
@@ -109,7 +116,7 @@ impl HistoryWatch {
         after: Revision,
     ) -> Result<Self, Error> {
         let latest = history.latest.subscribe();
-        let (events, seen) = history.since(prefix, after)?;
+        let Changes { events, seen } = history.since(prefix, after)?;
         Ok(Self {
             history: Arc::clone(history),
             prefix: Bytes::copy_from_slice(prefix),
@@ -122,7 +129,7 @@ impl HistoryWatch {
     /// The next change that is there already.
     pub(super) fn take(&mut self) -> Result<Option<Event>, Error> {
         if self.ready.is_empty() {
-            let (events, seen) = self.history.since(&self.prefix, self.seen)?;
+            let Changes { events, seen } = self.history.since(&self.prefix, self.seen)?;
             self.seen = seen;
             self.ready = events.into();
         }

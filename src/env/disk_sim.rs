@@ -274,12 +274,26 @@ struct FileHandle {
     inode: u64,
 }
 
+/// What is done to a file.
+struct Operation {
+    action: &'static str,
+    offset: u64,
+    len: u64,
+}
+
+impl Operation {
+    const fn new(action: &'static str, offset: u64, len: u64) -> Self {
+        Self { action, offset, len }
+    }
+}
+
 impl FileHandle {
     async fn turn<T>(
         &self,
-        (action, offset, len): (&'static str, u64, u64),
+        operation: Operation,
         work: impl FnOnce(&mut World, &Call<'_>) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
+        let Operation { action, offset, len } = operation;
         let call = Call { action, path: &self.path, offset, len };
         turn(&self.world, self.generation, call, work).await
     }
@@ -288,13 +302,13 @@ impl FileHandle {
 #[async_trait]
 impl DiskFile for FileHandle {
     async fn read_at(&self, offset: u64, len: usize) -> Result<Bytes, DiskError> {
-        let call = ("read", offset, len as u64);
+        let call = Operation::new("read", offset, len as u64);
         self.turn(call, |world, call| world.read(self.inode, call)).await
     }
 
     async fn write_at(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
         let bytes: Bytes = pieces.concat().into();
-        let call = ("write", offset, bytes.len() as u64);
+        let call = Operation::new("write", offset, bytes.len() as u64);
         self.turn(call, |world, call| world.write(self.inode, call, bytes)).await
     }
 
@@ -308,12 +322,13 @@ impl DiskFile for FileHandle {
         // Only what was written before the call is promised: what comes during the delay stays
         // pending.
         let mark = lock(&self.world).mark();
-        self.turn(("sync", 0, 0), |world, call| world.sync(self.inode, call, mark)).await
+        self.turn(Operation::new("sync", 0, 0), |world, call| world.sync(self.inode, call, mark))
+            .await
     }
 
     async fn drop_cache(&self) -> Result<(), DiskError> {
         let mark = lock(&self.world).mark();
-        let call = ("drop cache", 0, 0);
+        let call = Operation::new("drop cache", 0, 0);
         self.turn(call, |world, call| {
             world.sync(self.inode, call, mark)?;
             world.drop_cache(self.inode);
@@ -323,26 +338,29 @@ impl DiskFile for FileHandle {
     }
 
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError> {
-        self.turn(("allocate", offset, len), |world, call| world.allocate(self.inode, call)).await
+        self.turn(Operation::new("allocate", offset, len), |world, call| {
+            world.allocate(self.inode, call)
+        })
+        .await
     }
 
     async fn punch_hole(&self, offset: u64, len: u64) -> Result<(), DiskError> {
         let what = What::Punch { offset, len };
-        let call = ("punch hole", offset, len);
+        let call = Operation::new("punch hole", offset, len);
         self.turn(call, |world, call| world.reshape(self.inode, call, what)).await
     }
 
     async fn set_len(&self, len: u64) -> Result<(), DiskError> {
         let what = What::SetLen { len };
-        let call = ("set length", 0, len);
+        let call = Operation::new("set length", 0, len);
         self.turn(call, |world, call| world.reshape(self.inode, call, what)).await
     }
 
     async fn len(&self) -> Result<u64, DiskError> {
-        self.turn(("stat", 0, 0), |world, _| Ok(world.len(self.inode))).await
+        self.turn(Operation::new("stat", 0, 0), |world, _| Ok(world.len(self.inode))).await
     }
 
     async fn allocated(&self) -> Result<u64, DiskError> {
-        self.turn(("stat", 0, 0), |world, _| Ok(world.allocated(self.inode))).await
+        self.turn(Operation::new("stat", 0, 0), |world, _| Ok(world.allocated(self.inode))).await
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn name(locked: &File) -> String {
     let (Ok(of), Ok(locks)) = (locked.metadata(), fs::read_to_string("/proc/locks")) else {
         return unknown;
     };
-    let Some(process) = find(&locks, of.ino(), (major(of.dev()), minor(of.dev()))) else {
+    let Some(process) = find(&locks, of.ino(), Device::of(of.dev())) else {
         return unknown;
     };
     process_name(process)
@@ -26,34 +26,45 @@ pub(super) fn process_name(process: u32) -> String {
     }
 }
 
+/// A block device, as `/proc/locks` names it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Device {
+    major: u64,
+    minor: u64,
+}
+
 /// The process that holds a `flock` of this file. Lines look like
 /// `1: FLOCK  ADVISORY  WRITE 17 fe:00:9978009 0 EOF`; those of waiting processes have an arrow.
 /// Process 0 is one of another container.
-fn find(locks: &str, inode: u64, (major, minor): (u64, u64)) -> Option<u32> {
+fn find(locks: &str, inode: u64, on: Device) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", process, file, ..] = words[..] else { return None };
         let mut parts = file.split(':');
         let mut hexadecimal = || u64::from_str_radix(parts.next()?, 16).ok();
-        let device = (hexadecimal()?, hexadecimal()?);
-        let same = parts.next()?.parse() == Ok(inode) && device == (major, minor);
+        let device = Device { major: hexadecimal()?, minor: hexadecimal()? };
+        let same = parts.next()?.parse() == Ok(inode) && device == on;
         same.then(|| process.parse().ok()).flatten().filter(|process| *process > 0)
     })
 }
 
-/// As glibc's `major` of a device number.
-const fn major(device: u64) -> u64 {
-    (device >> 8 & 0xfff) | (device >> 32 & !0xfff)
-}
-
-/// As glibc's `minor` of a device number.
-const fn minor(device: u64) -> u64 {
-    (device & 0xff) | (device >> 12 & !0xff)
+impl Device {
+    /// Splits a device number as glibc's `major` and `minor` do.
+    const fn of(number: u64) -> Self {
+        Self {
+            major: (number >> 8 & 0xfff) | (number >> 32 & !0xfff),
+            minor: (number & 0xff) | (number >> 12 & !0xff),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const fn device(major: u64, minor: u64) -> Device {
+        Device { major, minor }
+    }
 
     #[test]
     fn holder_is_found_among_other_locks() {
@@ -63,16 +74,16 @@ mod tests {
             4: FLOCK  ADVISORY  WRITE 8 fe:00:77 0 EOF\n\
             4: -> FLOCK  ADVISORY  WRITE 9 fe:00:77 0 EOF\n\
             5: FLOCK  ADVISORY  WRITE 0 fe:00:78 0 EOF\n";
-        assert_eq!(find(locks, 77, (0xfe, 0)), Some(8));
-        assert_eq!(find(locks, 77, (0xfe, 1)), Some(6));
-        assert_eq!(find(locks, 78, (0xfe, 0)), None, "of another container");
-        assert_eq!(find(locks, 79, (0xfe, 0)), None);
-        assert_eq!(find("nonsense\n1: FLOCK A WRITE x y\n", 77, (0xfe, 0)), None);
+        assert_eq!(find(locks, 77, device(0xfe, 0)), Some(8));
+        assert_eq!(find(locks, 77, device(0xfe, 1)), Some(6));
+        assert_eq!(find(locks, 78, device(0xfe, 0)), None, "of another container");
+        assert_eq!(find(locks, 79, device(0xfe, 0)), None);
+        assert_eq!(find("nonsense\n1: FLOCK A WRITE x y\n", 77, device(0xfe, 0)), None);
     }
 
     #[test]
     fn devices_have_two_numbers() {
-        assert_eq!((major(0xfe00), minor(0xfe00)), (0xfe, 0));
-        assert_eq!((major(0x10_3412), minor(0x10_3412)), (0x34, 0x112));
+        assert!(Device::of(0xfe00) == device(0xfe, 0));
+        assert!(Device::of(0x10_3412) == device(0x34, 0x112));
     }
 }

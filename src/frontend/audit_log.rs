@@ -5,7 +5,6 @@ pub(in crate::frontend) mod draft;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::request::Parts;
 use serde_json::Value;
 use serde_json::json;
 
@@ -13,21 +12,20 @@ use crate::audit_log::Change;
 use crate::audit_log::Entry;
 use crate::audit_log::Thing;
 use crate::frontend::audit_log::draft::Draft;
+use crate::frontend::dialect::Arrival;
 use crate::frontend::observe::Seen;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::azure::Address;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::LeaseAction;
-use crate::types::Peer;
 use crate::types::PublicAccess;
 
-/// A request as it arrived.
-#[derive(Clone, Copy)]
-pub(super) struct Arrival<'a> {
-    pub(super) head: &'a Parts,
-    pub(super) peer: Peer,
+/// A request that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestStart<'a> {
+    pub(super) arrival: Arrival<'a>,
     /// The id that it was given.
     pub(super) id: &'a str,
     /// When it arrived, by the monotonic clock.
@@ -36,20 +34,20 @@ pub(super) struct Arrival<'a> {
 
 impl FrontEnd {
     /// A draft for a request, if every request has a line.
-    pub(super) fn draft(&self, arrival: Arrival<'_>) -> Option<Box<Draft>> {
+    pub(super) fn draft(&self, start: RequestStart<'_>) -> Option<Box<Draft>> {
         let wanted = self.audit_log.has_requests();
-        wanted.then(|| self.draft_at(self.address(arrival.head).as_ref(), arrival))
+        wanted.then(|| self.draft_at(start.arrival.address().as_ref(), start))
     }
 
     /// A draft for a request about the resource of an address.
     pub(super) fn draft_at(
         &self,
         address: Option<&Address>,
-        Arrival { peer, id, begun, .. }: Arrival<'_>,
+        RequestStart { arrival, id, begun }: RequestStart<'_>,
     ) -> Box<Draft> {
         let entry = Entry {
             account: address.map(|address| address.account.as_str().to_owned()),
-            address: Some(peer.address.to_string()),
+            address: Some(arrival.peer.address.to_string()),
             operation: "Refused".into(),
             resource: address.and_then(resource),
             request_id: Some(id.to_owned()),
@@ -60,13 +58,18 @@ impl FrontEnd {
     }
 
     /// Records the sender, the operation and, if it has a line, the change that it will make.
-    pub(super) fn note_change(&self, operation: &Operation, seen: &mut Seen, arrival: Arrival<'_>) {
+    pub(super) fn note_change(
+        &self,
+        operation: &Operation,
+        seen: &mut Seen,
+        start: RequestStart<'_>,
+    ) {
         if !self.audit_log.is_on() {
             return;
         }
         let change = change(operation);
         if change.is_some() && seen.draft.is_none() {
-            seen.draft = Some(self.draft_at(self.address(arrival.head).as_ref(), arrival));
+            seen.draft = Some(self.draft_at(start.arrival.address().as_ref(), start));
         }
         if let Some(draft) = &mut seen.draft {
             draft.asked(seen.operation, seen.principal.clone(), change);

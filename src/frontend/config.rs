@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::frontend::answers::StallLimits;
+use crate::frontend::dialect::Dialects;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::protocol::KnownHosts;
-use crate::protocol::azure;
 
 /// An upload that brings less in some seconds makes no progress of note, while others need what it
 /// holds. At this rate a body that is held in memory is complete within a minute or so.
@@ -19,8 +19,8 @@ pub struct FrontEndConfig {
     pub known_hosts: KnownHosts,
     /// Whether what comes by plain http is refused.
     pub https_only: bool,
-    /// How hosts name accounts.
-    pub addressing: azure::Addressing,
+    /// The dialects served, and how hosts name accounts in them.
+    pub dialects: Dialects,
     /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get
     /// 503. Default 4,096.
     pub requests_max: usize,

@@ -26,7 +26,7 @@ use crate::types::AccountId;
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// The longest pause of a copy whose end was not committed: each attempt reads its whole source.
 const AGAIN_MAX: Duration = Duration::from_secs(64);
-/// A copy is forgotten so long after its pause, if it was not started again.
+/// A copy that was not started again is forgotten this time after its pause.
 const FORGET: Duration = Duration::from_secs(3_600);
 /// Copies whose panics are counted. With more, all counts begin again.
 const PANICKED_MAX: usize = 1_024;

@@ -344,7 +344,7 @@ mod tests {
         assert!(!answer.contains("alice") && !answer.contains("carol"), "{answer}");
     }
 
-    /// Found when it was read, not at the start: for whoever asks it is the same.
+    /// Damage that a read finds is answered like damage found at the start.
     #[test]
     fn damaged_rows_are_out_of_service_as_a_quarantined_partition_is() {
         let damaged = "block of extent 7".to_owned();

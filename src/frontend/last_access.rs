@@ -29,7 +29,7 @@ use crate::types::Timestamp;
 
 /// The most notes that wait; further ones are dropped.
 const NOTES_MAX: usize = 64 * 1024;
-/// With so many notes they are written immediately.
+/// The number of notes at which they are written immediately.
 const NOTES_MANY: usize = 4 * 1024;
 /// How long a note waits otherwise.
 const WRITE_EVERY: Duration = Duration::from_secs(30);

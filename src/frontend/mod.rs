@@ -5,9 +5,9 @@
 //! 1. `server.rs` accepts connections within the limits of `connections/`. `opening.rs` detects TLS
 //!    and the HTTP version (`sniff.rs`, `tls.rs`). `connection.rs` drives HTTP, and `linger.rs`
 //!    closes a connection so that its client can read the end of an answer.
-//! 2. `pipeline.rs` has the request admitted (`admission/`: overload; `access/`: account,
-//!    signature, parsing, permission), reads a document, dispatches, renders, counts. `batch.rs`
-//!    does so for each part of a batch.
+//! 2. `pipeline.rs` asks `dialect/` which protocol the request speaks, has the request admitted
+//!    (`admission/`: overload; `access/`: account, sender, parsing, permission), reads a document,
+//!    dispatches, renders, counts.
 //! 3. `dispatch.rs` is one exhaustive match; `ops/` has a file for each family of operations. They
 //!    find rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
 //! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it, and
@@ -24,8 +24,8 @@
 //! stores it. `client.rs` requests it from other servers, and also the keys of the issuers of
 //! bearer tokens (`tokens/`).
 //!
-//! The web endpoint is not a dialect of its own: `website.rs` reads documents of `$web` as Get Blob
-//! does.
+//! Only `dialect/` names a protocol: it addresses, identifies, parses and renders. Azure's batches
+//! and web endpoint are there too.
 //!
 //! `last_access.rs` notes reads, if they are tracked, and writes them to rows later, in batches.
 //!
@@ -48,7 +48,6 @@ pub mod accounts;
 mod admission;
 pub(crate) mod answers;
 mod audit_log;
-mod batch;
 pub mod body;
 pub mod client;
 mod commit;
@@ -57,6 +56,7 @@ mod connection;
 pub(crate) mod connections;
 mod copies;
 mod cors;
+pub mod dialect;
 mod dispatch;
 mod encrypt;
 mod errors;
@@ -85,7 +85,6 @@ pub mod state;
 pub mod tls;
 pub mod tokens;
 pub mod trace;
-mod website;
 pub mod write;
 
 pub use accounts::{Accounts, Unread};

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
-use http::request::Parts;
 use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::Response;
@@ -20,6 +18,7 @@ use crate::frontend::body::BodyError;
 use crate::frontend::body::Next;
 use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::dialect::Arrival;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::frontend::faults::FaultKind;
@@ -28,12 +27,10 @@ use crate::frontend::faults::InjectedFault;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
-use crate::protocol::azure;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::BlobName;
 use crate::types::ContainerName;
-use crate::types::Peer;
 use crate::types::Timestamp;
 
 /// Pieces of a slowed body a second.
@@ -84,11 +81,11 @@ impl FrontEnd {
     /// # Errors
     /// What the dial wants answered; also for [`FaultKind::Timeout`], whose connection is cut
     /// instead.
-    pub(super) fn meet_faults(&self, head: &Parts, seen: &mut Seen) -> Result<(), Refusal> {
+    pub(super) fn meet_faults(&self, arrival: Arrival<'_>, seen: &mut Seen) -> Result<(), Refusal> {
         if !self.faults.is_on() {
             return Ok(());
         }
-        let Some(address) = self.address(head) else { return Ok(()) };
+        let Some(address) = arrival.address() else { return Ok(()) };
         seen.strike = self.faults.inject(FaultTarget {
             operation: seen.operation,
             account: address.account.as_str(),
@@ -127,18 +124,18 @@ impl FrontEnd {
     /// Tells whoever watches. The caller has seen that somebody does.
     pub(super) fn tell(
         &self,
-        (head, peer): (&Parts, Peer),
+        arrival: Arrival<'_>,
         seen: &Seen,
         (came, took): (Timestamp, Duration),
         bytes_in: u64,
         answer: Option<&Response<ResponseBody>>,
     ) {
-        let address = self.address(head);
-        let of_answer = |name: &str| {
-            let headers = answer?.headers();
-            headers.get(name)?.to_str().ok().map(str::to_owned)
-        };
-        let id = head.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
+        let Arrival { dialect, head, peer } = arrival;
+        let address = arrival.address();
+        let headers = answer.map(Response::headers);
+        let code = headers.and_then(|headers| dialect.error_code(headers));
+        let request_id = headers.and_then(|headers| dialect.request_id(headers));
+        let client_request_id = dialect.client_request_id(&head.headers);
         let address = address.as_ref();
         self.trace.send(TraceLine {
             time: came.to_iso_millis(),
@@ -152,20 +149,15 @@ impl FrontEnd {
                 .and_then(|a| a.blob.as_ref())
                 .map(|name| BlobName::as_str(name).to_owned()),
             status: answer.map_or(0, |response| response.status().as_u16()),
-            code: of_answer("x-ms-error-code"),
+            code: code.map(str::to_owned),
             ms: (took.as_secs_f64() * 1e6).round() / 1e3,
             bytes_in,
             bytes_out: answer.map_or(0, |r| r.body().size_hint().lower()),
             client: peer.address.to_string(),
-            client_request_id: id.map(str::to_owned),
-            request_id: of_answer("x-ms-request-id").unwrap_or_default(),
+            client_request_id: client_request_id.map(str::to_owned),
+            request_id: request_id.unwrap_or_default().to_owned(),
             scheme: peer.scheme().to_owned(),
         });
-    }
-
-    pub(super) fn address(&self, head: &Parts) -> Option<azure::Address> {
-        let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
-        azure::address(&head.method, &head.uri, host, self.addressing()).ok()
     }
 }
 

@@ -1,5 +1,5 @@
-//! From a request to a response: address, authenticate, parse, read the document, dispatch, render,
-//! count.
+//! From a request to a response: its dialect, address, admission, document, dispatch, rendering,
+//! counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,19 @@ use hyper::body::Incoming;
 use crate::audit_log::Principal;
 use crate::env::boxed;
 use crate::frontend::access;
-use crate::frontend::access::admit::Admitted;
 use crate::frontend::access::admit::admit;
+use crate::frontend::access::admitted::Admitted;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
-use crate::frontend::audit_log::Arrival;
+use crate::frontend::audit_log::RequestStart;
 use crate::frontend::audit_log::draft::AnswerFacts;
-use crate::frontend::batch;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
+use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::batch;
+use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dialect::website;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
@@ -34,41 +37,23 @@ use crate::frontend::observe::Seen;
 use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::website;
-use crate::protocol::azure;
-use crate::protocol::azure::structured;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::types::Peer;
 
-/// Answers a request that named the structured format in it: a Get Blob with such a body, an upload
-/// with the header.
-fn structured(
-    request: &http::request::Parts,
-    mut response: Response<ResponseBody>,
-) -> Response<ResponseBody> {
-    if !request.headers.contains_key(&structured::BODY_HEADER) {
-        return response;
-    }
-    if request.method != http::Method::GET {
-        structured::confirm(response.headers_mut());
-        return response;
-    }
-    match structured::announce(response.headers_mut()) {
+/// Gives an answer the form that its request asked for.
+fn framed(arrival: Arrival<'_>, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    match arrival.dialect.frame(arrival.head, response.headers_mut()) {
         Some(encoder) => response.map(|body| body.structured(encoder)),
         None => response,
     }
 }
 
 /// Writes a reply, with the body that streams or what was rendered.
-fn rendered(
-    reply: Reply,
-    stream: Option<ResponseBody>,
-    echo: &azure::RequestEcho,
-) -> Response<ResponseBody> {
-    let rendered = azure::render(&reply, echo);
+fn rendered(reply: Reply, stream: Option<ResponseBody>, echo: &Echo<'_>) -> Response<ResponseBody> {
+    let rendered = echo.render(&reply);
     // It is as large as what was rendered of it.
     drop(reply);
     match stream {
@@ -92,28 +77,27 @@ impl FrontEnd {
         let came = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let mut seen = Seen {
-            draft: self.draft(Arrival { head: &head, peer, id: &id, begun }),
-            ..Seen::nothing()
-        };
-        let mut echo = azure::RequestEcho::new(&head, id, came);
+        let dialect = self.config.dialects.of(&head);
+        let arrival = Arrival { dialect, head: &head, peer };
+        let draft = self.draft(RequestStart { arrival, id: &id, begun });
+        let mut seen = Seen { draft, ..Seen::nothing() };
+        let mut echo = dialect.echo(&head, id, came);
         let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
-        let mut response = match acceptable.map(|()| website::named(self, &head)) {
+        let mut response = match acceptable.map(|()| dialect.site(&head)) {
             Err(error) => self.refused((&head, &mut body), &error, &echo, &seen).await,
             Ok(Some(site)) => {
                 seen.operation = "GetWebContent";
                 seen.principal = Principal::Anonymous;
                 let told = (&echo, &mut seen.pass);
                 // Boxed: otherwise every request would move its space too.
-                boxed(|| website::serve(self, (&head, peer), &site, told)).await
+                boxed(|| website::serve(self, arrival, &site, told)).await
             }
             Ok(None) => {
-                let answer =
-                    self.answer((&head, peer), (&mut body, begun), &mut echo, &mut seen).await;
+                let answer = self.answer(arrival, (&mut body, begun), &mut echo, &mut seen).await;
                 let response = match answer {
-                    Ok((reply, stream)) => structured(&head, rendered(reply, stream, &echo)),
+                    Ok((reply, stream)) => framed(arrival, rendered(reply, stream, &echo)),
                     Err(error) => {
                         self.metrics.refused(&error);
                         // What is left of the request's body may still be read: nobody waits for
@@ -122,7 +106,7 @@ impl FrontEnd {
                         self.refused((&head, &mut body), &error, &echo, &seen).await
                     }
                 };
-                cors::decorate(self, &head, response)
+                cors::decorate(self, arrival, response)
             }
         };
         drop(counted);
@@ -138,8 +122,8 @@ impl FrontEnd {
         self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
         if let Some(mut draft) = seen.draft.take() {
             let bytes = response.body().size_hint().lower();
-            let (status, headers) = (response.status(), response.headers());
-            let answer = AnswerFacts { status, headers, bytes };
+            let code = dialect.error_code(response.headers());
+            let answer = AnswerFacts { status: response.status(), code, bytes };
             let principal = std::mem::take(&mut seen.principal);
             draft.answered(seen.operation, principal, body.received(), answer).await;
             seen.draft = Some(draft);
@@ -156,7 +140,7 @@ impl FrontEnd {
             })
         });
         if self.trace.is_watched() {
-            self.tell((&head, peer), &seen, (came, took), body.received(), response.as_ref().ok());
+            self.tell(arrival, &seen, (came, took), body.received(), response.as_ref().ok());
         }
         response
     }
@@ -166,7 +150,7 @@ impl FrontEnd {
         &self,
         (head, body): (&http::request::Parts, &mut RequestBody),
         error: &Refusal,
-        echo: &azure::RequestEcho,
+        echo: &Echo<'_>,
         seen: &Seen,
     ) -> Response<ResponseBody> {
         // A client that asked first has sent nothing yet, and will not.
@@ -182,15 +166,15 @@ impl FrontEnd {
 
     async fn answer(
         &self,
-        (head, peer): (&http::request::Parts, Peer),
+        arrival: Arrival<'_>,
         (body, begun): (&mut RequestBody, Duration),
-        echo: &mut azure::RequestEcho,
+        echo: &mut Echo<'_>,
         seen: &mut Seen,
     ) -> Answer {
-        if head.method == http::Method::OPTIONS {
+        if arrival.head.method == http::Method::OPTIONS {
             seen.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
             seen.operation = "PreflightBlobRequest";
-            return cors::preflight(self, head).map(|reply| (reply, None));
+            return cors::preflight(self, arrival).map(|reply| (reply, None));
         }
         let Admitted {
             account,
@@ -200,7 +184,7 @@ impl FrontEnd {
             create_only,
             authenticated,
             pass,
-        } = admit(self, (head, peer), (echo, &mut seen.principal)).await?;
+        } = admit(self, arrival, (echo, &mut seen.principal)).await?;
         seen.authenticated = authenticated;
         if let Some(pass) = &pass {
             body.admitted(pass.account());
@@ -210,11 +194,11 @@ impl FrontEnd {
         seen.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
         seen.operation = operation.name();
-        self.meet_faults(head, seen)?;
+        self.meet_faults(arrival, seen)?;
         let id = echo.request_id();
-        self.note_change(&operation, seen, Arrival { head, peer, id, begun });
+        self.note_change(&operation, seen, RequestStart { arrival, id, begun });
         let admitted = body.admitted_for();
-        let requester = Requester { account: &account, head, peer, authenticated, admitted };
+        let requester = Requester { account: &account, arrival, authenticated, admitted };
         let mut memory = None;
         if let Some(document) = document {
             check_before_document(&account, &operation)?;
@@ -241,21 +225,23 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let (came, begun) = (self.env.clock.now(), self.env.clock.monotonic());
         let id = self.request_id().to_string();
-        let draft = self.draft(Arrival { head: &head, peer, id: &id, begun });
-        let echo = azure::RequestEcho::new(&head, id, came);
+        let dialect = self.config.dialects.of(&head);
+        let arrival = Arrival { dialect, head: &head, peer };
+        let draft = self.draft(RequestStart { arrival, id: &id, begun });
+        let echo = dialect.echo(&head, id, came);
         RequestBody::unwanted(incoming, self.env.clone()).leave();
         let busy = self.metrics.refused_for_connections();
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         if let Some(mut draft) = draft {
             let bytes = response.body().size_hint().lower();
-            let (status, headers) = (response.status(), response.headers());
-            draft.refused(AnswerFacts { status, headers, bytes });
+            let code = dialect.error_code(response.headers());
+            draft.refused(AnswerFacts { status: response.status(), code, bytes });
             response = response.map(|body| body.drafting(Some(draft)));
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            self.tell((&head, peer), &Seen::nothing(), (came, took), 0, Some(&response));
+            self.tell(arrival, &Seen::nothing(), (came, took), 0, Some(&response));
         }
         response
     }

@@ -6,7 +6,7 @@ use hyper::Response;
 use tokio::sync::Semaphore;
 
 use crate::frontend::body::ResponseBody;
-use crate::protocol::azure;
+use crate::frontend::dialect::echo::Echo;
 use crate::protocol::model::Refusal;
 
 /// Error answers with a text that may be on their way at a time; each takes a few KiB, with its
@@ -28,15 +28,12 @@ impl Default for Refusals {
 
 impl Refusals {
     /// The answer of an error.
-    pub(crate) fn render(
-        &self,
-        error: &Refusal,
-        echo: &azure::RequestEcho,
-    ) -> Response<ResponseBody> {
+    pub(crate) fn render(&self, error: &Refusal, echo: &Echo<'_>) -> Response<ResponseBody> {
         match Arc::clone(&self.texts).try_acquire_owned() {
-            Ok(text) => azure::render_error(error, echo)
-                .map(|bytes| ResponseBody::full(bytes).refusing(text)),
-            Err(_) => azure::render_error_without_text(error, echo).map(ResponseBody::full),
+            Ok(text) => {
+                echo.render_refusal(error).map(|bytes| ResponseBody::full(bytes).refusing(text))
+            }
+            Err(_) => echo.render_brief_refusal(error).map(ResponseBody::full),
         }
     }
 }
@@ -47,6 +44,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
+    use crate::frontend::dialect::Dialects;
     use crate::frontend::errors;
     use crate::types::Timestamp;
 
@@ -54,7 +52,8 @@ mod tests {
     fn beyond_so_many_on_their_way_refusals_have_no_text() {
         let refusals = Refusals::default();
         let (head, ()) = Request::get("/a/c/b").body(()).unwrap().into_parts();
-        let echo = azure::RequestEcho::new(&head, "id".to_owned(), Timestamp::ZERO);
+        let dialects = Dialects::default();
+        let echo = dialects.of(&head).echo(&head, "id".to_owned(), Timestamp::ZERO);
         let refused = || refusals.render(&errors::busy(errors::Busy::Requests), &echo);
         let has_text = |response: &Response<ResponseBody>| !response.body().is_end_stream();
         let mut unread: Vec<_> = (0..TEXTS_MAX).map(|_| refused()).collect();

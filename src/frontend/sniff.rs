@@ -1,4 +1,4 @@
-//! Tells the protocol of a connection by its first bytes: TLS, HTTP/2 with prior knowledge, or
+//! Detects the protocol of a connection from its first bytes: TLS, HTTP/2 with prior knowledge, or
 //! HTTP/1.
 
 #![deny(clippy::indexing_slicing)]

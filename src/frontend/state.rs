@@ -27,7 +27,6 @@ use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
 use crate::index::InFlight;
 use crate::index::Router;
-use crate::protocol::azure;
 use crate::protocol::model::Refusal;
 
 /// What a front end is made of.
@@ -134,10 +133,6 @@ impl FrontEnd {
     /// Counts an upload that is cut.
     pub(super) fn count_upload_cut(&self, fault: CutReason) {
         self.metrics.upload_cut(fault.as_str());
-    }
-
-    pub(super) const fn addressing(&self) -> &azure::Addressing {
-        &self.config.addressing
     }
 
     /// Its limits.

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::env::net::Listener;
 use crate::env::net::TcpListen;
 use crate::env::net::UnixListen;
 use crate::env::port_holder;
+use crate::frontend::dialect::Foreign;
 
 use super::config::AdminAddress;
 use super::config::Config;
@@ -37,6 +39,9 @@ pub struct Listeners {
     pub blob: Bound,
     /// Health and metrics.
     pub admin: AdminBound,
+    /// A dialect that a test brings along, spoken beside Azure's.
+    #[doc(hidden)]
+    pub dialect: Option<Arc<dyn Foreign>>,
 }
 
 impl Listeners {
@@ -48,6 +53,7 @@ impl Listeners {
         Ok(Self {
             blob: bind(config.blob_listen, "--blob-listen").await?,
             admin: bind_admin(&config.admin_listen).await?,
+            dialect: None,
         })
     }
 }

@@ -25,6 +25,9 @@ use crate::frontend::FrontEndConfig;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
+use crate::frontend::dialect::Addressing;
+use crate::frontend::dialect::Dialects;
+use crate::frontend::dialect::Foreign;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
@@ -36,7 +39,6 @@ use crate::index::InFlight;
 use crate::index::IndexServer;
 use crate::index::PolicyConfig;
 use crate::index::Router;
-use crate::protocol::azure::Addressing;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
 
@@ -92,6 +94,8 @@ fn with_own_tasks(env: &Env) -> Env {
 #[derive(Debug)]
 pub(super) struct FrontEndParts<'a> {
     pub(super) blob: Bound,
+    /// A dialect that a test brings along.
+    pub(super) dialect: Option<Arc<dyn Foreign>>,
     /// With a certificate, https is served too.
     pub(super) tls: Option<Tls>,
     pub(super) secrets: &'a Secrets,
@@ -110,7 +114,7 @@ impl Roles {
         front_end: FrontEndParts<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndParts { blob, tls, secrets, audit_log } = front_end;
+        let FrontEndParts { blob, dialect, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
@@ -177,7 +181,8 @@ impl Roles {
             inflight: assembly.inflight.clone(),
         };
         let inflight = assembly.inflight.clone();
-        let BlobService { serving, stop: stop_serving } = serve(config, client, parts, blob, tls)?;
+        let BlobService { serving, stop: stop_serving } =
+            serve(config, client, parts, blob, dialect, tls)?;
         let control = Control { accounts: accounts_admin, trace, faults, partitions };
         let router = routed;
         Ok(Self {
@@ -322,6 +327,7 @@ fn serve(
     client: Client,
     parts: frontend::Parts,
     blob: Bound,
+    dialect: Option<Arc<dyn Foreign>>,
     tls: Option<Tls>,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
@@ -330,10 +336,11 @@ fn serve(
             reason: error.to_string(),
         })
     };
+    let addressing = Addressing { domains: config.blob_domains.clone() };
     let limits = FrontEndConfig {
         known_hosts: config.known_hosts(),
         https_only: config.https_only,
-        addressing: Addressing { domains: config.blob_domains.clone() },
+        dialects: Dialects { addressing, foreign: dialect },
         requests_max: wide(config.requests_max)?,
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,

@@ -1,7 +1,8 @@
 //! Dialects: bytes in, one [`model::Operation`] out; [`model::Reply`] in, bytes out. Pure: no I/O,
 //! no clock, no async.
 //!
-//! `model/` is what all dialects share: operations, replies, refusals. A dialect has a folder:
+//! `model/` is what all dialects speak of: addresses, operations, replies, refusals. `wire/` has
+//! the readers and writers that more than one of them needs. A dialect has a folder:
 //!
 //! 1. `azure/address.rs` finds account, container and blob in the URL, path-style or host-style.
 //! 2. (the front end authenticates the raw request with `auth`)
@@ -15,5 +16,6 @@
 pub mod azure;
 pub mod host;
 pub mod model;
+pub mod wire;
 
 pub use host::{HostError, KnownHosts};

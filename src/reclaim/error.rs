@@ -42,3 +42,13 @@ pub enum Error {
     #[error("stopping")]
     Stopping,
 }
+
+impl Invariant {
+    /// Asserts it. `found` describes what contradicts it.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`]: the caller frees nothing more in this step.
+    pub(super) fn assert(self, holds: bool, found: impl FnOnce() -> String) -> Result<(), Error> {
+        if holds { Ok(()) } else { Err(Error::Invariant { invariant: self, found: found() }) }
+    }
+}

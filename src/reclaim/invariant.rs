@@ -1,6 +1,4 @@
-//! Assertions of invariants. A failed one ends the step that found it, never the process.
-
-use crate::reclaim::error::Error;
+//! The invariants that reclaim asserts. A failed assertion ends the step, never the process.
 
 /// Which invariant an assertion is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +17,5 @@ impl Invariant {
             Self::NothingReferencedIsFreed => "I10",
             Self::UnreferencedIsFreed => "I11",
         }
-    }
-
-    /// Asserts it. `found` describes what contradicts it.
-    ///
-    /// # Errors
-    /// [`Error::Invariant`]: the caller frees nothing more in this step.
-    pub(super) fn assert(self, holds: bool, found: impl FnOnce() -> String) -> Result<(), Error> {
-        if holds { Ok(()) } else { Err(Error::Invariant { invariant: self, found: found() }) }
     }
 }

@@ -23,7 +23,7 @@
 //! - Bytes are freed before their garbage row is deleted. A crash in between frees them twice,
 //!   which is harmless.
 //!
-//! `invariant.rs` is how a step stops when an assertion of I10 or I11 fails.
+//! `invariant.rs` names the asserted invariants; `error.rs` is how a step stops when one fails.
 //!
 //! Reclaim never moves or rewrites data. The index decides what is garbage; capacity knows how
 //! space is freed.

@@ -7,6 +7,8 @@
 //!
 //! The only file that names `aes`, `ctr` and `ring::hkdf`.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::fmt;
 
 use aes::Aes256;

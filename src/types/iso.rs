@@ -53,7 +53,7 @@ impl Timestamp {
         let since = self.since_unix();
         let (days, seconds) =
             (since.as_secs() / SECONDS_PER_DAY, since.as_secs() % SECONDS_PER_DAY);
-        let (year, month, day) = civil(days);
+        let Date { year, month, day } = civil(days);
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
@@ -69,7 +69,7 @@ fn days_of(date: &str) -> Option<u64> {
     }
     let days = days_before(year, month)?.checked_add(day.checked_sub(1)?)?;
     // The calendar itself says which days exist: 30 February comes back as another date.
-    (civil(days) == (year, month, day)).then_some(days)
+    (civil(days) == Date { year, month, day }).then_some(days)
 }
 
 /// Days from 1970-01-01 to the first of a month.
@@ -85,8 +85,16 @@ fn days_before(year: u64, month: u64) -> Option<u64> {
     days.checked_sub(719_468)
 }
 
-/// Year, month and day of the `days`-th day after 1970-01-01, in the Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
+/// A day in the Gregorian calendar; month and day count from 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Date {
+    year: u64,
+    month: u64,
+    day: u64,
+}
+
+/// The date of the `days`-th day after 1970-01-01.
+fn civil(days: u64) -> Date {
     // Counted from 0000-03-01, so that the leap day is the last of its year.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -97,7 +105,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    Date { year, month, day }
 }
 
 /// The clock part, and the seconds its zone is east of Greenwich.

@@ -2,6 +2,8 @@
 //!
 //! Byte layout: `api-spec/keys.md`.
 
+#![deny(clippy::indexing_slicing)]
+
 mod tag;
 
 use std::fmt;

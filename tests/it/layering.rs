@@ -157,3 +157,53 @@ fn storage_libraries_stand_behind_one_file_each() {
         assert_eq!(users, [home], "{library}");
     }
 }
+
+/// The code of a file without its tests: lines with their numbers, comments left out.
+fn code(file: &tree::File) -> Vec<(usize, &str)> {
+    let tests = file.text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(file.text.len());
+    let lines = file.text[..tests].lines().enumerate();
+    lines
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(at, line)| (at + 1, line))
+        .collect()
+}
+
+/// Lines of code below a folder that have one of the words, those of tests left out.
+fn lines_with(folder: &str, words: &[&str], exempt: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in tree::files(folder, "rs") {
+        let is_test = ["/tests/", "/tests.rs"].iter().any(|part| file.name.contains(part));
+        if is_test || exempt.iter().any(|part| file.name.starts_with(part)) {
+            continue;
+        }
+        for (number, line) in code(&file) {
+            let lower = line.to_ascii_lowercase();
+            if let Some(word) = words.iter().find(|word| lower.contains(**word)) {
+                found.push(format!("{}:{number}: {word}", file.name));
+            }
+        }
+    }
+    found
+}
+
+/// Words by which code names a dialect.
+const DIALECTS: [&str; 3] = ["protocol::azure", "protocol::s3", "protocol::dfs"];
+
+#[test]
+fn in_the_front_end_only_dialect_names_a_dialect() {
+    let found = lines_with("src/frontend", &DIALECTS, &["src/frontend/dialect/"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let inside = lines_with("src/frontend/dialect", &DIALECTS, &[]);
+    assert!(!inside.is_empty(), "the test would see it");
+}
+
+#[test]
+fn what_dialects_share_names_none_of_them() {
+    let words = ["azure", "x-ms-", "xml", "amz", "s3", "headermap"];
+    let found = lines_with("src/protocol/model", &words, &[]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let words = ["azure", "x-ms-", "amz", "s3::"];
+    let found = lines_with("src/protocol/wire", &words, &[]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(!lines_with("src/protocol/azure", &["x-ms-"], &[]).is_empty(), "the test would see it");
+}

@@ -7,6 +7,7 @@ mod circles;
 mod command_line;
 mod compatibility;
 mod contract;
+mod dialect;
 mod documents;
 mod folder;
 mod layering;

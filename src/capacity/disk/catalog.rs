@@ -4,6 +4,8 @@
 //! A cache, never authoritative: lost entries cost a look at the file, or an audit that finds the
 //! garbage again. The only file that names `sled`.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
@@ -119,8 +121,7 @@ impl Catalog for SledCatalog {
                 }
                 Change::Removed { extent } => {
                     batch.remove(key(b's', *extent, 0).to_vec());
-                    for found in database.scan_prefix(&key(b'd', *extent, 0)[..9]).keys().flatten()
-                    {
+                    for found in database.scan_prefix(prefix(b'd', *extent)).keys().flatten() {
                         batch.remove(found);
                     }
                 }
@@ -166,7 +167,7 @@ fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     let opened = std::panic::catch_unwind(|| open(folder));
     if let Ok(Ok(database)) = opened {
         let stored = database.get(STORE_KEY).ok().flatten();
-        let ours = stored.as_deref() == Some(&store_id.to_le_bytes()[..]);
+        let ours = stored.as_deref() == Some(store_id.to_le_bytes().as_slice());
         if ours {
             return Some(database);
         }
@@ -230,10 +231,19 @@ fn load_all(database: &sled::Db) -> Option<Contents> {
 }
 
 fn key(table: u8, extent: ExtentId, start: u64) -> [u8; 17] {
-    let mut key = [table; 17];
-    key[1..9].copy_from_slice(&extent.get().to_be_bytes());
-    key[9..].copy_from_slice(&start.to_be_bytes());
+    let mut key = [0; 17];
+    let (first, last) = key.split_at_mut(9);
+    first.copy_from_slice(&prefix(table, extent));
+    last.copy_from_slice(&start.to_be_bytes());
     key
+}
+
+/// What all keys of an extent begin with.
+fn prefix(table: u8, extent: ExtentId) -> [u8; 9] {
+    let mut prefix = [table; 9];
+    let (_, id) = prefix.split_at_mut(1);
+    id.copy_from_slice(&extent.get().to_be_bytes());
+    prefix
 }
 
 /// A dead range read wrongly would hide live bytes, so each entry carries a checksum of its own.

@@ -1,6 +1,8 @@
 //! Verification of one stopped data directory, for `blockyard check`: every checksum of every
 //! frame, header and journal batch. Changes nothing.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The files of extents: opened when they are needed, closed when too many are open, read.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -16,6 +18,12 @@ use crate::env::{DiskError, DiskFile};
 /// Files looked at for one that can be closed: those being written to cannot.
 const TRIES: usize = 16;
 
+/// A file that was just opened, and the slot that was read from it.
+struct OpenedFile {
+    slot: Slot,
+    body: Body,
+}
+
 impl Store {
     /// An extent's file and its map, opened if need be; only so many stay open.
     pub(crate) async fn body(&self, extent: &Arc<Extent>) -> Result<Body, Error> {
@@ -30,27 +38,27 @@ impl Store {
                 }
                 state.rewrites
             };
-            let (slot, body) = self.open_file(extent).await?;
-            if !opened(extent, rewrites, slot, &body) {
+            let file = self.open_file(extent).await?;
+            if !put_in_place(extent, rewrites, &file) {
                 continue;
             }
             self.note_open(extent).await;
-            return Ok(body);
+            return Ok(file.body);
         }
     }
 
-    async fn open_file(&self, extent: &Arc<Extent>) -> Result<(Slot, Body), Error> {
+    async fn open_file(&self, extent: &Arc<Extent>) -> Result<OpenedFile, Error> {
         let failed = |error: DiskError| unreadable(extent, &error);
         let file = self.disk.open(&path_of(extent.id)).await.map_err(failed)?;
         let held = extent.state().slot;
         if !held.sealed {
             // Its page may be about to be written, and has no map.
-            return Ok((held, Body::plain(file)));
+            return Ok(OpenedFile { slot: held, body: Body::plain(file) });
         }
         let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
         let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
         let body = Body::load(file, &slot).await.map_err(failed)?;
-        Ok((slot, body.ok_or_else(|| extent.corrupt(0))?))
+        Ok(OpenedFile { slot, body: body.ok_or_else(|| extent.corrupt(0))? })
     }
 
     /// Counts an extent among those with an open file, and closes the one that is open longest if
@@ -122,6 +130,7 @@ impl Store {
             Err(error) => Err(error),
         }
     }
+
     /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of
     /// what is stored together.
     pub(crate) async fn fetch(
@@ -143,7 +152,8 @@ impl Store {
 }
 
 /// Puts an opened file in place, unless another was meanwhile.
-fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
+fn put_in_place(extent: &Extent, rewrites: u64, file: &OpenedFile) -> bool {
+    let OpenedFile { slot, body } = file;
     let mut state = extent.state();
     // A file that was removed meanwhile must not stay open: it would keep its space.
     let removed = state.status == Status::Removed;
@@ -151,7 +161,7 @@ fn opened(extent: &Extent, rewrites: u64, slot: Slot, body: &Body) -> bool {
         return false;
     }
     if slot.sequence > state.slot.sequence {
-        state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..slot };
+        state.slot = Slot { epoch: slot.epoch.max(state.slot.epoch), ..*slot };
     }
     state.file = Some(Arc::clone(&body.file));
     state.map.clone_from(&body.map);
@@ -190,11 +200,11 @@ mod tests {
         let disk = SimDisk::new(1, 1 << 20).disk();
         let slot = Slot::new(1, Epoch::new(1));
         let extent = Extent::new(ExtentId::new(1), ExtentKind::Data, slot);
-        let body = Body::plain(disk.create("one").await.unwrap());
+        let file = OpenedFile { slot, body: Body::plain(disk.create("one").await.unwrap()) };
         extent.state().status = Status::Removed;
-        assert!(!opened(&extent, 0, slot, &body));
+        assert!(!put_in_place(&extent, 0, &file));
         assert!(extent.state().file.is_none());
         extent.state().status = Status::Here;
-        assert!(opened(&extent, 0, slot, &body));
+        assert!(put_in_place(&extent, 0, &file));
     }
 }

@@ -1,6 +1,8 @@
 //! The `format` file of a data directory: which version of the layouts, which store, which of its
 //! disks.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -11,6 +11,16 @@ use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::units::{page_down, page_up};
 use crate::capacity::{Audited, Error};
 
+/// What follows from marking ranges of an extent dead.
+struct MarkedDead {
+    /// For the catalog.
+    changes: Vec<Change>,
+    /// Logical ranges of pages that can be given back to the file system.
+    holes: Ranges,
+    /// Whether a sealed extent has no live byte left.
+    is_wholly_dead: bool,
+}
+
 impl Store {
     /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent
     /// that is all dead.
@@ -22,12 +32,12 @@ impl Store {
         self.health.check()?;
         // With the turn, so that the catalog hears of neighbouring frees in the order they merged.
         let _turn = extent.turn.lock().await;
-        let Some((changes, holes, empty)) = self.mark_dead(extent, ranges) else { return Ok(()) };
-        if empty {
+        let Some(marked) = self.mark_dead(extent, ranges) else { return Ok(()) };
+        if marked.is_wholly_dead {
             return self.remove_now(extent).await;
         }
-        self.note(changes).await;
-        self.punch(extent, &holes).await;
+        self.note(marked.changes).await;
+        self.punch(extent, &marked.holes).await;
         if extent.state().slot.sealed {
             self.mark_sparse(extent);
         }
@@ -60,11 +70,8 @@ impl Store {
         Ok(())
     }
 
-    fn mark_dead(
-        &self,
-        extent: &Extent,
-        ranges: &[Range<u64>],
-    ) -> Option<(Vec<Change>, Ranges, bool)> {
+    /// Marks ranges dead; `None` when the extent was removed.
+    fn mark_dead(&self, extent: &Extent, ranges: &[Range<u64>]) -> Option<MarkedDead> {
         let mut state = extent.state();
         if state.status == Status::Removed {
             return None;
@@ -92,7 +99,8 @@ impl Store {
         if !sealed {
             holes = Ranges::default();
         }
-        Some((changes, holes, sealed && state.dead.total() >= state.end))
+        let is_wholly_dead = sealed && state.dead.total() >= state.end;
+        Some(MarkedDead { changes, holes, is_wholly_dead })
     }
 
     /// Punches everything dead of a newly sealed extent.

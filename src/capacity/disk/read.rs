@@ -1,6 +1,8 @@
 //! Reading: every byte served was verified against the checksum table of its frame, and the frame
 //! against the location.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //! was open. Its writer is dead; what it acknowledged is in the file now, what it did not is cut
 //! off or harmless.
 
+#![deny(clippy::indexing_slicing)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::capacity::extent::header::{
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Frees};
 use crate::capacity::extent::ranges::Ranges;
-use crate::capacity::extent::walk::Walker;
+use crate::capacity::extent::walk::{Reach, Walker};
 use crate::capacity::health::{Health, Place};
 use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
 use crate::capacity::journal::replay::Replay;
@@ -41,8 +43,27 @@ pub(crate) const JOURNAL: &str = "journal";
 /// Extents looked at and sealed at a time.
 const LOOKS: usize = 16;
 
-/// An extent and its padding.
-type Looked = (Extent, Vec<Range<u64>>);
+/// An extent found on the disk, sealed now.
+struct FoundExtent {
+    extent: Extent,
+    /// What its file says is dead.
+    dead: Vec<Range<u64>>,
+}
+
+/// All extents of the disk.
+struct FoundExtents {
+    extents: Vec<Arc<Extent>>,
+    /// What the catalog does not know of them yet.
+    changes: Vec<Change>,
+}
+
+/// An extent that was open when its writer ended.
+struct OpenExtent<'a> {
+    id: ExtentId,
+    kind: ExtentKind,
+    slot: Slot,
+    file: &'a Arc<dyn DiskFile>,
+}
 
 /// Pauses before work that met a full disk is done again, milliseconds.
 const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
@@ -100,7 +121,7 @@ impl Recovery<'_> {
         let mut replay = Replay::open(Arc::clone(&journal_file)).await.map_err(journal)?;
         let replayed = self.replay(&mut replay).await?;
         let known = self.load_catalog().await;
-        let (extents, changes) = self.extents(&known, &replayed).await?;
+        let FoundExtents { extents, changes } = self.extents(&known, &replayed).await?;
 
         // Only now, when all it held is durable in the extents, may the journal forget.
         let superblock = replay.restarted();
@@ -209,12 +230,12 @@ impl Recovery<'_> {
         Ok(opens)
     }
 
-    /// Every extent of the disk, sealed, and what the catalog does not know yet.
+    /// Finds every extent of the disk and seals those that are open.
     async fn extents(
         &self,
         known: &Contents,
         replayed: &BTreeMap<ExtentId, Replayed>,
-    ) -> Result<(Vec<Arc<Extent>>, Vec<Change>), OpenError> {
+    ) -> Result<FoundExtents, OpenError> {
         let names = self.disk.list("extents").await.map_err(|e| self.failed(e))?;
         let mut extents = Vec::new();
         let mut changes = Vec::new();
@@ -230,7 +251,7 @@ impl Recovery<'_> {
         // Several at a time: thousands of logs may have been open, and syncs share the work of the
         // file system.
         let looked = stream::iter(looks).buffered(LOOKS).try_collect();
-        let mut looked: BTreeMap<ExtentId, Option<Looked>> = looked.await?;
+        let mut looked: BTreeMap<ExtentId, Option<FoundExtent>> = looked.await?;
         for id in ids {
             let dead = known.dead.get(&id).cloned().unwrap_or_default();
             let extent = if let Some(entry) = known.sealed.get(&id) {
@@ -240,7 +261,8 @@ impl Recovery<'_> {
                 bury(&extent, &dead);
                 extent
             } else {
-                let Some((extent, padding)) = looked.remove(&id).flatten() else { continue };
+                let Some(found) = looked.remove(&id).flatten() else { continue };
+                let FoundExtent { extent, dead: padding } = found;
                 changes.push(sealed_change(&extent));
                 // First what the catalog knows: a range of it that begins with padding would be
                 // replaced by the padding alone.
@@ -262,12 +284,12 @@ impl Recovery<'_> {
         let here: BTreeSet<ExtentId> = extents.iter().map(|e| e.id).collect();
         let gone = known.sealed.keys().chain(known.dead.keys()).filter(|id| !here.contains(id));
         changes.extend(gone.map(|&extent| Change::Removed { extent }));
-        Ok((extents, changes))
+        Ok(FoundExtents { extents, changes })
     }
 
     /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never
     /// finished.
-    async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<Looked>, OpenError> {
+    async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<FoundExtent>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
         // A failed sync may have ended the process before: believe the device, not the cache. This
@@ -286,10 +308,11 @@ impl Recovery<'_> {
                     file.sync().await.map_err(|e| self.failed(e))?;
                 }
                 let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
-                Ok(Some((Extent::new(id, header.kind, slot), dead)))
+                Ok(Some(FoundExtent { extent: Extent::new(id, header.kind, slot), dead }))
             }
             (Some(header), Some(slot)) => {
-                self.end_open(id, header.kind, slot, known_end, &file).await.map(Some)
+                let open = OpenExtent { id, kind: header.kind, slot, file: &file };
+                self.end_open(open, known_end).await.map(Some)
             }
             (None, Some(slot)) if slot.sealed => {
                 // The slots say all that matters; make the header good again, as far as it is
@@ -298,7 +321,7 @@ impl Recovery<'_> {
                 let written = file.write_sync(0, vec![header.encode()]).await;
                 written.map_err(|e| self.failed(e))?;
                 let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
-                Ok(Some((Extent::new(id, header.kind, slot), dead)))
+                Ok(Some(FoundExtent { extent: Extent::new(id, header.kind, slot), dead }))
             }
             _ if len <= DATA_AT => {
                 tracing::info!(extent = %id, "extent removed: its creation was never acknowledged");
@@ -327,14 +350,12 @@ impl Recovery<'_> {
     /// Finds where an open extent ends and seals it there.
     async fn end_open(
         &self,
-        id: ExtentId,
-        kind: ExtentKind,
-        slot: Slot,
+        open: OpenExtent<'_>,
         known_end: u64,
-        file: &Arc<dyn DiskFile>,
-    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
-        let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
-        let mut reach = walker.follow(slot.len).await.map_err(|e| self.failed(e))?;
+    ) -> Result<FoundExtent, OpenError> {
+        let id = open.id;
+        let mut walker = Walker::new(Body::plain(Arc::clone(open.file)), id);
+        let mut reach = walker.follow(open.slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
             // The journal proves that bytes up to there were durable: this is damage, not a torn
             // tail. Keep what follows; reads of the damaged frame fail.
@@ -347,18 +368,13 @@ impl Recovery<'_> {
             reach.end = rest.end.max(from);
             reach.padding.extend(rest.padding);
         }
-        self.seal_at(id, kind, slot, reach.end, reach.padding, file).await
+        self.seal_at(open, reach).await
     }
 
-    async fn seal_at(
-        &self,
-        id: ExtentId,
-        kind: ExtentKind,
-        slot: Slot,
-        end: u64,
-        padding: Vec<Range<u64>>,
-        file: &Arc<dyn DiskFile>,
-    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+    /// Seals an extent where its frames end.
+    async fn seal_at(&self, open: OpenExtent<'_>, reach: Reach) -> Result<FoundExtent, OpenError> {
+        let OpenExtent { id, kind, slot, file } = open;
+        let Reach { end, padding, .. } = reach;
         let list = encode_padding(&padding);
         let mut sealed = Slot {
             sequence: slot.sequence + 1,
@@ -389,7 +405,7 @@ impl Recovery<'_> {
         work.await.map_err(|e| self.failed(e))?;
         self.opening.metrics.fsyncs.inc_by(2);
         tracing::info!(extent = %id, end, "extent sealed: its writer has ended");
-        Ok((Extent::new(id, kind, sealed), padding))
+        Ok(FoundExtent { extent: Extent::new(id, kind, sealed), dead: padding })
     }
 
     /// An extent whose first page is damaged: its frames say themselves where they belong, so keep
@@ -399,7 +415,7 @@ impl Recovery<'_> {
         id: ExtentId,
         file: &Arc<dyn DiskFile>,
         len: u64,
-    ) -> Result<(Extent, Vec<Range<u64>>), OpenError> {
+    ) -> Result<FoundExtent, OpenError> {
         tracing::error!(
             extent = %id,
             "the first page of an extent is damaged; its intact frames are kept"
@@ -416,7 +432,8 @@ impl Recovery<'_> {
         let page = header.page();
         self.with_room(PAGE, || file.write_at(0, vec![page.clone()])).await?;
         let slot = Slot::parse(&page).expect("a new page has a slot");
-        self.seal_at(id, header.kind, slot, end.min(limit), Vec::new(), file).await
+        let open = OpenExtent { id, kind: header.kind, slot, file };
+        self.seal_at(open, Reach { end: end.min(limit), ..Reach::default() }).await
     }
 
     fn unknown_header(&self, extent: ExtentId) -> Header {

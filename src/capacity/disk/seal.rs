@@ -13,6 +13,13 @@ use crate::env::DiskError;
 use crate::types::Crc32c;
 use crate::types::Epoch;
 
+/// The padding list of a sealed extent, as its slot names it; by default there is none.
+#[derive(Default)]
+struct PaddingList {
+    count: u32,
+    crc: Crc32c,
+}
+
 impl Store {
     /// Refuses lower epochs from now on.
     pub(crate) async fn fence(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<(), Error> {
@@ -41,18 +48,18 @@ impl Store {
             }
         }
         let end = self.write_tail(extent, &turn).await?;
-        let (count, crc) = self.write_padding(extent, end).await?;
+        let padding = self.write_padding(extent, end).await?;
         self.sync_to(extent, end).await?;
         // Before the slot, whose sync makes it durable too: the catalog knows the extent as sealed
         // then, and no later start looks at its file.
-        self.trim(extent, end, count).await;
+        self.trim(extent, end, padding.count).await;
         let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
             slot.sealed = true;
             slot.len = end;
             slot.epoch = epoch;
-            slot.padding = count;
-            slot.padding_crc = crc;
+            slot.padding = padding.count;
+            slot.padding_crc = padding.crc;
         })
         .await?;
         // Once more into the other slot: damage to one of them must not make the extent look open.
@@ -73,18 +80,18 @@ impl Store {
 
     /// Writes the list of padding after the last page. Only accounting: without room for it the
     /// extent is sealed without, and the audit finds the padding dead.
-    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<(u32, Crc32c), Error> {
+    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<PaddingList, Error> {
         let padding = extent.state().padding.clone();
-        let Ok(count) = u32::try_from(padding.len()) else { return Ok((0, Crc32c::EMPTY)) };
+        let Ok(count) = u32::try_from(padding.len()) else { return Ok(PaddingList::default()) };
         if count == 0 {
-            return Ok((0, Crc32c::EMPTY));
+            return Ok(PaddingList::default());
         }
         let file = self.writable(extent).await?;
         let list = encode_padding(&padding);
         let crc = Crc32c::of(&list);
         match file.write_at(padding_at(end), vec![list]).await {
             Ok(()) => {}
-            Err(DiskError::Full) => return Ok((0, Crc32c::EMPTY)),
+            Err(DiskError::Full) => return Ok(PaddingList::default()),
             Err(error) => return Err(self.poison("padding list", &error)),
         }
         let _one = extent.syncing.lock().await;
@@ -94,7 +101,7 @@ impl Store {
         file.sync().await.map_err(|e| self.poison("sync", &e))?;
         let mut state = extent.state();
         state.synced = end;
-        Ok((count, crc))
+        Ok(PaddingList { count, crc })
     }
 
     /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing

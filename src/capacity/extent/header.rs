@@ -1,6 +1,5 @@
-//! The first page of an extent file: who it is, and two slots that tell its epoch and state. Layout
-//! in
-//! `api-spec/extent.md`.
+//! The first page of an extent file: a header that never changes, and two slots with the extent's
+//! epoch and state. Layout in `api-spec/extent.md`.
 
 use std::ops::Range;
 
@@ -70,12 +69,14 @@ impl Header {
 
     /// A whole first page with these slots.
     pub(crate) fn page_with(&self, slots: &[Slot]) -> Bytes {
-        let mut page = BytesMut::zeroed(index(PAGE));
-        page[..HEADER].copy_from_slice(&self.encode());
-        for slot in slots {
-            let at = index(slot.offset());
-            page[at..at + SLOT].copy_from_slice(&slot.encode());
+        let mut page = BytesMut::with_capacity(index(PAGE));
+        page.extend_from_slice(&self.encode());
+        for at in SLOT_AT {
+            page.resize(index(at), 0);
+            let here = slots.iter().rfind(|slot| slot.offset() == at);
+            page.extend_from_slice(&here.map(Slot::encode).unwrap_or_default());
         }
+        page.resize(index(PAGE), 0);
         page.freeze()
     }
 
@@ -129,7 +130,8 @@ impl Slot {
 
     /// Where in the file this slot goes.
     pub(crate) fn offset(&self) -> u64 {
-        SLOT_AT[index(self.sequence % 2)]
+        let [even, odd] = SLOT_AT;
+        if self.sequence.is_multiple_of(2) { even } else { odd }
     }
 
     /// The slot's bytes.

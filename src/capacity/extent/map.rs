@@ -20,6 +20,14 @@ pub(crate) struct Entry {
     pub(crate) at: u64,
 }
 
+/// Where a logical offset lies in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InFile {
+    at: u64,
+    /// Bytes from there on that lie together.
+    left: u64,
+}
+
 /// Entries in logical order, disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Map {
@@ -61,12 +69,12 @@ impl Map {
         entries.collect::<Option<Vec<Entry>>>().map(Self::new)
     }
 
-    /// Where a logical offset lies in the file, and how many bytes from there on lie together.
-    fn find(&self, offset: u64) -> Option<(u64, u64)> {
+    /// Where a logical offset lies in the file; `None` where no range has it.
+    fn find(&self, offset: u64) -> Option<InFile> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;
         let left = entry.range.end.checked_sub(offset).filter(|&left| left > 0)?;
-        Some((entry.at + (offset - entry.range.start), left))
+        Some(InFile { at: entry.at + (offset - entry.range.start), left })
     }
 
     /// The logical ranges.
@@ -109,7 +117,7 @@ impl Body {
             None => (DATA_AT + offset, len),
             Some(map) => match map.find(offset) {
                 None => return Ok(Bytes::new()),
-                Some((at, left)) => (at, len.min(left)),
+                Some(found) => (found.at, len.min(found.left)),
             },
         };
         self.file.read_at(at, index(len)).await
@@ -150,10 +158,10 @@ mod tests {
     fn offsets_are_found_only_inside_ranges() {
         let map = map();
         assert_eq!(map.find(9), None);
-        assert_eq!(map.find(10), Some((5000, 10)));
-        assert_eq!(map.find(19), Some((5009, 1)));
+        assert_eq!(map.find(10), Some(InFile { at: 5000, left: 10 }));
+        assert_eq!(map.find(19), Some(InFile { at: 5009, left: 1 }));
         assert_eq!(map.find(20), None);
-        assert_eq!(map.find(350), Some((5060, 50)));
+        assert_eq!(map.find(350), Some(InFile { at: 5060, left: 50 }));
         assert_eq!(map.find(400), None);
         assert_eq!(map.ranges().gaps(500), vec![0..10, 20..300, 400..500]);
     }

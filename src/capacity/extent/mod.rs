@@ -12,6 +12,8 @@
 //!
 //! Not here: what is done to extents (`disk/`).
 
+#![deny(clippy::indexing_slicing)]
+
 pub(super) mod frame;
 pub(super) mod header;
 pub(super) mod map;

@@ -110,7 +110,8 @@ impl Walker {
                 if here >= range.end {
                     return Ok(None);
                 }
-                if starts_frame(&bytes[skip..]) && self.look(here).await? != Found::Nothing {
+                let rest = bytes.get(skip..).unwrap_or_default();
+                if starts_frame(rest) && self.look(here).await? != Found::Nothing {
                     return Ok(Some(here));
                 }
             }

@@ -8,6 +8,8 @@
 //! durable; a record is queued only when all bytes of its extent below it are durable or queued
 //! before it.
 
+#![deny(clippy::indexing_slicing)]
+
 pub(super) mod layout;
 pub(super) mod replay;
 pub(super) mod writer;

@@ -42,6 +42,13 @@ pub enum JournalError {
     },
 }
 
+/// A batch that is whole.
+struct FoundBatch {
+    records: Vec<Record>,
+    /// Bytes of the ring that it takes.
+    len: u64,
+}
+
 /// A walk over the batches of a ring.
 #[derive(Debug)]
 pub(crate) struct Replay {
@@ -63,7 +70,7 @@ impl Replay {
     /// The records of the next batch; `None` after the last one.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Record>>, JournalError> {
         for position in [self.position, RING_AT] {
-            if let Some((records, len)) = self.batch_at(position).await? {
+            if let Some(FoundBatch { records, len }) = self.batch_at(position).await? {
                 self.lsn += 1;
                 self.position = position + len;
                 return Ok(Some(records));
@@ -84,7 +91,7 @@ impl Replay {
         }
     }
 
-    async fn batch_at(&self, position: u64) -> Result<Option<(Vec<Record>, u64)>, JournalError> {
+    async fn batch_at(&self, position: u64) -> Result<Option<FoundBatch>, JournalError> {
         if position + PAGE > self.superblock.size {
             return Ok(None);
         }
@@ -103,7 +110,7 @@ impl Replay {
             return Ok(None);
         }
         let body = bytes.slice(index(BATCH_HEADER)..index(end));
-        Ok(decode_body(&header, &body).map(|records| (records, len)))
+        Ok(decode_body(&header, &body).map(|records| FoundBatch { records, len }))
     }
 
     /// One batch is in flight at a time: a later one proves that the one missing here had been

@@ -315,8 +315,8 @@ impl Journal {
         drop(syncing);
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.superblock = superblock;
-        while let Some(batch) = place.live.pop_front_if(|batch| batch.lsn < cut.lsn) {
-            place.used -= batch.consumed;
+        while place.live.front().is_some_and(|batch| batch.lsn < cut.lsn) {
+            place.used -= place.live.pop_front().map_or(0, |batch| batch.consumed);
         }
         drop(place);
         self.space.notify_one();

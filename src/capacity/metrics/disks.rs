@@ -82,10 +82,20 @@ fn state(node: &CapacityNode, store: &Store) -> &'static str {
     }
 }
 
+/// A metric's name and its help text.
+struct Described {
+    name: &'static str,
+    help: &'static str,
+}
+
+const fn described(name: &'static str, help: &'static str) -> Described {
+    Described { name, help }
+}
+
 /// One gauge for each disk.
 fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
-    (name, help): (&str, &str),
+    Described { name, help }: Described,
     stores: &[Arc<Store>],
     value: impl Fn(&Store) -> u64,
 ) -> fmt::Result {
@@ -100,7 +110,7 @@ fn gauge(
 /// One histogram for each disk.
 fn histogram(
     encoder: &mut DescriptorEncoder<'_>,
-    (name, help): (&str, &str),
+    Described { name, help }: Described,
     stores: &[Arc<Store>],
     which: impl Fn(&DiskTimes) -> &Histogram,
 ) -> fmt::Result {
@@ -130,18 +140,19 @@ impl Collector for DiskMetrics {
             to.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?
                 .encode_gauge(&value)?;
         }
-        let what = ("disk_size", "Size of the disk's file system.");
+        let what = described("disk_size", "Size of the disk's file system.");
         gauge(to, what, &stores, |store| store.space.seen().total)?;
-        let what = ("disk_available", "Bytes available on the disk's file system.");
+        let what = described("disk_available", "Bytes available on the disk's file system.");
         gauge(to, what, &stores, |store| store.space.available())?;
-        let what = ("disk_used", "Bytes used on the disk's file system, by whomever.");
+        let what = described("disk_used", "Bytes used on the disk's file system, by whomever.");
         gauge(to, what, &stores, |store| {
             let space = store.space.seen();
             space.total.saturating_sub(store.space.available())
         })?;
-        let what = ("disk_write", "Time of writes to files of the disk, syncs not included.");
+        let what =
+            described("disk_write", "Time of writes to files of the disk, syncs not included.");
         histogram(to, what, &stores, |times| &times.write)?;
-        let what = ("disk_sync", "Time of syncs of files and folders of the disk.");
+        let what = described("disk_sync", "Time of syncs of files and folders of the disk.");
         histogram(to, what, &stores, |times| &times.sync)?;
         let help = "1 for the state the disk is in.";
         let mut metric = to.encode_descriptor("disk_state", help, None, MetricType::Gauge)?;

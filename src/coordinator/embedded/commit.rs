@@ -1,4 +1,4 @@
-//! A commit of a batch of requests: what came of it, and what is told when it fails.
+//! The commit of a batch of requests, its outcome, and the answers when it fails.
 
 use std::time::Duration;
 
@@ -6,35 +6,36 @@ use crate::coordinator::api::Error;
 
 use super::file::Store;
 use super::request::Answer;
+use super::request::Batch;
 use super::request::Commit;
 use super::request::Of;
 use super::request::Request;
 
-/// What came of a batch, as far as the next ones are concerned.
+/// The outcome of a batch, as far as the next ones depend on it.
 pub(super) enum Done {
     /// Rows changed: there was room.
     Changed,
-    /// The commit found no room, all were told so, and the file is open again.
+    /// The disk was full. All callers got that answer, and the file is open again.
     Full(Error),
     /// No row changed, or the file failed.
     Nothing,
 }
 
 impl Store {
-    /// Applies a batch in one durable commit, then tells watches and callers. What fails before the
-    /// commit has changed nothing, and callers are told so; what becomes of a commit that fails is
-    /// found out if the file opens again at once.
+    /// Applies a batch in one durable commit, then answers watches and callers. A failure before
+    /// the commit has changed nothing, and the answers say so. Whether a failed commit happened is
+    /// known if the file opens again at once.
     pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) -> Done {
         let mut answers = Vec::with_capacity(batch.len());
-        let mut batch = batch.into_iter();
+        let mut requests = batch.into_iter();
         let mut commit = None;
-        let parts = (&mut batch, &mut answers, &mut commit);
-        let applied = match self.with(|database| self.apply(database, now, parts)) {
+        let batch = Batch { requests: &mut requests, answers: &mut answers, commit: &mut commit };
+        let applied = match self.with(|database| self.apply(database, now, batch)) {
             Ok(events) => {
                 self.history().publish(events);
                 Ok(())
             }
-            // Whoever watches is told to read again when the file was opened again.
+            // Watches are told to read again once the file is open again.
             Err(error) => commit.and_then(|one| self.settle(now, one)).unwrap_or(Err(error)),
         };
         let is_open = self.failure().is_none();
@@ -51,7 +52,7 @@ impl Store {
                     let is_unclear = is_end && matches!(error, Error::Unavailable { .. });
                     answer.what = Err(if is_unclear { Error::Ambiguous } else { error.clone() });
                 }
-                for request in batch {
+                for request in requests {
                     match request {
                         Request::Txn { reply: to, .. } => {
                             answers.push(Answer { to, of: Of::Txn, what: Err(error.clone()) });

@@ -47,6 +47,7 @@ use super::failure::corrupt;
 use super::failure::io;
 use super::failure::unavailable;
 use super::request::Answer;
+use super::request::Batch;
 use super::request::Commit;
 use super::request::Of;
 use super::request::Request;
@@ -226,12 +227,9 @@ impl Store {
         &self,
         database: &redb::Database,
         now: Duration,
-        (batch, answers, commit): (
-            &mut std::vec::IntoIter<Request>,
-            &mut Vec<Answer>,
-            &mut Option<Commit>,
-        ),
+        batch: Batch<'_>,
     ) -> Result<Vec<Event>, Error> {
+        let Batch { requests, answers, commit } = batch;
         let mut events = Vec::new();
         let mut txn = database.begin_write()?;
         txn.set_durability(redb::Durability::Immediate).map_err(unavailable)?;
@@ -240,7 +238,7 @@ impl Store {
             let mut rows = Table(txn.open_table(ROWS)?);
             let before = Revision(meta(&meta_table, META_REVISION)?);
             let mut revision = before;
-            for request in batch {
+            for request in requests {
                 let (of, reply, applied) = match request {
                     Request::Open { ttl, reply } => {
                         // A caller that went away lets its session expire.

@@ -1,4 +1,4 @@
-//! What callers ask of the one task that commits, and what they are told.
+//! Requests to the one task that commits, and its answers.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::coordinator::api::Revision;
 use crate::coordinator::api::Session;
 use crate::coordinator::api::TxnReply;
 
-/// What the writer does for callers.
+/// A request to the task that commits.
 pub(super) enum Request {
     Txn { when: Vec<Compare>, then: Vec<Op>, reply: oneshot::Sender<Result<TxnReply, Error>> },
     Open { ttl: Duration, reply: oneshot::Sender<Session> },
     End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
 }
 
-/// What a caller is told once the batch of its request is done.
+/// The answer to a request, sent when its batch is done.
 pub(super) struct Answer {
     pub(super) to: oneshot::Sender<Result<TxnReply, Error>>,
     pub(super) of: Of,
     pub(super) what: Result<TxnReply, Error>,
 }
 
-/// What an answer is about.
+/// The kind of request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Txn,
@@ -39,4 +39,14 @@ pub(super) enum Of {
 pub(super) struct Commit {
     pub(super) before: Revision,
     pub(super) after: Revision,
+}
+
+/// A batch while it is applied.
+pub(super) struct Batch<'a> {
+    /// Those that are not applied yet.
+    pub(super) requests: &'a mut std::vec::IntoIter<Request>,
+    /// Answers to those that are.
+    pub(super) answers: &'a mut Vec<Answer>,
+    /// What the commit changes, once it is tried.
+    pub(super) commit: &'a mut Option<Commit>,
 }

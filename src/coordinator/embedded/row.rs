@@ -1,5 +1,7 @@
 //! The bytes of a row in the store file.
 
+#![deny(clippy::indexing_slicing)]
+
 use bytes::Bytes;
 
 use crate::coordinator::api::Error;
@@ -10,18 +12,13 @@ use crate::coordinator::transaction::Row;
 use super::failure::corrupt;
 use crate::types::Crc32c;
 
-/// crc32c u32, mod revision u64, session u64 (0: none), all little endian; then the value.
-const ROW_HEADER_BYTES: usize = 20;
-
-/// The stored bytes of a row.
+/// The stored bytes of a row: CRC-32C u32, mod revision u64, session u64 (0: none), all little
+/// endian; then the value.
 pub(super) fn encode_row(key: &[u8], row: &Row) -> Vec<u8> {
-    let mut bytes = vec![0; 4];
-    bytes.extend_from_slice(&row.mod_revision.0.to_le_bytes());
-    bytes.extend_from_slice(&row.session.map_or(0, |session| session.0).to_le_bytes());
-    bytes.extend_from_slice(&row.value);
-    let crc = row_crc(key, &bytes[4..]);
-    bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    bytes
+    let revision = row.mod_revision.0.to_le_bytes();
+    let session = row.session.map_or(0, |session| session.0).to_le_bytes();
+    let checked = [&revision[..], &session, &row.value].concat();
+    [&row_crc(key, &checked).to_le_bytes(), &checked[..]].concat()
 }
 
 /// Reads the stored bytes of a row.
@@ -30,14 +27,15 @@ pub(super) fn encode_row(key: &[u8], row: &Row) -> Vec<u8> {
 /// [`Error::Corrupt`] when they are not those that were stored under `key`.
 pub(super) fn decode_row(key: &[u8], bytes: &[u8]) -> Result<Row, Error> {
     let damaged = || corrupt(format!("the row of {} fails its checksum", key.escape_ascii()));
-    let (header, value) = bytes.split_at_checked(ROW_HEADER_BYTES).ok_or_else(damaged)?;
-    let number = |at: usize| header[at..at + 8].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
-    if header[..4] != row_crc(key, &bytes[4..]).to_le_bytes() {
+    let (crc, checked) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
+    if *crc != row_crc(key, checked).to_le_bytes() {
         return Err(damaged());
     }
+    let (revision, rest) = checked.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let (session, value) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
     Ok(Row {
-        mod_revision: Revision(number(4)),
-        session: Some(Session(number(12))).filter(|session| session.0 != 0),
+        mod_revision: Revision(u64::from_le_bytes(*revision)),
+        session: Some(Session(u64::from_le_bytes(*session))).filter(|session| session.0 != 0),
         value: Bytes::copy_from_slice(value),
     })
 }

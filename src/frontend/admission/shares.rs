@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use crate::types::AccountId;
 
-/// An account is active for so long after its last request.
+/// An account is active for this time after its last request.
 const ACTIVE: Duration = Duration::from_secs(10);
-/// So many accounts are remembered before inactive ones are forgotten.
+/// Inactive accounts are forgotten when more than this many are remembered.
 const REMEMBERED: usize = 1024;
-/// One in so many units is kept for accounts below their share, while several are active.
+/// While several accounts are active, 1 / `KEPT` of the resource is kept for those below their
+/// share.
 const KEPT: u64 = 4;
 
 /// How much of the resource is taken, and by whom.

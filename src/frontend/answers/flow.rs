@@ -28,7 +28,7 @@ use crate::frontend::answers::Payer;
 use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
 
-/// When so many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
+/// When this many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
 /// too: a client that stalls so often is not merely slow.
 const STREAMS_CUT_MAX: u32 = 16;
 /// The time in which cut streams are counted.

@@ -24,7 +24,7 @@ const CHECK_MIN: Duration = Duration::from_millis(20);
 /// because a healthy client on a slow line takes nothing until it has read what its connection has
 /// buffered.
 const STILL_MAX: Duration = Duration::from_secs(5);
-/// One check cuts off at most one in so many of the answers that hold contended resources.
+/// One check cuts off at most 1 / `PART` of the answers that hold contended resources.
 const PART: usize = 4;
 
 /// The flows that are checked, and their limits.

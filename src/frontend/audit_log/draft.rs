@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use http::StatusCode;
 
 use crate::audit_log::AuditLog;
@@ -31,7 +30,8 @@ pub(in crate::frontend) struct Draft {
 #[derive(Clone, Copy)]
 pub(in crate::frontend) struct AnswerFacts<'a> {
     pub(in crate::frontend) status: StatusCode,
-    pub(in crate::frontend) headers: &'a HeaderMap,
+    /// Its error code.
+    pub(in crate::frontend) code: Option<&'a str>,
     /// The length of its body.
     pub(in crate::frontend) bytes: u64,
 }
@@ -78,8 +78,7 @@ impl Draft {
 
     /// Records the answer to a request that changes nothing.
     pub(in crate::frontend) fn refused(&mut self, answer: AnswerFacts<'_>) {
-        let AnswerFacts { status, headers, bytes } = answer;
-        let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+        let AnswerFacts { status, code, bytes } = answer;
         self.answer = Some(bytes);
         self.entry.status = Some(status.as_u16());
         self.entry.code = code.map(str::to_owned);

@@ -19,8 +19,8 @@ use crate::frontend::answers::Flow;
 use crate::frontend::answers::MemoryUse;
 use crate::frontend::answers::Reservation;
 use crate::frontend::audit_log::draft::Draft;
+use crate::frontend::dialect::framing::Encoder;
 use crate::frontend::metrics::Traffic;
-use crate::protocol::azure::structured::Encoder;
 
 /// The next pieces of a body, and the source for those after.
 pub type Next =

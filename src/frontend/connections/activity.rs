@@ -68,13 +68,13 @@ impl Activity {
         self.reported.load(Ordering::Relaxed) != 0
     }
 
-    /// Tells the connection to leave. If it does not wait for that yet, it learns it when it does.
+    /// Tells the connection to close. If it does not wait for that yet, it is told when it does.
     pub(super) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Release);
         self.leave.notify_one();
     }
 
-    /// Whether it was told to leave.
+    /// Whether it was told to close.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.load(Ordering::Acquire)
     }

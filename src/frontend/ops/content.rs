@@ -20,7 +20,6 @@ use crate::frontend::read::Reading;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::ReadBlob;
-use crate::protocol::azure::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -63,7 +62,7 @@ pub(crate) async fn get(
     let wanted = view.range.clone();
     let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
-        Some(_) if wanted.end - wanted.start > RANGE_CHECKSUM_BYTES_MAX => {
+        Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
             return Err(Reason::OutOfRangeInput.into());
         }
         Some(kind) => {

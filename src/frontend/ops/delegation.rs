@@ -33,7 +33,7 @@ pub(crate) fn get(
     let now = front.env.clock.now();
     let start = wanted.start.unwrap_or(now);
     let invalid = |name: &'static str| {
-        Refusal::new(Reason::InvalidXmlNodeValue).detail(Detail::ElementName, name).message(
+        Refusal::new(Reason::InvalidElementValue).detail(Detail::ElementName, name).message(
             "A user delegation key ends after it begins, in the future, and lives at most 7 days.",
         )
     };

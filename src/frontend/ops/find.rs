@@ -114,7 +114,7 @@ struct Range {
     to: Option<Bytes>,
 }
 
-/// Where a search goes on.
+/// The position from which a search continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Start<'a> {
     range: &'a Range,

@@ -45,8 +45,8 @@ const PAGE_MAX: usize = 5000;
 
 /// The most rows that one request scans, in all partitions; see also [`Effort`].
 const ROWS_MAX: usize = 65_536;
-/// A request may scan so many rows however long it takes, so that full pages do not end early on a
-/// slow machine.
+/// A request may scan this many rows however long it takes, so that full pages do not end early on
+/// a slow machine.
 const ROWS_MIN: usize = 16_384;
 /// How long a request may scan more rows than that.
 const TIME_MAX: Duration = Duration::from_millis(40);

@@ -2,12 +2,12 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
+use crate::frontend::dialect::website::CONTAINER;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::ops::containers;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::website;
 use crate::index::AccountChange;
 use crate::index::UpdateAccount;
 use crate::protocol::model::Reason;
@@ -44,7 +44,7 @@ pub(crate) async fn set(
 
 /// Creates `$web`, if needed, before a static website is enabled.
 async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), Refusal> {
-    let name = ContainerName::new(website::CONTAINER).map_err(|_| Reason::InternalError)?;
+    let name = ContainerName::new(CONTAINER).map_err(|_| Reason::InternalError)?;
     let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,

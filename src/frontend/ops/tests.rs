@@ -22,11 +22,13 @@ use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::Accounts;
-use crate::frontend::audit_log::Arrival;
+use crate::frontend::audit_log::RequestStart;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::client::Client;
 use crate::frontend::config::FrontEndConfig;
+use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::Dialects;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
@@ -133,7 +135,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     let config = FrontEndConfig {
         known_hosts: KnownHosts::default(),
         https_only: false,
-        addressing: azure::Addressing { domains: Vec::new() },
+        dialects: Dialects::default(),
         requests_max: 64,
         account_requests_per_second: 0,
         rehydration: Duration::from_secs(1),
@@ -199,7 +201,8 @@ async fn carry_out(
     mut body: RequestBody,
 ) -> Result<Reply, Refusal> {
     let head = head(what, sent(what).len());
-    let address = azure::address(&head.method, &head.uri, None, front.addressing()).unwrap();
+    let dialect = front.config.dialects.of(&head);
+    let address = dialect.address(&head).unwrap();
     let context = azure::Context::from_head(&head).unwrap();
     let parsed = azure::parse(&head, &address, &context).unwrap();
     let (mut operation, document) = parsed.into_parts();
@@ -208,7 +211,8 @@ async fn carry_out(
         None => None,
     };
     let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
-    let requester = Requester { account, head: &head, peer, authenticated: true, admitted: None };
+    let arrival = Arrival { dialect, head: &head, peer };
+    let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
     let answer = dispatch(front, requester, operation, content).await;
     answer.map(|(reply, _)| reply)
@@ -272,8 +276,9 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         (Operation::GetServiceProperties, None),
     ] {
         let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
-        let arrival = Arrival { head: &head, peer, id: "id", begun: Duration::ZERO };
-        front.note_change(&operation, &mut seen, arrival);
+        let arrival = Arrival { dialect: front.config.dialects.of(&head), head: &head, peer };
+        let start = RequestStart { arrival, id: "id", begun: Duration::ZERO };
+        front.note_change(&operation, &mut seen, start);
         drop(seen);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {

@@ -4,38 +4,38 @@ use std::time::Duration;
 
 use crate::frontend::connections::Limits;
 
-/// Connections that are being refused at a time.
+/// The most connections that are being refused at a time.
 const REFUSALS_MAX: usize = 256;
-/// Of these, those of one peer.
+/// The most of them from one peer.
 const PEER_REFUSALS_MAX: usize = 64;
-/// Connections, beyond those served, that were told to leave for others and have not yet.
+/// The most connections beyond those served that must close and have not closed yet.
 const LEAVING_MAX: usize = 256;
-/// The share of connections that peers have for themselves of which a request was authenticated:
-/// one of so many.
+/// One in so many connections is reserved for peers with an authenticated request.
 const RESERVED_SHARE: usize = 8;
-/// The share of connections that one peer may have, where no number is given: one of so many.
+/// One peer may have one in so many connections, unless a number is configured.
 const PEER_SHARE: usize = 4;
 
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// Open connections. When all are taken, the one leaves that has been idle for longest; when
-    /// none is idle, what a new one asks is answered 503, and it is closed. Default 4,096.
+    /// The most open connections. When all are taken, the one that has been idle for longest is
+    /// closed for a new one. When none is idle, the first request of the new one is answered 503,
+    /// and it is closed. Default 4,096.
     pub connections_max: usize,
-    /// Open connections of one address (IPv6: of one network of 64 bits), beyond which new ones are
-    /// answered 503. Default: a quarter of all, and no limit for addresses of this machine.
+    /// The most open connections of one address (IPv6: of one network of 64 bits); further ones are
+    /// answered 503. Default: a quarter of all, and no limit for loopback addresses.
     pub peer_connections_max: Option<usize>,
-    /// The first byte of a connection, and after a TLS handshake, must come within this. Default 5
-    /// s.
+    /// The time limit of the first byte of a connection, and of the first byte after a TLS
+    /// handshake. Default 5 s.
     pub first_byte_timeout: Duration,
-    /// A TLS handshake must be complete within this. Default 10 s.
+    /// The time limit of a TLS handshake. Default 10 s.
     pub handshake_timeout: Duration,
-    /// A request head must be complete within this; an HTTP/2 connection without requests is closed
-    /// after it. Default 30 s.
+    /// The time limit of a request head. An HTTP/2 connection without requests is closed after this
+    /// time too. Default 30 s.
     pub head_timeout: Duration,
-    /// Header lines of a request; more are refused with 431. Default 128.
+    /// The most header lines of a request; more are refused with 431. Default 128.
     pub headers_max: usize,
-    /// Bytes of a request head, and of read-ahead of a body. Default 128 KiB.
+    /// The most bytes of a request head, and of a body that are read ahead. Default 128 KiB.
     pub head_bytes_max: usize,
     /// How long running requests may take to end once the server stops. Default 30 s.
     pub drain: Duration,

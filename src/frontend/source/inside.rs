@@ -1,19 +1,9 @@
 //! Sources in this same store.
 
-use std::sync::Arc;
-
-use http::HeaderValue;
-use http::Request;
-use http::header::AUTHORIZATION;
-use http::header::HOST;
-use http::request::Parts;
-
-use crate::audit_log::Principal;
-use crate::frontend::access::admit::admit;
-use crate::frontend::accounts::Account;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
+use crate::frontend::dialect::source::authorize;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
@@ -36,7 +26,6 @@ use crate::index::Share;
 use crate::index::SharePages;
 use crate::index::SharedPages;
 use crate::index::inflight::CopyGuard;
-use crate::protocol::azure;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -84,8 +73,7 @@ pub(super) async fn open(
     source: &CopySource,
 ) -> Result<Inside, Refusal> {
     let account = requester.account;
-    let head = head(requester, source)?;
-    let (owner, operation) = authorize(front, requester, &head).await?;
+    let (owner, operation) = authorize(front, requester, source).await?;
     let Operation::GetBlob { path, precondition, range, .. } = operation else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
@@ -107,84 +95,6 @@ pub(super) async fn open(
         reads.note(&blob, &view.record, front.env.clock.now());
     }
     Ok(Inside { blob, view, guard, payer: account.id })
-}
-
-/// The head of the request that a client would send for the source.
-fn head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, Refusal> {
-    let refused = |_| Refusal::from(Reason::InvalidHeaderValue);
-    let (mut head, ()) = Request::get(source.url.clone())
-        .body(())
-        .map_err(|_| Refusal::from(Reason::InvalidHeaderValue))?
-        .into_parts();
-    head.headers = source.conditions.clone();
-    let host = source.url.authority().map_or("", http::uri::Authority::as_str);
-    head.headers.insert(HOST, HeaderValue::from_str(host).map_err(refused)?);
-    if let Some(version) = requester.head.headers.get("x-ms-version") {
-        head.headers.insert("x-ms-version", version.clone());
-    }
-    if let Some(range) = source.range {
-        let text = range.to_string();
-        head.headers.insert("x-ms-range", HeaderValue::from_str(&text).map_err(refused)?);
-    }
-    if let Some(token) = &source.authorization {
-        head.headers.insert(AUTHORIZATION, HeaderValue::from_str(token).map_err(refused)?);
-    } else if !is_signed(source)
-        && let Some(own) = requester.head.headers.get(AUTHORIZATION)
-        && names(&head, requester.account)
-        && starts_with(own, "bearer ")
-    {
-        // A copy within an account: its token is good for the source as well.
-        head.headers.insert(AUTHORIZATION, own.clone());
-    }
-    Ok(head)
-}
-
-/// Whether the URL brings its own signature.
-fn is_signed(source: &CopySource) -> bool {
-    source.url.query().unwrap_or("").split('&').any(|piece| piece.starts_with("sig="))
-}
-
-fn names(head: &Parts, account: &Account) -> bool {
-    let host = head.uri.host().unwrap_or("");
-    let name = account.name.as_str();
-    let first = head.uri.path().trim_start_matches('/').split('/').next().unwrap_or("");
-    first == name || host.split('.').next() == Some(name)
-}
-
-fn starts_with(value: &HeaderValue, scheme: &str) -> bool {
-    let start = value.as_bytes().get(..scheme.len());
-    start.is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
-}
-
-/// Lets the source's request in, or says why not. A source in the requester's own account needs no
-/// further signature when the request was signed with the account's key, which may do everything
-/// there.
-async fn authorize(
-    front: &FrontEnd,
-    requester: Requester<'_>,
-    head: &Parts,
-) -> Result<(Arc<Account>, Operation), Refusal> {
-    let mut echo = azure::RequestEcho::new(head, String::new(), front.env.clock.now());
-    let by_key = requester.head.headers.get(AUTHORIZATION);
-    let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
-    let signed = head.headers.contains_key(AUTHORIZATION)
-        || head.uri.query().unwrap_or("").split('&').any(|piece| piece.starts_with("sig="));
-    if by_key && !signed {
-        let context = azure::Context::from_head(head)?;
-        let host = head.uri.authority().map(http::uri::Authority::as_str);
-        let address = azure::address(&head.method, &head.uri, host, &front.config.addressing)
-            .map_err(refusal::explain)?;
-        if address.account == requester.account.name {
-            let parsed = azure::parse(head, &address, &context).map_err(refusal::explain)?;
-            let (operation, _) = parsed.into_parts();
-            let owner = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
-            return Ok((owner, operation));
-        }
-    }
-    // The audit log names who asks for the copy.
-    let mut nobody = Principal::default();
-    let admitted = admit(front, (head, requester.peer), (&mut echo, &mut nobody)).await;
-    admitted.map(|a| (a.account, a.operation)).map_err(refusal::explain)
 }
 
 async fn look_up(

@@ -12,19 +12,14 @@ use crate::frontend::source::requester::Requester;
 /// refusal, because each source in this store is authorized like a request.
 pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return false };
-    let own = requester.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
-    let own = own.or_else(|| requester.head.uri.authority().map(Authority::as_str));
+    let own =
+        requester.arrival.head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+    let own = own.or_else(|| requester.arrival.head.uri.authority().map(Authority::as_str));
     if own.is_some_and(|own| own.eq_ignore_ascii_case(authority.as_str())) {
         return true;
     }
     let port = port(url, authority);
-    let under = |domain: &String| {
-        let rest = authority.host().split_once('.').map(|(_, rest)| rest);
-        rest.and_then(|rest| rest.split_once('.')).is_some_and(|(service, name)| {
-            service.eq_ignore_ascii_case("blob") && name.eq_ignore_ascii_case(domain)
-        })
-    };
     let listened = config.listening.0.iter().any(|own| own.port() == port);
-    (listened && config.addressing.domains.iter().any(under))
+    (listened && config.dialects.are_served_under(authority.host()))
         || config.listening.is_at(authority.host(), port)
 }

@@ -19,7 +19,7 @@ mod open;
 mod outside;
 mod rate;
 mod reach;
-mod refusal;
+pub(in crate::frontend) mod refusal;
 mod requester;
 mod rules;
 

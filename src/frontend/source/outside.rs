@@ -7,13 +7,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use http::HeaderMap;
-use http::HeaderValue;
 use http::Response;
 use http::StatusCode;
-use http::header::AUTHORIZATION;
 use http::header::CONTENT_LENGTH;
 use http::header::ETAG;
-use http::header::RANGE;
 use hyper::body::Incoming;
 
 use crate::env::Env;
@@ -22,18 +19,17 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::client::ClientError;
 use crate::frontend::client::Get;
 use crate::frontend::client::port;
+use crate::frontend::dialect;
 use crate::frontend::source::facts::Facts;
 use crate::frontend::source::rate::MinimumRate;
 use crate::frontend::source::reach::Outside;
 use crate::frontend::source::refusal;
 use crate::frontend::state::FrontEnd;
-use crate::protocol::azure;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
 use crate::types::AccountId;
-use crate::types::BlobKind;
 
 /// Until the answer's head is there, from the look-up of the name on.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -127,7 +123,7 @@ pub(super) async fn open(
         return Err(cannot(409, "The copy source answered with more than was asked for."));
     }
     let etag = head.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-    let facts = facts(&head.headers);
+    let facts = dialect::outside::facts(&head.headers);
     Ok(Fetched { facts, len, etag, count: None, by, body, deadline })
 }
 
@@ -136,7 +132,7 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     let authority = source.url.authority().ok_or(Reason::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
-    let request = Get { url: &source.url, headers: headers(source)? };
+    let request = Get { url: &source.url, headers: dialect::outside::headers(source)? };
     let answer = outside.client.get(request, address, &front.env.tasks).await;
     answer.map_err(|error| {
         tracing::debug!(%error, host, "a copy source does not answer");
@@ -165,45 +161,10 @@ async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr,
     })
 }
 
-fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
-    let mut headers = source.conditions.clone();
-    let text = |text: &str| {
-        HeaderValue::from_str(text).map_err(|_| Refusal::from(Reason::InvalidHeaderValue))
-    };
-    if let Some(range) = source.range {
-        headers.insert(RANGE, text(&range.to_string())?);
-    }
-    if let Some(token) = &source.authorization {
-        headers.insert(AUTHORIZATION, text(token)?);
-        // A storage service takes tokens of versions that know them only.
-        headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
-    }
-    Ok(headers)
-}
-
-/// What a storage service says of a blob, or any server of a file.
-fn facts(headers: &HeaderMap) -> Facts {
-    let (properties, metadata) = azure::read_blob_headers(headers);
-    let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
-        Some("AppendBlob") => {
-            let sealed = headers.get("x-ms-blob-sealed").is_some_and(|sealed| sealed == "true");
-            BlobKind::Append { blocks: 0, sealed }
-        }
-        Some("PageBlob") => {
-            let sequence = headers.get("x-ms-blob-sequence-number");
-            let sequence = sequence.and_then(|number| number.to_str().ok()?.parse().ok());
-            BlobKind::Page { sequence: sequence.unwrap_or(0) }
-        }
-        Some(_) | None => BlobKind::Block,
-    };
-    Facts { kind, properties, metadata, tags: crate::types::Tags::default() }
-}
-
 fn refused(status: u16, headers: &HeaderMap) -> Refusal {
-    let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
     let error = cannot(status, "The copy source refused the request.");
     let error = error.detail(Detail::SourceStatus, status.to_string());
-    match code {
+    match dialect::outside::error_code(headers) {
         Some(code) => error.detail(Detail::SourceCode, code),
         None => error,
     }
@@ -255,7 +216,7 @@ mod tests {
         }));
         let request = http::Request::new(Empty::<bytes::Bytes>::new());
         let body = sender.send_request(request).await.unwrap().into_body();
-        let (facts, deadline) = (facts(&HeaderMap::new()), TOTAL_TIME_MAX);
+        let (facts, deadline) = (dialect::outside::facts(&HeaderMap::new()), TOTAL_TIME_MAX);
         let len = len as u64;
         let by = By { payer: ACCOUNT, admitted: Some(ACCOUNT) };
         let fetched = Fetched { facts, len, etag: None, count: None, by, body, deadline };

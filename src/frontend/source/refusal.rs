@@ -11,7 +11,7 @@ use crate::protocol::model::SourceRefusal;
 pub(super) const UNREACHABLE: u16 = 500;
 
 /// The refusal of the source as the answer of the copy: the source's status under the copy's code.
-pub(super) fn explain(refusal: Refusal) -> Refusal {
+pub(in crate::frontend) fn explain(refusal: Refusal) -> Refusal {
     let Refusal { reason, status, .. } = refusal;
     if matches!(reason, Reason::ConditionNotMet | Reason::NotModified) {
         return Reason::SourceConditionNotMet.into();

@@ -1,21 +1,17 @@
 //! The sender of a request.
 
-use http::request::Parts;
-
 use crate::frontend::accounts::Account;
 use crate::frontend::answers::Payer;
+use crate::frontend::dialect::Arrival;
 use crate::types::AccountId;
-use crate::types::Peer;
 
 /// The sender of a request that was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requester<'a> {
     /// The account that the request is about.
     pub(crate) account: &'a Account,
-    /// The head of the request.
-    pub(crate) head: &'a Parts,
-    /// The address that the request came from.
-    pub(crate) peer: Peer,
+    /// The request as it came.
+    pub(crate) arrival: Arrival<'a>,
     /// Whether the sender is authenticated.
     pub(crate) authenticated: bool,
     /// The account for which the request is counted among the running requests.
@@ -25,6 +21,7 @@ pub(crate) struct Requester<'a> {
 impl Requester<'_> {
     /// Whom the memory of an answer is charged to.
     pub(crate) const fn payer(&self) -> Payer {
-        Payer { account: self.account.id, peer: self.peer.address.ip(), known: self.authenticated }
+        let (account, peer) = (self.account.id, self.arrival.peer.address.ip());
+        Payer { account, peer, known: self.authenticated }
     }
 }

@@ -18,11 +18,11 @@ use crate::frontend::tokens::metrics::Metrics;
 use crate::frontend::tokens::place::KeysAt;
 use crate::frontend::tokens::place::TokenSource;
 
-/// Keys in a file are read again after so long, so that removed ones are no longer trusted.
+/// Keys in a file are read again at this age, so that removed ones are no longer trusted.
 const FILE_AGE_MAX: Duration = Duration::from_secs(5 * 60);
 /// Keys in a file are not read more often, whatever keys tokens name.
 const FILE_AGE_MIN: Duration = Duration::from_secs(5);
-/// Keys at a URL are fetched again after so long.
+/// Keys at a URL are fetched again at this age.
 const URL_AGE_MAX: Duration = Duration::from_secs(60 * 60);
 /// Keys at a URL are not fetched more often, whatever keys tokens name, and after a failure.
 pub const URL_AGE_MIN: Duration = Duration::from_secs(30);

@@ -111,8 +111,13 @@ impl Node {
         let address = "127.0.0.1:10000".parse().unwrap();
         let bound = Bound { listener: Box::new(listener), address };
         let audit_log = AuditLog::default();
-        let front =
-            FrontEndParts { blob: bound, tls: None, secrets: &secrets, audit_log: &audit_log };
+        let front = FrontEndParts {
+            blob: bound,
+            dialect: None,
+            tls: None,
+            secrets: &secrets,
+            audit_log: &audit_log,
+        };
         let registry = &mut Registry::default();
         let roles = Roles::start(&config, &env, &storage, front, registry).await.unwrap();
         let (listener, admin) = PipeListen::new();

@@ -4,15 +4,15 @@
 
 use http::HeaderMap;
 
-use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::xml::tree;
-use crate::protocol::azure::xml::tree::Element;
-use crate::protocol::azure::xml::tree::invalid_value;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::xml;
+use crate::protocol::wire::xml::Element;
+use crate::protocol::wire::xml::invalid_value;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
 
@@ -44,13 +44,13 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    let root = tree::parse(body, "SignedIdentifiers")?;
+    let root = xml::parse(body, "SignedIdentifiers")?;
     if let Some(other) = root.children.iter().find(|child| child.name != "SignedIdentifier") {
-        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+        return Err(Refusal::new(Reason::UnsupportedElement)
             .detail(Detail::ElementName, other.name.as_str()));
     }
     if root.children.len() > POLICIES_MAX {
-        return Err(Refusal::new(Reason::InvalidXmlDocument)
+        return Err(Refusal::new(Reason::InvalidDocument)
             .message("A container has at most 5 stored access policies."));
     }
     let policies: Vec<AccessPolicy> = root.children.iter().map(policy).collect::<Result<_, _>>()?;
@@ -64,7 +64,7 @@ pub(super) fn read_policies(body: &[u8]) -> Result<Vec<AccessPolicy>, Refusal> {
 
 fn policy(element: &Element) -> Result<AccessPolicy, Refusal> {
     element.only(&["Id", "AccessPolicy"])?;
-    let id = element.child_text("Id").ok_or_else(|| tree::missing("Id"))?;
+    let id = element.child_text("Id").ok_or_else(|| xml::missing("Id"))?;
     if id.is_empty() || id.chars().count() > ID_CHARS_MAX {
         return Err(invalid_value("Id", id));
     }
@@ -163,18 +163,18 @@ mod tests {
             )
         };
         let six: String = (0..6).map(|n| with(&n.to_string(), "")).collect();
-        assert_eq!(code(&six), Reason::InvalidXmlDocument);
+        assert_eq!(code(&six), Reason::InvalidDocument);
         let five: String = (0..5).map(|n| with(&n.to_string(), "")).collect();
         assert_eq!(read_policies(document(&five).as_bytes()).unwrap().len(), 5);
-        assert_eq!(code(&with(&"i".repeat(65), "")), Reason::InvalidXmlNodeValue);
+        assert_eq!(code(&with(&"i".repeat(65), "")), Reason::InvalidElementValue);
         assert!(read_policies(document(&with(&"i".repeat(64), "")).as_bytes()).is_ok());
-        assert_eq!(code(&with("", "")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&(with("x", "") + &with("x", ""))), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Start>soon</Start>")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), Reason::InvalidXmlNodeValue);
-        assert_eq!(code(&with("x", "<Owner>me</Owner>")), Reason::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier/>"), Reason::MissingRequiredXmlNode);
-        assert_eq!(code("<Other/>"), Reason::UnsupportedXmlNode);
-        assert_eq!(code("<SignedIdentifier>"), Reason::InvalidXmlDocument);
+        assert_eq!(code(&with("", "")), Reason::InvalidElementValue);
+        assert_eq!(code(&(with("x", "") + &with("x", ""))), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Start>soon</Start>")), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Permission>rz</Permission>")), Reason::InvalidElementValue);
+        assert_eq!(code(&with("x", "<Owner>me</Owner>")), Reason::UnsupportedElement);
+        assert_eq!(code("<SignedIdentifier/>"), Reason::MissingElement);
+        assert_eq!(code("<Other/>"), Reason::UnsupportedElement);
+        assert_eq!(code("<SignedIdentifier>"), Reason::InvalidDocument);
     }
 }

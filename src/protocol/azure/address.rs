@@ -2,10 +2,11 @@
 
 use http::Method;
 use http::Uri;
-use percent_encoding::percent_decode_str;
 
+use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::percent::decode;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -24,19 +25,16 @@ impl Default for Addressing {
     }
 }
 
-/// What a URL names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// The account.
-    pub account: AccountName,
-    /// Whether the account was addressed as `ACCOUNT-secondary`.
-    pub secondary: bool,
-    /// The container; `$root` when a blob stands directly below the account.
-    pub container: Option<ContainerName>,
-    /// The blob.
-    pub blob: Option<BlobName>,
-    /// Where the account is served, without scheme: `HOST:PORT/` or `HOST:PORT/ACCOUNT/`.
-    pub endpoint: String,
+impl Addressing {
+    /// Whether a host, without its port, is `ACCOUNT.blob.D` for one of the domains.
+    #[must_use]
+    pub fn names_account(&self, host: &str) -> bool {
+        let rest = host.split_once('.').map(|(_, rest)| rest);
+        rest.and_then(|rest| rest.split_once('.')).is_some_and(|(service, name)| {
+            service.eq_ignore_ascii_case("blob")
+                && self.domains.iter().any(|domain| name.eq_ignore_ascii_case(domain))
+        })
+    }
 }
 
 /// What the URL spells, before names are checked.
@@ -148,7 +146,7 @@ fn names_a_container(query: &str) -> bool {
 }
 
 fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
-    let text = decode(raw)?;
+    let text = decode(raw).ok_or(Reason::InvalidUri)?;
     if text.is_empty() {
         return Err(Reason::InvalidUri.into());
     }
@@ -156,7 +154,7 @@ fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
 }
 
 fn blob_name(raw: &str) -> Result<BlobName, Refusal> {
-    BlobName::new(&decode(raw)?).map_err(name_error)
+    BlobName::new(&decode(raw).ok_or(Reason::InvalidUri)?).map_err(name_error)
 }
 
 fn name_error(error: NameError) -> Refusal {
@@ -164,20 +162,4 @@ fn name_error(error: NameError) -> Refusal {
         NameError::Length => Reason::OutOfRangeInput.into(),
         NameError::Invalid => Reason::InvalidResourceName.into(),
     }
-}
-
-/// Strict percent-decoding to UTF-8.
-fn decode(raw: &str) -> Result<String, Refusal> {
-    if !escapes_are_whole(raw) {
-        return Err(Reason::InvalidUri.into());
-    }
-    let text = percent_decode_str(raw).decode_utf8().map_err(|_| Reason::InvalidUri)?;
-    Ok(text.into_owned())
-}
-
-/// Whether each `%` has two hexadecimal digits behind it.
-pub(super) fn escapes_are_whole(raw: &str) -> bool {
-    raw.split('%').skip(1).all(|piece| {
-        matches!(piece.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
-    })
 }

@@ -121,9 +121,8 @@ fn part(lines: &[&str]) -> Result<BatchPart, Refusal> {
         return Err(broken("a part has a body"));
     }
     let request = request.body(()).map_err(|_| broken("a part is no HTTP request"))?;
-    let (head, ()) = request.into_parts();
     let id = of("content-id").map(str::to_owned);
-    Ok(BatchPart { id, method: head.method, uri: head.uri, headers: head.headers })
+    Ok(BatchPart { id, request })
 }
 
 /// Writes the answers in the order of their requests.
@@ -174,9 +173,9 @@ mod tests {
         assert_eq!(parts.len(), 2);
         assert_eq!(parts[0].id.as_deref(), Some("7"));
         assert_eq!(parts[1].id, None);
-        assert_eq!(parts[0].method, http::Method::DELETE);
-        assert_eq!(parts[0].uri.path_and_query().unwrap(), "/c/b?snapshot=x");
-        assert_eq!(parts[0].headers["x-ms-date"], "now");
+        assert_eq!(parts[0].request.method(), http::Method::DELETE);
+        assert_eq!(parts[0].request.uri().path_and_query().unwrap(), "/c/b?snapshot=x");
+        assert_eq!(parts[0].request.headers()["x-ms-date"], "now");
     }
 
     #[test]

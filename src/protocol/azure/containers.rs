@@ -10,7 +10,6 @@ use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::lists;
-use crate::protocol::azure::query;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
@@ -18,6 +17,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::query;
 use crate::types::ContainerName;
 
 /// `comp` values of containers that exist in the service and not here.

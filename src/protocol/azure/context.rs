@@ -8,10 +8,10 @@ use http::request::Parts;
 
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
-use crate::protocol::azure::query;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::query;
 
 /// A service version, `YYYY-MM-DD`. Any date is served: newer than known means at the highest known
 /// behaviour.

@@ -5,6 +5,7 @@
 
 use http::HeaderMap;
 use http::HeaderName;
+use http::HeaderValue;
 use http::Uri;
 use uuid::Uuid;
 
@@ -15,8 +16,7 @@ use crate::protocol::azure::copy_headers::SOURCE;
 use crate::protocol::azure::copy_headers::has_source;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::query;
-use crate::protocol::azure::range;
+use crate::protocol::azure::names;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::tiers;
@@ -28,8 +28,11 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopyBlob;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
+use crate::protocol::model::copy::SourceConditions;
 use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::wire::query;
+use crate::protocol::wire::range::byte_range;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::Crc64;
@@ -173,7 +176,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Refusal> {
     let range = match headers::text(all, "x-ms-source-range")? {
         None => None,
         Some(value) => {
-            Some(range::parse(value).ok_or_else(|| headers::invalid("x-ms-source-range", value))?)
+            Some(byte_range(value).ok_or_else(|| headers::invalid("x-ms-source-range", value))?)
         }
     };
     Ok(CopySource {
@@ -221,22 +224,51 @@ fn authorization(all: &HeaderMap) -> Result<Option<String>, Refusal> {
         .ok_or_else(|| Refusal::new(Reason::InvalidHeaderValue).detail(Detail::HeaderName, NAME))
 }
 
-/// The source's conditions and lease under their plain names.
-fn source_conditions(all: &HeaderMap) -> Result<HeaderMap, Refusal> {
+/// The source's conditions and lease, each of them well formed.
+fn source_conditions(all: &HeaderMap) -> Result<SourceConditions, Refusal> {
+    let own = |name: &str| all.get(format!("{SOURCE_PREFIX}{name}"));
+    let given = [
+        (http::header::IF_MATCH, own("if-match")),
+        (http::header::IF_NONE_MATCH, own("if-none-match")),
+        (http::header::IF_MODIFIED_SINCE, own("if-modified-since")),
+        (http::header::IF_UNMODIFIED_SINCE, own("if-unmodified-since")),
+        (names::LEASE_ID.clone(), own("lease-id")),
+        (names::IF_TAGS.clone(), own("if-tags")),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value?.clone())));
+    // A refusal names them by their plain names.
+    let plain: HeaderMap = given.collect();
+    conditions::read(&plain)?;
+    let text = |name: &HeaderName| plain.get(name)?.to_str().ok().map(str::to_owned);
+    Ok(SourceConditions {
+        if_match: text(&http::header::IF_MATCH),
+        if_none_match: text(&http::header::IF_NONE_MATCH),
+        if_modified_since: text(&http::header::IF_MODIFIED_SINCE),
+        if_unmodified_since: text(&http::header::IF_UNMODIFIED_SINCE),
+        lease: text(&names::LEASE_ID),
+        if_tags: text(&names::IF_TAGS),
+    })
+}
+
+/// The headers of a request for the source that has these conditions.
+///
+/// # Errors
+/// `InvalidHeaderValue` when a text cannot stand in a header.
+pub fn source_headers(wanted: &SourceConditions) -> Result<HeaderMap, Refusal> {
     let mut plain = HeaderMap::new();
-    for (own, name) in [
-        ("if-match", http::header::IF_MATCH),
-        ("if-none-match", http::header::IF_NONE_MATCH),
-        ("if-modified-since", http::header::IF_MODIFIED_SINCE),
-        ("if-unmodified-since", http::header::IF_UNMODIFIED_SINCE),
-        ("lease-id", HeaderName::from_static("x-ms-lease-id")),
-        ("if-tags", HeaderName::from_static("x-ms-if-tags")),
+    for (name, text) in [
+        (http::header::IF_MATCH, &wanted.if_match),
+        (http::header::IF_NONE_MATCH, &wanted.if_none_match),
+        (http::header::IF_MODIFIED_SINCE, &wanted.if_modified_since),
+        (http::header::IF_UNMODIFIED_SINCE, &wanted.if_unmodified_since),
+        (names::LEASE_ID.clone(), &wanted.lease),
+        (names::IF_TAGS.clone(), &wanted.if_tags),
     ] {
-        if let Some(value) = all.get(format!("{SOURCE_PREFIX}{own}")) {
-            plain.insert(name, value.clone());
+        if let Some(text) = text {
+            let value = HeaderValue::from_str(text).map_err(|_| Reason::InvalidHeaderValue)?;
+            plain.insert(name, value);
         }
     }
-    conditions::read(&plain)?;
     Ok(plain)
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Source: "Get User Delegation Key".
 
-use crate::protocol::azure::escape;
-use crate::protocol::azure::xml::tree;
-use crate::protocol::azure::xml::tree::Element;
-use crate::protocol::azure::xml::tree::invalid_value;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::KeyInfo;
 use crate::protocol::model::reply::UserDelegationKey;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::xml;
+use crate::protocol::wire::xml::Element;
+use crate::protocol::wire::xml::invalid_value;
 use crate::types::Timestamp;
 
 /// Bytes of a Get User Delegation Key body.
@@ -19,9 +19,9 @@ pub(super) const KEY_INFO_BYTES_MAX: u64 = 8 * 1024;
 /// # Errors
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`, `InvalidXmlNodeValue`.
 pub(super) fn read_key_info(body: &[u8]) -> Result<KeyInfo, Refusal> {
-    let root = tree::parse(body, "KeyInfo")?;
+    let root = xml::parse(body, "KeyInfo")?;
     root.only(&["Start", "Expiry", "DelegatedUserTid"])?;
-    let expiry = time(&root, "Expiry")?.ok_or_else(|| tree::missing("Expiry"))?;
+    let expiry = time(&root, "Expiry")?.ok_or_else(|| xml::missing("Expiry"))?;
     let delegated_tenant = root.child_text("DelegatedUserTid").unwrap_or("").to_owned();
     Ok(KeyInfo { start: time(&root, "Start")?, expiry, delegated_tenant })
 }
@@ -38,9 +38,9 @@ fn time(root: &Element, name: &str) -> Result<Option<Timestamp>, Refusal> {
 /// # Errors
 /// `InvalidXmlDocument`, `MissingRequiredXmlNode`.
 pub fn read_key(body: &[u8]) -> Result<UserDelegationKey, Refusal> {
-    let root = tree::parse(body, "UserDelegationKey")?;
+    let root = xml::parse(body, "UserDelegationKey")?;
     let text = |name: &str| root.child_text(name).map(str::to_owned);
-    let required = |name: &str| text(name).ok_or_else(|| tree::missing(name));
+    let required = |name: &str| text(name).ok_or_else(|| xml::missing(name));
     Ok(UserDelegationKey {
         object: required("SignedOid")?,
         tenant: required("SignedTid")?,
@@ -105,16 +105,16 @@ mod tests {
         };
         assert_eq!(read_key(write_key(&key).as_bytes()).unwrap(), key);
         let refused = read_key(b"<UserDelegationKey><SignedOid>o</SignedOid></UserDelegationKey>");
-        assert_eq!(refused.unwrap_err().reason, Reason::MissingRequiredXmlNode);
+        assert_eq!(refused.unwrap_err().reason, Reason::MissingElement);
     }
 
     #[test]
     fn malformed_key_info_has_its_codes() {
         let code = |text: &str| read_key_info(text.as_bytes()).unwrap_err().reason;
-        assert_eq!(code(""), Reason::InvalidXmlDocument);
-        assert_eq!(code("<Key/>"), Reason::InvalidXmlDocument);
-        assert_eq!(code("<KeyInfo/>"), Reason::MissingRequiredXmlNode);
-        assert_eq!(code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"), Reason::InvalidXmlNodeValue);
-        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), Reason::UnsupportedXmlNode);
+        assert_eq!(code(""), Reason::InvalidDocument);
+        assert_eq!(code("<Key/>"), Reason::InvalidDocument);
+        assert_eq!(code("<KeyInfo/>"), Reason::MissingElement);
+        assert_eq!(code("<KeyInfo><Expiry>soon</Expiry></KeyInfo>"), Reason::InvalidElementValue);
+        assert_eq!(code("<KeyInfo><End/></KeyInfo>"), Reason::UnsupportedElement);
     }
 }

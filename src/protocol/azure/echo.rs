@@ -3,9 +3,9 @@
 use http::HeaderValue;
 use http::request::Parts;
 
-use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::FindBlobs;
 use crate::protocol::model::operation::ListBlobs;

@@ -91,10 +91,10 @@ error_table! {
     BothCrc64AndMd5HeaderPresent => "BothCrc64AndMd5HeaderPresent", 400, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
     CorsPreflightFailure => "CorsPreflightFailure", 403, "CORS not enabled or no matching rule found for this request.";
     ExceedsMaxBatchRequestCount => "ExceedsMaxBatchRequestCount", 400, "The batch operation exceeds maximum number of allowed subrequests.";
-    InvalidXmlDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
-    InvalidXmlNodeValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
-    MissingRequiredXmlNode => "MissingRequiredXmlNode", 400, "A required XML node is not specified in the request body.";
-    UnsupportedXmlNode => "UnsupportedXmlNode", 400, "One of the XML nodes specified in the request body is not supported.";
+    InvalidDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
+    InvalidElementValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
+    MissingElement => "MissingRequiredXmlNode", 400, "A required XML node is not specified in the request body.";
+    UnsupportedElement => "UnsupportedXmlNode", 400, "One of the XML nodes specified in the request body is not supported.";
     InvalidBlobOrBlock => "InvalidBlobOrBlock", 400, "The specified blob or block content is invalid.";
     InvalidBlockId => "InvalidBlockId", 400, "The specified block ID is invalid. The block ID must be Base64-encoded.";
     InvalidBlockList => "InvalidBlockList", 400, "The specified block list is invalid.";

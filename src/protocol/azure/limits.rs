@@ -10,9 +10,6 @@ const LARGE_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 const MEDIUM_SINCE: ServiceVersion = ServiceVersion::new(2016, 5, 31);
 const LARGE_APPENDS_SINCE: ServiceVersion = ServiceVersion::new(2022, 11, 2);
 
-/// Bytes of a range whose checksum may be asked for.
-pub const RANGE_CHECKSUM_BYTES_MAX: u64 = 4 * MIB;
-
 /// Bytes of a Put Page body.
 pub(super) const PUT_PAGE_BYTES_MAX: u64 = 4 * MIB;
 

@@ -5,7 +5,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
 use crate::protocol::azure::encryption;
-use crate::protocol::azure::escape;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words;
 use crate::protocol::model::copy::CopyFacts;
@@ -20,6 +19,7 @@ use crate::protocol::model::reply::ContainerListing;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::PageItem;
 use crate::protocol::model::reply::TierFacts;
+use crate::protocol::wire::escape;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;

@@ -1,12 +1,12 @@
 //! Parameters of List Containers and List Blobs.
 
-use crate::protocol::azure::query;
-use crate::protocol::azure::query::Query;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 
 /// Entries of one page at most.

@@ -5,14 +5,13 @@
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`,
 //!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
-//!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `query.rs`,
-//!    `upload.rs`, `copy_headers.rs` read the pieces of a `request.rs`.
+//!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `upload.rs`,
+//!    `copy_headers.rs` read the pieces of a `request.rs`, with the readers of `protocol/wire/`.
 //! 4. `documents.rs` names the operations with a document in their body. `acl.rs` reads and writes
 //!    access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block
-//!    List, `xml/tree.rs` small documents. `cors.rs` holds cross-origin requests against an
-//!    account's rules.
-//! 5. `render.rs`, `listing.rs`, `escape.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
+//!    List.
+//! 5. `render.rs`, `listing.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
 //!    what they repeat of the request; `errors.rs` is the table of codes, statuses and texts.
 //! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
@@ -32,13 +31,11 @@ mod containers;
 mod context;
 mod copy;
 mod copy_headers;
-mod cors;
 mod delegation;
 mod documents;
 mod echo;
 mod encryption;
 pub mod errors;
-mod escape;
 mod headers;
 mod leases;
 mod limits;
@@ -47,7 +44,6 @@ mod lists;
 mod names;
 mod pages;
 mod parse;
-mod query;
 mod range;
 mod render;
 mod request;
@@ -62,15 +58,13 @@ mod web;
 mod words;
 pub mod xml;
 
-pub use address::{Address, Addressing, address};
+pub use address::{Addressing, address};
 pub use batch::write_batch;
 pub use context::{Context, ServiceVersion};
-pub use copy::read_blob_headers;
-pub use cors::{actual as cors_headers, preflight};
+pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
-pub use limits::RANGE_CHECKSUM_BYTES_MAX;
 pub use parse::parse;
 pub use render::{render, render_error, render_error_without_text};
 pub use web::{WebAddress, web_address, web_answer, web_documents, web_error, web_request};

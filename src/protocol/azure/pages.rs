@@ -12,8 +12,6 @@ use crate::protocol::azure::copy;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::limits;
-use crate::protocol::azure::query;
-use crate::protocol::azure::query::Query;
 use crate::protocol::azure::range;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::upload;
@@ -25,6 +23,9 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::PageWrite;
 use crate::protocol::model::operation::SequenceBounds;
 use crate::protocol::model::operation::SequenceChange;
+use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
+use crate::protocol::wire::range::byte_range;
 use crate::types::NewKind;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
@@ -112,7 +113,7 @@ fn range_of_pages(all: &HeaderMap) -> Result<Range<u64>, Refusal> {
     let text = headers::text(all, name)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, "Range")
     })?;
-    let parsed = range::parse(text).ok_or_else(|| headers::invalid(name, text))?;
+    let parsed = byte_range(text).ok_or_else(|| headers::invalid(name, text))?;
     let refused = || Refusal::new(Reason::InvalidPageRange);
     let range = parsed.within(u64::MAX).ok_or_else(refused)?;
     let aligned = |offset: u64| offset.is_multiple_of(PAGE_BYTES);

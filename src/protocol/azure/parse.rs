@@ -3,20 +3,18 @@
 use http::Method;
 use http::request::Parts;
 
-use crate::protocol::azure::Address;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::batch;
 use crate::protocol::azure::blobs;
 use crate::protocol::azure::containers;
 use crate::protocol::azure::documents::document_of;
 use crate::protocol::azure::lists;
-use crate::protocol::azure::query;
-use crate::protocol::azure::query::Query;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::snapshots;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::unserved;
 use crate::protocol::azure::upload;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -25,6 +23,8 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::KeyInfo;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
 
 /// Turns an authenticated head into an operation.
 ///

@@ -5,22 +5,22 @@
 use http::HeaderMap;
 
 use crate::protocol::azure::headers;
-use crate::protocol::azure::limits::RANGE_CHECKSUM_BYTES_MAX;
 use crate::protocol::azure::names;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::RangeChecksum;
+use crate::protocol::wire::range::byte_range;
 use crate::types::ByteRange;
 
 /// The wanted bytes. A malformed `Range` asks for the whole blob, as HTTP says; `x-ms-range` is the
 /// service's own, so a malformed one is an error.
 pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
     if let Some(text) = headers::text(all, &names::RANGE)? {
-        return parse(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));
+        return byte_range(text).map(Some).ok_or_else(|| headers::invalid("x-ms-range", text));
     }
     let plain = all.get(http::header::RANGE).and_then(|value| value.to_str().ok());
-    Ok(plain.and_then(parse))
+    Ok(plain.and_then(byte_range))
 }
 
 /// The checksum asked for. An open range passes here: its length is known only with the blob's.
@@ -38,7 +38,7 @@ pub(super) fn checksum(
     };
     let Some(range) = range else { return Err(headers::invalid(name, "true")) };
     let longest = range.within(u64::MAX).map_or(0, |r| r.end - r.start);
-    if longest > RANGE_CHECKSUM_BYTES_MAX && !is_open(range) {
+    if longest > RangeChecksum::BYTES_MAX && !is_open(range) {
         return Err(Refusal::new(Reason::OutOfRangeInput)
             .message("A checksum can be asked for ranges of at most 4 MiB.")
             .detail(Detail::HeaderName, name));
@@ -48,24 +48,4 @@ pub(super) fn checksum(
 
 fn is_open(range: ByteRange) -> bool {
     range.within(u64::MAX).is_none_or(|r| r.end == u64::MAX)
-}
-
-/// `bytes=first-` or `bytes=first-last`; numbers beyond 64 bits mean past any end.
-pub(super) fn parse(text: &str) -> Option<ByteRange> {
-    let (unit, range) = text.trim().split_once('=')?;
-    if !unit.eq_ignore_ascii_case("bytes") {
-        return None;
-    }
-    let (first, last) = range.split_once('-')?;
-    let first = number(first.trim())?;
-    let last = match last.trim() {
-        "" => None,
-        digits => Some(number(digits)?),
-    };
-    ByteRange::new(first, last)
-}
-
-fn number(digits: &str) -> Option<u64> {
-    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    plain.then(|| digits.parse().unwrap_or(u64::MAX))
 }

@@ -16,7 +16,6 @@ use crate::protocol::azure::echo::RequestEcho;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
-use crate::protocol::azure::escape;
 use crate::protocol::azure::listing;
 use crate::protocol::azure::render::head::Head;
 use crate::protocol::azure::service;
@@ -30,6 +29,7 @@ use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::LeaseOutcome;
+use crate::protocol::wire::escape;
 use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::Method;
 
 use crate::protocol::azure::ServiceVersion;
-use crate::protocol::azure::query::Query;
+use crate::protocol::wire::query::Query;
 
 /// One request on its way through the router.
 pub(super) struct Request<'a> {

@@ -3,14 +3,14 @@
 //! Source: "Set Blob Service Properties", "Get Blob Service Stats".
 
 use crate::protocol::azure::ServiceVersion;
-use crate::protocol::azure::escape;
 use crate::protocol::azure::unserved;
-use crate::protocol::azure::xml::tree;
-use crate::protocol::azure::xml::tree::Element;
-use crate::protocol::azure::xml::tree::invalid_value;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::xml;
+use crate::protocol::wire::xml::Element;
+use crate::protocol::wire::xml::invalid_value;
 use crate::types::CorsRule;
 use crate::types::Logging;
 use crate::types::ServiceMetrics;
@@ -44,7 +44,7 @@ const DOCUMENT_CHARS_MAX: usize = 255;
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`;
 /// `NotImplemented` for soft delete, which must not be believed to be on.
 pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Refusal> {
-    let root = tree::parse(body, "StorageServiceProperties")?;
+    let root = xml::parse(body, "StorageServiceProperties")?;
     root.only(&[
         "Logging",
         "HourMetrics",
@@ -68,7 +68,7 @@ pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Re
 }
 
 fn required<'a>(element: &'a Element, name: &str) -> Result<&'a str, Refusal> {
-    element.child_text(name).ok_or_else(|| tree::missing(name))
+    element.child_text(name).ok_or_else(|| xml::missing(name))
 }
 
 fn flag(name: &str, text: &str) -> Result<bool, Refusal> {
@@ -99,8 +99,7 @@ fn retention(policy: &Element) -> Result<Option<u32>, Refusal> {
 }
 
 fn retention_of(element: &Element) -> Result<Option<u32>, Refusal> {
-    let policy =
-        element.child("RetentionPolicy").ok_or_else(|| tree::missing("RetentionPolicy"))?;
+    let policy = element.child("RetentionPolicy").ok_or_else(|| xml::missing("RetentionPolicy"))?;
     policy.only(&["Enabled", "Days"])?;
     retention(policy)
 }
@@ -166,14 +165,14 @@ fn website(element: &Element) -> Result<Option<Website>, Refusal> {
         return Err(invalid_value(documents[0], index));
     }
     if site.index_document.is_some() && site.default_index_path.is_some() {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     Ok(flag("Enabled", required(element, "Enabled")?)?.then_some(site))
 }
 
 fn cors(element: &Element) -> Result<Vec<CorsRule>, Refusal> {
     if element.children.len() > CORS_RULES_MAX {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     let rules: Vec<CorsRule> = element.children.iter().map(cors_rule).collect::<Result<_, _>>()?;
     let chars = |rule: &CorsRule| {
@@ -183,14 +182,14 @@ fn cors(element: &Element) -> Result<Vec<CorsRule>, Refusal> {
             .sum::<usize>()
     };
     if rules.iter().map(chars).sum::<usize>() > CORS_CHARS_MAX {
-        return Err(Reason::InvalidXmlDocument.into());
+        return Err(Reason::InvalidDocument.into());
     }
     Ok(rules)
 }
 
 fn cors_rule(element: &Element) -> Result<CorsRule, Refusal> {
     if element.name != "CorsRule" {
-        return Err(Refusal::new(Reason::UnsupportedXmlNode)
+        return Err(Refusal::new(Reason::UnsupportedElement)
             .detail(Detail::ElementName, element.name.as_str()));
     }
     let names =

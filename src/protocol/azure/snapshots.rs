@@ -8,12 +8,12 @@ use http::Method;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::query;
-use crate::protocol::azure::query::Query;
 use crate::protocol::azure::request::Request;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
 use crate::types::DeleteScope;
 use crate::types::Timestamp;
 

@@ -6,19 +6,19 @@
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::azure::address::escapes_are_whole;
-use crate::protocol::azure::escape;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::lists;
 use crate::protocol::azure::names;
-use crate::protocol::azure::query;
-use crate::protocol::azure::query::Query;
-use crate::protocol::azure::xml::tree;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::FindBlobs;
 use crate::protocol::model::reply::FoundBlobs;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::percent::escapes_are_whole;
+use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
+use crate::protocol::wire::xml;
 use crate::types::ContainerName;
 use crate::types::TagCondition;
 use crate::types::TagQuery;
@@ -70,18 +70,18 @@ pub(super) fn condition(all: &HeaderMap) -> Result<Option<TagCondition>, Refusal
 /// `InvalidXmlDocument`, `UnsupportedXmlNode`, `MissingRequiredXmlNode`; `EmptyTagName`,
 /// `InvalidTag`, `TagsTooLarge`, `DuplicateTagNames`.
 pub(super) fn read_tags(body: &[u8]) -> Result<Tags, Refusal> {
-    let root = tree::parse(body, "Tags")?;
+    let root = xml::parse(body, "Tags")?;
     root.only(&["TagSet"])?;
-    let set = root.child("TagSet").ok_or_else(|| tree::missing("TagSet"))?;
-    let pair = |tag: &tree::Element| {
+    let set = root.child("TagSet").ok_or_else(|| xml::missing("TagSet"))?;
+    let pair = |tag: &xml::Element| {
         if tag.name != "Tag" {
-            return Err(Refusal::new(Reason::UnsupportedXmlNode)
+            return Err(Refusal::new(Reason::UnsupportedElement)
                 .detail(Detail::ElementName, tag.name.as_str()));
         }
         tag.only(&["Key", "Value"])?;
         let text = |name| match tag.child(name) {
             Some(found) => Ok(found.text.clone()),
-            None => Err(tree::missing(name)),
+            None => Err(xml::missing(name)),
         };
         Ok((text("Key")?, text("Value")?))
     };
@@ -196,10 +196,10 @@ mod tests {
         assert_eq!(read_tags(write_document(&tags).as_bytes()).unwrap(), tags);
         assert!(read_tags(b"<Tags><TagSet/></Tags>").unwrap().is_empty());
         for (body, code) in [
-            ("<Tags/>", Reason::MissingRequiredXmlNode),
-            ("<TagSet/>", Reason::InvalidXmlDocument),
-            ("<Tags><TagSet><Pair/></TagSet></Tags>", Reason::UnsupportedXmlNode),
-            ("<Tags><TagSet><Tag/></TagSet></Tags>", Reason::MissingRequiredXmlNode),
+            ("<Tags/>", Reason::MissingElement),
+            ("<TagSet/>", Reason::InvalidDocument),
+            ("<Tags><TagSet><Pair/></TagSet></Tags>", Reason::UnsupportedElement),
+            ("<Tags><TagSet><Tag/></TagSet></Tags>", Reason::MissingElement),
             ("<Tags><TagSet><Tag><Key></Key><Value/></Tag></TagSet></Tags>", Reason::EmptyTagName),
             (
                 "<Tags><TagSet><Tag><Key>a</Key><Value>&lt;</Value></Tag></TagSet></Tags>",

@@ -5,12 +5,12 @@ mod parameters;
 use http::Request;
 use http::request::Parts;
 
-use crate::protocol::azure::Address;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::address;
 use crate::protocol::azure::parse;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;

@@ -6,12 +6,12 @@ use http::Method;
 
 use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
-use crate::protocol::azure::query::Query;
-use crate::protocol::azure::query::invalid as invalid_parameter;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::query::Query;
+use crate::protocol::wire::query::invalid as invalid_parameter;
 
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
 const HEADERS: &[&str] = &[

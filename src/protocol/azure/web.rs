@@ -12,7 +12,6 @@ use http::HeaderMap;
 use http::Method;
 use http::Response;
 use http::Uri;
-use percent_encoding::percent_decode_str;
 
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::RequestEcho;
@@ -20,13 +19,14 @@ use crate::protocol::azure::address;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::error_row;
-use crate::protocol::azure::escape;
 use crate::protocol::azure::range;
 use crate::protocol::azure::render_error;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::percent::decode;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ByteRange;
@@ -63,9 +63,7 @@ pub fn web_address(uri: &Uri, host: Option<&str>, addressing: &Addressing) -> Op
             (first.strip_suffix(SITE)?, rest)
         }
     };
-    let decode = |raw: &str| percent_decode_str(raw).decode_utf8().ok().map(String::from);
-    let path = Some(path).filter(|raw| address::escapes_are_whole(raw)).and_then(decode);
-    Some(WebAddress { account: AccountName::new(account).ok(), path })
+    Some(WebAddress { account: AccountName::new(account).ok(), path: decode(path) })
 }
 
 /// The label before `.web.DOMAIN` or `.zN.web.DOMAIN`.

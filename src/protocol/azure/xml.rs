@@ -1,8 +1,4 @@
-//! XML request bodies: block lists here, small documents as trees in `xml/tree.rs`.
-
-pub mod tree;
-
-use std::borrow::Cow;
+//! The XML body of Put Block List.
 
 use quick_xml::Reader;
 use quick_xml::events::BytesRef;
@@ -12,6 +8,9 @@ use quick_xml::events::Event;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::xml::check_encoding;
+use crate::protocol::wire::xml::not_xml;
+use crate::protocol::wire::xml::reference;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
@@ -74,10 +73,6 @@ pub fn block_list(body: &[u8]) -> Result<Vec<BlockListEntry>, Refusal> {
     }
 }
 
-fn not_xml() -> Refusal {
-    Reason::InvalidXmlDocument.into()
-}
-
 fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Refusal> {
     if tag.attributes().any(|attribute| attribute.is_err()) {
         return Err(not_xml());
@@ -101,7 +96,7 @@ fn open(place: &Place, tag: &BytesStart<'_>) -> Result<Place, Refusal> {
 }
 
 fn unsupported(name: &str) -> Refusal {
-    Refusal::new(Reason::UnsupportedXmlNode).detail(Detail::ElementName, name)
+    Refusal::new(Reason::UnsupportedElement).detail(Detail::ElementName, name)
 }
 
 fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refusal> {
@@ -113,7 +108,7 @@ fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refus
             }
             let text = text.trim();
             if text.is_empty() {
-                return Err(Reason::InvalidXmlNodeValue.into());
+                return Err(Reason::InvalidElementValue.into());
             }
             let id = BlockId::from_base64(text).map_err(|_| {
                 Refusal::new(Reason::InvalidBlockId).detail(Detail::ElementValue, text)
@@ -133,7 +128,7 @@ fn add_text(place: &mut Place, piece: &str) -> Result<(), Refusal> {
         }
         Place::Entry(..) => Err(Reason::InvalidBlockId.into()),
         Place::Start | Place::List | Place::End if piece.trim().is_empty() => Ok(()),
-        Place::List => Err(Reason::InvalidXmlNodeValue.into()),
+        Place::List => Err(Reason::InvalidElementValue.into()),
         Place::Start | Place::End => Err(not_xml()),
     }
 }
@@ -141,29 +136,6 @@ fn add_text(place: &mut Place, piece: &str) -> Result<(), Refusal> {
 fn add_reference(place: &mut Place, piece: &BytesRef<'_>) -> Result<(), Refusal> {
     let mut bytes = [0; 4];
     add_text(place, reference(piece)?.encode_utf8(&mut bytes))
-}
-
-/// The character a reference stands for: by number, or one of the predefined five.
-fn reference(piece: &BytesRef<'_>) -> Result<char, Refusal> {
-    match piece.resolve_char_ref().map_err(|_| not_xml())? {
-        Some(character) => Ok(character),
-        None => match AsRef::<str>::as_ref(piece) {
-            "amp" => Ok('&'),
-            "lt" => Ok('<'),
-            "gt" => Ok('>'),
-            "quot" => Ok('"'),
-            "apos" => Ok('\''),
-            _ => Err(not_xml()),
-        },
-    }
-}
-
-fn check_encoding<E>(encoding: Option<Result<Cow<'_, str>, E>>) -> Result<(), Refusal> {
-    match encoding {
-        None => Ok(()),
-        Some(Ok(name)) if name.eq_ignore_ascii_case("utf-8") => Ok(()),
-        Some(_) => Err(not_xml()),
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use crate::types::Md5;
 /// A checksum of a request or response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyChecksum {
-    /// Sent as `Content-MD5`.
+    /// MD5.
     Md5(Md5),
-    /// Sent as `x-ms-content-crc64`.
+    /// CRC-64.
     Crc64(Crc64),
 }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use http::HeaderMap;
 use http::Uri;
 use uuid::Uuid;
 
@@ -20,18 +19,36 @@ use crate::types::Timestamp;
 /// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures and tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CopySource {
-    /// `x-ms-copy-source`: absolute, `http` or `https`.
+    /// Absolute, `http` or `https`.
     pub url: Uri,
-    /// `x-ms-copy-source-authorization`: `Bearer` and a token.
+    /// What its server is shown: `Bearer` and a token.
     pub authorization: Option<String>,
-    /// The source's `If-*`, under their plain names; each one is well formed.
-    pub conditions: HeaderMap,
-    /// `x-ms-source-range`; none for all.
+    /// What must hold of it.
+    pub conditions: SourceConditions,
+    /// The bytes wanted; none for all.
     pub range: Option<ByteRange>,
-    /// `x-ms-source-content-md5`: of the bytes taken.
+    /// Of the bytes taken, as the client claims.
     pub md5: Option<Md5>,
-    /// `x-ms-source-content-crc64`: of the bytes taken.
+    /// Of the bytes taken, as the client claims.
     pub crc64: Option<Crc64>,
+}
+
+/// What must hold of the source of a copy. The texts are the client's, and well formed: the server
+/// of the source reads them, and an entity tag of another server means nothing here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceConditions {
+    /// Entity tags, one of which the source must have.
+    pub if_match: Option<String>,
+    /// Entity tags, none of which the source may have.
+    pub if_none_match: Option<String>,
+    /// A date since which the source must have changed.
+    pub if_modified_since: Option<String>,
+    /// A date since which the source must not have changed.
+    pub if_unmodified_since: Option<String>,
+    /// The id of its lease.
+    pub lease: Option<String>,
+    /// What its tags must be.
+    pub if_tags: Option<String>,
 }
 
 impl CopySource {
@@ -94,13 +111,13 @@ pub struct PutBlobFromUrl {
     pub source: CopySource,
     /// System properties; what is not given is the source's, where those are taken over.
     pub properties: BlobProperties,
-    /// `x-ms-copy-source-blob-properties`: whether the source's properties are taken over.
+    /// Whether the source's properties are taken over.
     pub source_properties: bool,
     /// User metadata.
     pub metadata: Metadata,
-    /// `x-ms-access-tier`.
+    /// The tier, when it is given.
     pub tier: Option<AccessTier>,
-    /// `x-ms-copy-source-tag-option`.
+    /// Which tags it gets.
     pub tags: TagOption,
 }
 
@@ -115,13 +132,13 @@ pub struct CopyBlob {
     pub source: CopySource,
     /// User metadata; empty means that of the source.
     pub metadata: Metadata,
-    /// `x-ms-access-tier`.
+    /// The tier, when it is given.
     pub tier: Option<AccessTier>,
-    /// `x-ms-copy-source-tag-option`.
+    /// Which tags it gets.
     pub tags: TagOption,
-    /// `x-ms-seal-blob`; none leaves an append blob as its source is.
+    /// Whether an append blob is sealed; none leaves it as its source is.
     pub seal: Option<bool>,
-    /// `x-ms-requires-sync`: the answer waits for the end, and the source has at most 256 MiB.
+    /// The answer waits for the end, and the source has at most 256 MiB.
     pub sync: bool,
 }
 
@@ -139,7 +156,7 @@ pub enum CopyState {
 }
 
 impl CopyState {
-    /// As it stands in `x-ms-copy-status`.
+    /// The word for it, in rows and answers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -154,18 +171,18 @@ impl CopyState {
 /// What clients see of the last copy into a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFacts {
-    /// `x-ms-copy-id`.
+    /// The copy.
     pub id: Uuid,
-    /// `x-ms-copy-source`.
+    /// The URL of the source, without its signature.
     pub source: String,
-    /// `x-ms-copy-status`.
+    /// How it stands.
     pub state: CopyState,
-    /// `x-ms-copy-status-description`.
+    /// Why it failed, in one line.
     pub description: Option<String>,
     /// Bytes so far.
     pub copied: u64,
     /// Bytes in all.
     pub total: u64,
-    /// `x-ms-copy-completion-time`.
+    /// When it ended.
     pub completed: Option<Timestamp>,
 }

@@ -1,6 +1,8 @@
 //! What every dialect speaks of: operations, their answers and refusals. Neutral: no header, no
-//! document, no vendor's error code.
+//! document, no vendor's error code (`tests/it/layering.rs`). What a field is called in a request is
+//! in the folder of the dialect.
 
+mod address;
 pub mod checksum;
 pub mod copy;
 pub mod operation;
@@ -8,6 +10,7 @@ mod reason;
 mod refusal;
 pub mod reply;
 
+pub use address::Address;
 pub use operation::{OPERATION_NAMES, Operation, Precondition};
 pub use reason::Reason;
 pub use refusal::{Cause, Detail, Refusal, SourceRefusal};

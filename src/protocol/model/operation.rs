@@ -74,7 +74,7 @@ pub enum Operation {
         metadata: Metadata,
         /// Anonymous access.
         public_access: PublicAccess,
-        /// `x-ms-default-encryption-scope` and `x-ms-deny-encryption-scope-override`.
+        /// The default encryption scope of its blobs.
         encryption_scope: Option<EncryptionScope>,
     },
     /// Get Container Properties, Get Container Metadata (the reply is the same).
@@ -106,7 +106,7 @@ pub enum Operation {
     SetContainerMetadata {
         /// The container.
         container: ContainerName,
-        /// `If-Modified-Since` and the lease.
+        /// A date and the lease.
         precondition: Precondition,
         /// The new metadata.
         metadata: Metadata,
@@ -140,8 +140,8 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
-        /// System properties; `content_md5` as given in `x-ms-blob-content-md5` (verified against
-        /// the body).
+        /// System properties; `content_md5` as the client claims it (verified against the
+        /// body).
         properties: BlobProperties,
         /// User metadata.
         metadata: Metadata,
@@ -160,9 +160,9 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
-        /// `x-ms-blob-condition-appendpos`, bytes.
+        /// Where the blob must end before, bytes.
         position: Option<u64>,
-        /// `x-ms-blob-condition-maxsize`, bytes.
+        /// The length that the blob must not exceed, bytes.
         len_max: Option<u64>,
         /// The body, not empty.
         upload: Upload,
@@ -173,9 +173,9 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
-        /// `x-ms-blob-condition-appendpos`, bytes.
+        /// Where the blob must end before, bytes.
         position: Option<u64>,
-        /// `x-ms-blob-condition-maxsize`, bytes.
+        /// The length that the blob must not exceed, bytes.
         len_max: Option<u64>,
         /// The bytes.
         source: Box<CopySource>,
@@ -225,13 +225,13 @@ pub enum Operation {
     GetPageRanges {
         /// The blob or snapshot.
         path: BlobPath,
-        /// `prevsnapshot`: the older snapshot to compare with.
+        /// The older snapshot to compare with.
         since: Option<Timestamp>,
         /// Conditions and lease.
         precondition: Precondition,
         /// Only pages this touches.
         range: Option<ByteRange>,
-        /// `NextMarker` of the answer before: an offset.
+        /// Where the page before ended: an offset.
         marker: Option<u64>,
         /// Ranges at most.
         max_results: u32,
@@ -242,7 +242,7 @@ pub enum Operation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
-        /// `x-ms-blob-condition-appendpos`, bytes.
+        /// Where the blob must end before, bytes.
         position: Option<u64>,
     },
     /// Put Blob From URL.
@@ -253,7 +253,7 @@ pub enum Operation {
     AbortCopy {
         /// The destination.
         path: BlobPath,
-        /// `copyid`.
+        /// The copy.
         id: Uuid,
         /// Only the lease counts.
         precondition: Precondition,

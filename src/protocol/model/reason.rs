@@ -157,14 +157,14 @@ reasons! {
     CorsPreflightFailure,
     /// The batch operation exceeds maximum number of allowed subrequests.
     ExceedsMaxBatchRequestCount,
-    /// XML specified is not syntactically valid.
-    InvalidXmlDocument,
-    /// The value for one of the XML nodes is not in the correct format.
-    InvalidXmlNodeValue,
-    /// A required XML node is not specified in the request body.
-    MissingRequiredXmlNode,
-    /// One of the XML nodes specified in the request body is not supported.
-    UnsupportedXmlNode,
+    /// The document in the body is malformed.
+    InvalidDocument,
+    /// The value of an element of the document is not in the correct format.
+    InvalidElementValue,
+    /// A required element of the document is missing.
+    MissingElement,
+    /// An element of the document is not supported.
+    UnsupportedElement,
     /// The specified blob or block content is invalid.
     InvalidBlobOrBlock,
     /// The specified block ID is invalid. The block ID must be Base64-encoded.

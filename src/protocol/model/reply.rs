@@ -106,7 +106,7 @@ impl TierFacts {
         })
     }
 
-    /// `x-ms-archive-status`.
+    /// The state of a blob on its way out of the archive, in one word.
     #[must_use]
     pub fn archive_status(&self) -> Option<String> {
         let to = self.rehydrating.as_ref()?.to;
@@ -331,9 +331,9 @@ pub enum Reply {
     BlobPut {
         /// Tag and time.
         change: Change,
-        /// Of the content of a block blob, sent as `Content-MD5`.
+        /// Of the content of a block blob.
         md5: Option<Md5>,
-        /// Of the content; sent as `x-ms-content-crc64` when the request carried one.
+        /// Of the content, when the request claimed one.
         crc64: Option<Crc64>,
     },
     /// Append Block.
@@ -380,9 +380,9 @@ pub enum Reply {
     BlobCopied {
         /// Tag and time.
         change: Change,
-        /// `x-ms-copy-id`.
+        /// The copy.
         id: Uuid,
-        /// `x-ms-copy-status`.
+        /// How it stands.
         state: CopyState,
         /// Of the content, of a copy that was waited for.
         checksum: Option<BodyChecksum>,
@@ -391,7 +391,7 @@ pub enum Reply {
     CopyAborted,
     /// Put Block.
     BlockPut(BodyChecksum),
-    /// Put Block List; the checksum is of the request's XML.
+    /// Put Block List; the checksum is of the request's document.
     BlockListPut(Change, BodyChecksum),
     /// Get Block List.
     BlockList {
@@ -439,7 +439,7 @@ pub enum Reply {
     Batch {
         /// Between the answers.
         boundary: String,
-        /// The answers, written by `azure::write_batch`.
+        /// The answers, written by the dialect.
         body: Bytes,
     },
     /// Snapshot Blob.

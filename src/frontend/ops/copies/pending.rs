@@ -14,9 +14,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::HeaderValue;
-use http::header::IF_MATCH;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -25,6 +22,7 @@ use crate::frontend::commit;
 use crate::frontend::copies::AGAIN;
 use crate::frontend::copies::Place;
 use crate::frontend::copies::Running;
+use crate::frontend::dialect::outside::one_line;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup::BlobTarget;
@@ -48,11 +46,11 @@ use crate::index::EndCopy;
 use crate::index::PendingCopy;
 use crate::index::ReadCopyJobs;
 use crate::index::Router;
-use crate::protocol::azure::errors::one_line;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::copy::SourceConditions;
 use crate::types::AccountId;
 use crate::types::BlobKind;
 use crate::types::PartitionId;
@@ -319,11 +317,8 @@ async fn fetch(
     let job = &pending.job;
     let link = link(front, pending).ok_or(Reason::InternalError)?;
     let gone = || Refusal::new(Reason::CannotVerifyCopySource).status(409);
-    let mut conditions = HeaderMap::new();
-    if let Some(etag) = &job.etag {
-        let etag = HeaderValue::from_str(etag).map_err(|_| gone())?;
-        conditions.insert(IF_MATCH, etag);
-    }
+    let if_match = job.etag.clone();
+    let conditions = SourceConditions { if_match, ..SourceConditions::default() };
     let source = CopySource {
         url: link.url.parse().map_err(|_| gone())?,
         authorization: link.authorization,

@@ -51,8 +51,13 @@ impl Simulated {
         let bound = Bound { listener: Box::new(listener), address };
         let mut registry = Registry::default();
         let audit_log = AuditLog::default();
-        let front =
-            FrontEndParts { blob: bound, tls: None, secrets: &secrets, audit_log: &audit_log };
+        let front = FrontEndParts {
+            blob: bound,
+            dialect: None,
+            tls: None,
+            secrets: &secrets,
+            audit_log: &audit_log,
+        };
         let roles = Roles::start(&config, &env, &storage, front, &mut registry).await.unwrap();
         let node = Self { env, storage, roles, registry, blob, signature: signature() };
         let body = "x".repeat(BYTES);

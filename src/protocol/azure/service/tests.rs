@@ -54,21 +54,21 @@ fn what_the_service_refuses_is_refused() {
     let many = format!("<Cors>{}</Cors>", RULE.repeat(6));
     let long = RULE.replace("http://a.example", &"h".repeat(257));
     let cases = [
-        ("<Nonsense/>", E::UnsupportedXmlNode),
-        ("<Cors/><Cors/>", E::InvalidXmlDocument),
-        (many.as_str(), E::InvalidXmlDocument),
-        ("<Cors><Rule/></Cors>", E::UnsupportedXmlNode),
-        ("<Cors><CorsRule/></Cors>", E::MissingRequiredXmlNode),
-        ("<DefaultServiceVersion>new</DefaultServiceVersion>", E::InvalidXmlNodeValue),
-        ("<Logging><Version>1.0</Version></Logging>", E::MissingRequiredXmlNode),
-        ("<StaticWebsite><Enabled>perhaps</Enabled></StaticWebsite>", E::InvalidXmlNodeValue),
+        ("<Nonsense/>", E::UnsupportedElement),
+        ("<Cors/><Cors/>", E::InvalidDocument),
+        (many.as_str(), E::InvalidDocument),
+        ("<Cors><Rule/></Cors>", E::UnsupportedElement),
+        ("<Cors><CorsRule/></Cors>", E::MissingElement),
+        ("<DefaultServiceVersion>new</DefaultServiceVersion>", E::InvalidElementValue),
+        ("<Logging><Version>1.0</Version></Logging>", E::MissingElement),
+        ("<StaticWebsite><Enabled>perhaps</Enabled></StaticWebsite>", E::InvalidElementValue),
         (
             "<StaticWebsite><Enabled>true</Enabled><IndexDocument>a/b</IndexDocument></StaticWebsite>",
-            E::InvalidXmlNodeValue,
+            E::InvalidElementValue,
         ),
         (
             "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>366</Days></DeleteRetentionPolicy>",
-            E::InvalidXmlNodeValue,
+            E::InvalidElementValue,
         ),
         (
             "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>3</Days></DeleteRetentionPolicy>",
@@ -82,15 +82,15 @@ fn what_the_service_refuses_is_refused() {
         [("GET", "get"), (">30<", ">-1<"), ("GET,PUT", "GET,,PUT"), ("http://a.example, *", "")]
     {
         let rule = RULE.replace(from, to);
-        assert_eq!(refused(&format!("<Cors>{rule}</Cors>")), E::InvalidXmlNodeValue, "{rule}");
+        assert_eq!(refused(&format!("<Cors>{rule}</Cors>")), E::InvalidElementValue, "{rule}");
     }
-    assert_eq!(refused(&format!("<Cors>{long}</Cors>")), E::InvalidXmlNodeValue);
+    assert_eq!(refused(&format!("<Cors>{long}</Cors>")), E::InvalidElementValue);
 }
 
 #[test]
 fn stats_say_how_new_the_secondary_is() {
     let text = write_stats(Timestamp::from_unix(std::time::Duration::from_secs(1_763_712_000)));
-    let root = tree::parse(text.as_bytes(), "StorageServiceStats").unwrap();
+    let root = xml::parse(text.as_bytes(), "StorageServiceStats").unwrap();
     let geo = root.child("GeoReplication").unwrap();
     assert_eq!(geo.child_text("Status"), Some("live"));
     assert_eq!(geo.child_text("LastSyncTime"), Some("Fri, 21 Nov 2025 08:00:00 GMT"));

@@ -57,41 +57,41 @@ fn an_empty_list_is_legal() {
 
 /// Bodies and the codes they are refused with; the bad-input suite sends the same kinds over TCP.
 const REFUSED: &[(&[u8], Reason)] = &[
-    (b"", Reason::InvalidXmlDocument),
-    (b" ", Reason::InvalidXmlDocument),
-    (b"{}", Reason::InvalidXmlDocument),
-    (b"<BlockList>", Reason::InvalidXmlDocument),
-    (b"</BlockList>", Reason::InvalidXmlDocument),
-    (b"<BlockList></Blocklist>", Reason::InvalidXmlDocument),
-    (b"<blocklist/>", Reason::InvalidXmlDocument),
-    (b"<BlockList/><BlockList/>", Reason::InvalidXmlDocument),
-    (b"<BlockList/>x", Reason::InvalidXmlDocument),
-    (b"x<BlockList/>", Reason::InvalidXmlDocument),
-    (b"<Tags/>", Reason::InvalidXmlDocument),
-    (b"<x:BlockList xmlns:x='y'/>", Reason::InvalidXmlDocument),
-    (b"<BlockList a=1/>", Reason::InvalidXmlDocument),
-    (b"<BlockList a='1' a='2'/>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>YWFh</BlockList></Latest>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>YWFh</Latest>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>YW\xff</Latest></BlockList>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>&unknown;</Latest></BlockList>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>&#xFFFFFFF;</Latest></BlockList>", Reason::InvalidXmlDocument),
-    (b"<BlockList><Latest>&#0;</Latest></BlockList>", Reason::InvalidXmlDocument),
-    (b"<BlockList><!-- a -- b --></BlockList>", Reason::InvalidXmlDocument),
-    (b"<?xml version='1.0' encoding='utf-16'?><BlockList/>", Reason::InvalidXmlDocument),
-    (b"\xff\xfe<\0B\0", Reason::InvalidXmlDocument),
+    (b"", Reason::InvalidDocument),
+    (b" ", Reason::InvalidDocument),
+    (b"{}", Reason::InvalidDocument),
+    (b"<BlockList>", Reason::InvalidDocument),
+    (b"</BlockList>", Reason::InvalidDocument),
+    (b"<BlockList></Blocklist>", Reason::InvalidDocument),
+    (b"<blocklist/>", Reason::InvalidDocument),
+    (b"<BlockList/><BlockList/>", Reason::InvalidDocument),
+    (b"<BlockList/>x", Reason::InvalidDocument),
+    (b"x<BlockList/>", Reason::InvalidDocument),
+    (b"<Tags/>", Reason::InvalidDocument),
+    (b"<x:BlockList xmlns:x='y'/>", Reason::InvalidDocument),
+    (b"<BlockList a=1/>", Reason::InvalidDocument),
+    (b"<BlockList a='1' a='2'/>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>YWFh</BlockList></Latest>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>YWFh</Latest>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>YW\xff</Latest></BlockList>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>&unknown;</Latest></BlockList>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>&#xFFFFFFF;</Latest></BlockList>", Reason::InvalidDocument),
+    (b"<BlockList><Latest>&#0;</Latest></BlockList>", Reason::InvalidDocument),
+    (b"<BlockList><!-- a -- b --></BlockList>", Reason::InvalidDocument),
+    (b"<?xml version='1.0' encoding='utf-16'?><BlockList/>", Reason::InvalidDocument),
+    (b"\xff\xfe<\0B\0", Reason::InvalidDocument),
     (
         b"<!DOCTYPE b [<!ENTITY a 'YWFh'>]><BlockList><Latest>&a;</Latest></BlockList>",
-        Reason::InvalidXmlDocument,
+        Reason::InvalidDocument,
     ),
-    (b"<BlockList>YWFh</BlockList>", Reason::InvalidXmlNodeValue),
-    (b"<BlockList><Latest></Latest></BlockList>", Reason::InvalidXmlNodeValue),
-    (b"<BlockList><Latest/></BlockList>", Reason::InvalidXmlNodeValue),
-    (b"<BlockList><Latest> \n</Latest></BlockList>", Reason::InvalidXmlNodeValue),
-    (b"<BlockList><Newest>YWFh</Newest></BlockList>", Reason::UnsupportedXmlNode),
-    (b"<BlockList><latest>YWFh</latest></BlockList>", Reason::UnsupportedXmlNode),
-    (b"<BlockList><Latest><b>YWFh</b></Latest></BlockList>", Reason::UnsupportedXmlNode),
-    (b"<BlockList><BlockList/></BlockList>", Reason::UnsupportedXmlNode),
+    (b"<BlockList>YWFh</BlockList>", Reason::InvalidElementValue),
+    (b"<BlockList><Latest></Latest></BlockList>", Reason::InvalidElementValue),
+    (b"<BlockList><Latest/></BlockList>", Reason::InvalidElementValue),
+    (b"<BlockList><Latest> \n</Latest></BlockList>", Reason::InvalidElementValue),
+    (b"<BlockList><Newest>YWFh</Newest></BlockList>", Reason::UnsupportedElement),
+    (b"<BlockList><latest>YWFh</latest></BlockList>", Reason::UnsupportedElement),
+    (b"<BlockList><Latest><b>YWFh</b></Latest></BlockList>", Reason::UnsupportedElement),
+    (b"<BlockList><BlockList/></BlockList>", Reason::UnsupportedElement),
     (b"<BlockList><Latest>***</Latest></BlockList>", Reason::InvalidBlockId),
     (b"<BlockList><Latest>YWF</Latest></BlockList>", Reason::InvalidBlockId),
     (b"<BlockList><Latest>YW Fh</Latest></BlockList>", Reason::InvalidBlockId),
@@ -128,9 +128,9 @@ fn the_longest_list_fits_and_one_more_is_refused() {
 #[test]
 fn deep_nesting_and_entity_bombs_cost_nothing() {
     let deep = format!("<BlockList>{}", "<Latest>".repeat(200_000));
-    assert_eq!(code(deep.as_bytes()), Some(Reason::UnsupportedXmlNode));
+    assert_eq!(code(deep.as_bytes()), Some(Reason::UnsupportedElement));
     let bomb = "<!DOCTYPE l [<!ENTITY a 'x'><!ENTITY b '&a;&a;&a;&a;'>]><BlockList>&b;</BlockList>";
-    assert_eq!(code(bomb.as_bytes()), Some(Reason::InvalidXmlDocument));
+    assert_eq!(code(bomb.as_bytes()), Some(Reason::InvalidDocument));
 }
 
 #[test]

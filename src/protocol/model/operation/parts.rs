@@ -1,8 +1,5 @@
 //! What operations are made of.
 
-use http::HeaderMap;
-use http::Method;
-use http::Uri;
 use uuid::Uuid;
 
 use crate::types::AccountName;
@@ -19,13 +16,13 @@ use crate::types::Timestamp;
 /// What must hold before the operation is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Precondition {
-    /// `If-*`.
+    /// Entity tags and dates.
     pub conditions: Conditions,
-    /// `x-ms-lease-id`.
+    /// The id of the lease.
     pub lease: Option<Uuid>,
-    /// `x-ms-if-tags`.
+    /// What the blob's tags must be.
     pub if_tags: Option<TagCondition>,
-    /// The encryption headers.
+    /// Under what the content is encrypted.
     pub encryption: RequestEncryption,
 }
 
@@ -37,9 +34,9 @@ pub enum RequestEncryption {
     Unchecked,
     /// No key and no scope.
     Plain,
-    /// `x-ms-encryption-key`.
+    /// A customer-provided key.
     Key(CustomerKey),
-    /// `x-ms-encryption-scope`.
+    /// An encryption scope.
     Scope(String),
 }
 
@@ -68,14 +65,14 @@ pub struct BlobPath {
 /// A body to be streamed, and what the client says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Bytes of content: `Content-Length`, or what a structured message holds. Checked against the
+    /// Bytes of content: of the body, or what a message around it holds. Checked against the
     /// operation's limit.
     pub len: u64,
-    /// Bytes of the structured message that holds the content; `None` when the body is the content.
+    /// Bytes of the message that holds the content with its checksums; `None` when the body is the content.
     pub message_len: Option<u64>,
-    /// `Content-MD5` of the body: a mismatch is `Md5Mismatch`.
+    /// MD5 of the body: a mismatch is `Md5Mismatch`.
     pub md5: Option<Md5>,
-    /// `x-ms-content-crc64` of the body: a mismatch is `Crc64Mismatch`.
+    /// CRC-64 of the body: a mismatch is `Crc64Mismatch`.
     pub crc64: Option<Crc64>,
 }
 
@@ -103,13 +100,18 @@ pub struct Holder {
     pub entitlement: String,
 }
 
-/// Which checksum of the returned range a Get Blob asks for; ranges up to 4 MiB only.
+/// Which checksum of the returned range a Get Blob asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeChecksum {
-    /// `x-ms-range-get-content-md5`.
+    /// MD5.
     Md5,
-    /// `x-ms-range-get-content-crc64`.
+    /// CRC-64.
     Crc64,
+}
+
+impl RangeChecksum {
+    /// Bytes of a range whose checksum may be asked for.
+    pub const BYTES_MAX: u64 = 4 * 1024 * 1024;
 }
 
 /// Which lists Get Block List returns.
@@ -128,11 +130,11 @@ pub enum BlockListKind {
 pub struct ListContainers {
     /// Only names that start so.
     pub prefix: Option<String>,
-    /// `NextMarker` of the page before, as sent.
+    /// Where the page before ended, as sent.
     pub marker: Option<String>,
     /// As sent, cut to 5,000; `None` means 5,000.
     pub max_results: Option<u32>,
-    /// `include=metadata`.
+    /// Whether metadata is shown.
     pub metadata: bool,
 }
 
@@ -145,21 +147,21 @@ pub struct ListBlobs {
     pub prefix: Option<String>,
     /// Folds names.
     pub delimiter: Option<String>,
-    /// `NextMarker` of the page before, as sent.
+    /// Where the page before ended, as sent.
     pub marker: Option<String>,
     /// Only names at or after this one.
     pub start_from: Option<String>,
     /// As sent, cut to 5,000; `None` means 5,000.
     pub max_results: Option<u32>,
-    /// `include=metadata`.
+    /// Whether metadata is shown.
     pub metadata: bool,
-    /// `include=uncommittedblobs`.
+    /// Whether blobs that have only staged blocks are shown.
     pub uncommitted: bool,
-    /// `include=snapshots`.
+    /// Whether snapshots are shown.
     pub snapshots: bool,
-    /// `include=tags`.
+    /// Whether tags are shown.
     pub tags: bool,
-    /// `include=copy`.
+    /// Whether the last copy is shown.
     pub copy: bool,
 }
 
@@ -172,7 +174,7 @@ pub struct FindBlobs {
     pub text: String,
     /// What it says.
     pub query: TagQuery,
-    /// `NextMarker` of the page before, as sent.
+    /// Where the page before ended, as sent.
     pub marker: Option<String>,
     /// As sent, cut to 5,000; `None` means 5,000.
     pub max_results: Option<u32>,
@@ -194,17 +196,24 @@ pub struct Batch {
 }
 
 /// One request of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BatchPart {
-    /// `Content-ID`, repeated by the answer.
+    /// Its id, repeated by the answer.
     pub id: Option<String>,
-    /// Its method.
-    pub method: Method,
-    /// Its path and query.
-    pub uri: Uri,
-    /// Its headers.
-    pub headers: HeaderMap,
+    /// The request. It stays as it came: the dialect of the batch identifies its sender by these
+    /// very bytes, and only then reads it.
+    pub request: http::Request<()>,
 }
+
+impl PartialEq for BatchPart {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.request, &other.request);
+        (&self.id, a.method(), a.uri(), a.headers())
+            == (&other.id, b.method(), b.uri(), b.headers())
+    }
+}
+
+impl Eq for BatchPart {}
 
 /// What a client wants of a user delegation key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,7 +233,7 @@ impl Default for KeyInfo {
     }
 }
 
-/// `x-ms-page-write`.
+/// What a write of pages does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageWrite {
     /// Writes the body.
@@ -233,18 +242,18 @@ pub enum PageWrite {
     Clear,
 }
 
-/// `x-ms-if-sequence-number-*`.
+/// What must hold of a sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceBounds {
-    /// `-le`.
+    /// At most this.
     pub at_most: Option<u64>,
-    /// `-lt`.
+    /// Less than this.
     pub below: Option<u64>,
-    /// `-eq`.
+    /// Equal to this.
     pub equal: Option<u64>,
 }
 
-/// `x-ms-sequence-number-action`, with its number.
+/// A change of a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceChange {
     /// The higher of the two.

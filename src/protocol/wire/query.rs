@@ -1,31 +1,29 @@
 //! The query string, decoded.
 
-use percent_encoding::percent_decode_str;
-
-use crate::protocol::azure::address::escapes_are_whole;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::percent::decode;
 
 /// Decoded parameters; names in lower case.
-pub(super) struct Query(Vec<(String, String)>);
+pub(in crate::protocol) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Splits and decodes; `+` is a space.
-    pub(super) fn parse(raw: Option<&str>) -> Result<Self, Refusal> {
+    pub(in crate::protocol) fn parse(raw: Option<&str>) -> Result<Self, Refusal> {
         let pieces = raw.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
         let pairs = pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
             let refused = || invalid(name, value);
-            let decoded = decode(value).ok_or_else(refused)?;
-            let name = decode(name).ok_or_else(refused)?.to_ascii_lowercase();
+            let decoded = decode(&value.replace('+', " ")).ok_or_else(refused)?;
+            let name = decode(&name.replace('+', " ")).ok_or_else(refused)?.to_ascii_lowercase();
             Ok((name, decoded))
         });
         Ok(Self(pairs.collect::<Result<_, Refusal>>()?))
     }
 
     /// A parameter's value; empty counts as absent. Given twice is `InvalidQueryParameterValue`.
-    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Refusal> {
+    pub(in crate::protocol) fn get(&self, name: &str) -> Result<Option<&str>, Refusal> {
         let mut values = self.0.iter().filter(|(n, _)| n == name);
         let Some((_, value)) = values.next() else { return Ok(None) };
         if values.next().is_some() {
@@ -35,30 +33,22 @@ impl Query {
     }
 
     /// Whether the parameter is there, empty or not.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::protocol) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(n, _)| n == name)
     }
 }
 
 /// A refused parameter value, named in the body.
-pub(super) fn invalid(name: &str, value: &str) -> Refusal {
+pub(in crate::protocol) fn invalid(name: &str, value: &str) -> Refusal {
     parameter(Reason::InvalidQueryParameterValue, name, value)
 }
 
 /// An error about a parameter, named in the body.
-pub(super) fn parameter(code: Reason, name: &str, value: &str) -> Refusal {
+pub(in crate::protocol) fn parameter(code: Reason, name: &str, value: &str) -> Refusal {
     Refusal::new(code).detail(Detail::ParameterName, name).detail(Detail::ParameterValue, value)
 }
 
 /// A parameter that has to be there and is not.
-pub(super) fn missing(name: &str) -> Refusal {
+pub(in crate::protocol) fn missing(name: &str) -> Refusal {
     Refusal::new(Reason::MissingRequiredQueryParameter).detail(Detail::ParameterName, name)
-}
-
-fn decode(raw: &str) -> Option<String> {
-    if !escapes_are_whole(raw) {
-        return None;
-    }
-    let spaced = raw.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

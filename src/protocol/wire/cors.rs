@@ -7,14 +7,14 @@
 
 use http::HeaderMap;
 
-use crate::protocol::azure::headers;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::headers;
 use crate::types::CorsRule;
 
 /// Headers of an answer, by name.
-pub(super) type CorsHeaders = Vec<(&'static str, String)>;
+pub type CorsHeaders = Vec<(&'static str, String)>;
 
 /// What a preflight request is answered with.
 ///

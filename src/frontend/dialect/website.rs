@@ -1,5 +1,5 @@
-//! The web endpoint: documents of `$web` for everybody, whatever access its container gives, while
-//! the account's service properties have a static website.
+//! The web endpoint, which only Azure has: documents of `$web` for everybody, whatever access its
+//! container gives, while the account's service properties have a static website.
 
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ use crate::frontend::admission::Pass;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
+use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::Site;
+use crate::frontend::dialect::echo::Echo;
 use crate::frontend::errors;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::Answer;
@@ -21,8 +24,6 @@ use crate::frontend::ops::content;
 use crate::frontend::ops::content::WantedBytes;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::azure;
-use crate::protocol::azure::RequestEcho;
-use crate::protocol::azure::WebAddress;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -39,24 +40,14 @@ use crate::types::Website;
 /// The container with the documents.
 pub(crate) const CONTAINER: &str = "$web";
 
-/// The site a request is for; `None` when it is for another endpoint.
-pub(super) fn named(front: &FrontEnd, head: &Parts) -> Option<WebAddress> {
-    let host = head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
-    azure::web_address(&head.uri, host, front.addressing())
-}
-
 /// Answers a request of the web endpoint. Errors are pages.
-pub(super) async fn serve(
+pub(in crate::frontend) async fn serve(
     front: &FrontEnd,
-    (head, peer): (&Parts, Peer),
-    address: &WebAddress,
-    (echo, room): (&RequestEcho, &mut Option<Pass>),
+    arrival: Arrival<'_>,
+    address: &Site,
+    (echo, room): (&Echo<'_>, &mut Option<Pass>),
 ) -> Response<ResponseBody> {
-    let page = |error: &Refusal| {
-        front.count_refused(error);
-        tracing::debug!(code = error.reason.name(), "a request to the web endpoint was refused");
-        azure::web_error(error, echo).map(ResponseBody::full)
-    };
+    let Arrival { head, peer, .. } = arrival;
     let found = address.account.as_ref().map_or(Ok(None), |name| {
         let found = front.accounts.find(name);
         found.map_err(|unread| errors::unread_account(name, &unread))
@@ -65,18 +56,18 @@ pub(super) async fn serve(
         found.as_ref().ok().and_then(Option::as_ref).map_or(UNKNOWN_ACCOUNT, |account| account.id);
     match enter(front, id).await {
         Ok(pass) => *room = Some(pass),
-        Err(error) => return page(&error),
+        Err(error) => return page(front, &error, echo),
     }
     if let Err(error) = front.load.rates.count(id, || front.env.clock.monotonic()) {
-        return page(&error);
+        return page(front, &error, echo);
     }
     let known = match found {
         Ok(known) => known,
-        Err(error) => return page(&error),
+        Err(error) => return page(front, &error, echo),
     };
     let (found, site) = match find(front, (head, peer), (known, address)).await {
         Ok(found) => found,
-        Err(error) => return page(&error),
+        Err(error) => return page(front, &error, echo),
     };
     match found {
         Ok((reply, stream)) => shown(&reply, stream, echo),
@@ -88,12 +79,18 @@ pub(super) async fn serve(
                     *response.status_mut() = StatusCode::NOT_FOUND;
                     response
                 }
-                Some(Err(error)) if !is_missing(&error) => page(&error),
-                Some(Err(_)) | None => page(&missing),
+                Some(Err(error)) if !is_missing(&error) => page(front, &error, echo),
+                Some(Err(_)) | None => page(front, &missing, echo),
             }
         }
-        Err(error) => page(&error),
+        Err(error) => page(front, &error, echo),
     }
+}
+
+fn page(front: &FrontEnd, error: &Refusal, echo: &Echo<'_>) -> Response<ResponseBody> {
+    front.count_refused(error);
+    tracing::debug!(code = error.reason.name(), "a request to the web endpoint was refused");
+    echo.render_page(error).map(ResponseBody::full)
 }
 
 /// Room for a request; nobody says who sends it.
@@ -104,14 +101,14 @@ async fn enter(front: &FrontEnd, account: AccountId) -> Result<Pass, Refusal> {
 }
 
 /// An account with what its site is.
-type Site = (Arc<Account>, Website);
+type Owned = (Arc<Account>, Website);
 
 /// The first document there is of those the path may mean.
 async fn find(
     front: &FrontEnd,
     (head, peer): (&Parts, Peer),
-    (account, address): (Option<Arc<Account>>, &WebAddress),
-) -> Result<(Answer, Site), Refusal> {
+    (account, address): (Option<Arc<Account>>, &Site),
+) -> Result<(Answer, Owned), Refusal> {
     let wanted = azure::web_request(&head.method, &head.headers)?;
     // No such account, no site, no such path: a stranger is told the same.
     let missing = || Refusal::from(Reason::WebContentNotFound);
@@ -133,7 +130,7 @@ async fn find(
 async fn error_document(
     front: &FrontEnd,
     (method, peer): (&Method, Peer),
-    (account, website): &Site,
+    (account, website): &Owned,
 ) -> Option<Answer> {
     let name = website.error_document.as_deref()?.trim_start_matches('/');
     let name = BlobName::new(name).ok()?;
@@ -167,12 +164,8 @@ fn is_missing(error: &Refusal) -> bool {
     )
 }
 
-fn shown(
-    reply: &Reply,
-    stream: Option<ResponseBody>,
-    echo: &RequestEcho,
-) -> Response<ResponseBody> {
-    let rendered = azure::render(reply, echo);
+fn shown(reply: &Reply, stream: Option<ResponseBody>, echo: &Echo<'_>) -> Response<ResponseBody> {
+    let rendered = echo.render(reply);
     azure::web_answer(match stream {
         Some(stream) => rendered.map(|_| stream),
         None => rendered.map(ResponseBody::full),

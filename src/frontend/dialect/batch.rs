@@ -1,21 +1,24 @@
-//! Blob Batch: every part is a request of its own, signed for itself and answered for itself.
+//! Blob Batch: every part is a request of its own, signed for itself and answered for itself. Only
+//! Azure has it.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::Request;
 use http::Response;
 use http::Uri;
 use http::header::HOST;
 use http::request::Parts;
 
 use crate::env::boxed;
-use crate::frontend::access::admit::Admitted;
-use crate::frontend::access::admit::admit_at;
-use crate::frontend::audit_log::Arrival;
+use crate::frontend::access::admitted::Admitted;
+use crate::frontend::audit_log::RequestStart;
 use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::RequestBody;
+use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::Dialect;
+use crate::frontend::dialect::admit::admit_at;
+use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::DocumentMemory;
@@ -24,24 +27,21 @@ use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::azure;
-use crate::protocol::azure::Address;
-use crate::protocol::azure::RequestEcho;
+use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::Batch;
 use crate::protocol::model::operation::BatchPart;
-use crate::types::Peer;
 
 /// Parts carried out at a time.
 const PARALLEL_PARTS: usize = 16;
 
 /// A part that was let in, or its refusal.
-struct Ready {
+struct Ready<'a> {
     id: Option<String>,
     head: Parts,
-    peer: Peer,
-    echo: RequestEcho,
+    echo: Echo<'a>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
     seen: Seen,
@@ -51,21 +51,19 @@ struct Ready {
 /// Blob Batch.
 pub(crate) async fn run(
     front: &FrontEnd,
-    Requester { head, peer, .. }: Requester<'_>,
+    Requester { arrival, .. }: Requester<'_>,
     mut batch: Batch,
     memory: Option<DocumentMemory>,
 ) -> Answer {
     let parts = std::mem::take(&mut batch.parts);
     let mut ready = Vec::with_capacity(parts.len());
     for part in parts {
-        ready.push(admit_part(front, (head, peer), &batch, part).await);
+        ready.push(admit_part(front, arrival, &batch, part).await);
     }
     check_kinds(&ready)?;
-    let answers: Vec<(Option<String>, Response<Bytes>)> = stream::iter(ready)
-        .map(|ready| answer(front, ready))
-        .buffered(PARALLEL_PARTS)
-        .collect()
-        .await;
+    let answers: Vec<_> = ready.into_iter().map(|part| answer(front, arrival, part)).collect();
+    let answers: Vec<(Option<String>, Response<Bytes>)> =
+        stream::iter(answers).buffered(PARALLEL_PARTS).collect().await;
     drop(memory);
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);
@@ -73,7 +71,7 @@ pub(crate) async fn run(
 }
 
 /// Deletions or changes of tier, not both: decided before any is carried out.
-fn check_kinds(ready: &[Ready]) -> Result<(), Refusal> {
+fn check_kinds(ready: &[Ready<'_>]) -> Result<(), Refusal> {
     let mut kind = None;
     for admitted in ready.iter().filter_map(|ready| ready.admitted.as_ref().ok()) {
         let name = admitted.operation.name();
@@ -89,47 +87,46 @@ fn check_kinds(ready: &[Ready]) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn admit_part(
-    front: &FrontEnd,
-    (outer, peer): (&Parts, Peer),
+async fn admit_part<'a>(
+    front: &'a FrontEnd,
+    outer: Arrival<'a>,
     batch: &Batch,
     part: BatchPart,
-) -> Ready {
-    let (mut head, ()) = Request::new(()).into_parts();
-    (head.method, head.uri, head.headers) = (part.method, part.uri, part.headers);
-    if let (None, Some(value)) = (head.headers.get(HOST), outer.headers.get(HOST)) {
+) -> Ready<'a> {
+    let (mut head, ()) = part.request.into_parts();
+    if let (None, Some(value)) = (head.headers.get(HOST), outer.head.headers.get(HOST)) {
         head.headers.insert(HOST, value.clone());
     }
     let (id, begun) = (front.request_id().to_string(), front.env.clock.monotonic());
-    let mut echo = RequestEcho::new(&head, id, front.env.clock.now());
+    let mut echo = outer.dialect.echo(&head, id, front.env.clock.now());
     let mut seen = Seen::nothing();
     let told = (&mut echo, &mut seen.principal);
-    let (address, admitted) = match address(front, (&head, outer), batch) {
+    let (address, admitted) = match address(outer, &head, batch) {
         Ok(address) => {
-            let admitted = admit_at(front, (&head, peer), &address, told).await;
+            let admitted = admit_at(front, Arrival { head: &head, ..outer }, &address, told).await;
             (Some(address), admitted)
         }
         Err(error) => (None, Err(error)),
     };
     let logged = front.audit_log.has_requests();
-    let arrival = Arrival { head: &head, peer, id: echo.request_id(), begun };
-    let draft = logged.then(|| front.draft_at(address.as_ref(), arrival));
+    let arrival = Arrival { head: &head, ..outer };
+    let start = RequestStart { arrival, id: echo.request_id(), begun };
+    let draft = logged.then(|| front.draft_at(address.as_ref(), start));
     if let Ok(admitted) = &admitted {
         seen.operation = admitted.operation.name();
     }
-    Ready { id: part.id, head, peer, echo, draft, seen, admitted }
+    Ready { id: part.id, head, echo, draft, seen, admitted }
 }
 
 /// What a part is about, which has to be what the batch is about.
-fn address(
-    front: &FrontEnd,
-    (head, outer): (&Parts, &Parts),
-    batch: &Batch,
-) -> Result<Address, Refusal> {
+fn address(outer: Arrival<'_>, head: &Parts, batch: &Batch) -> Result<Address, Refusal> {
+    let Dialect::Azure(addressing) = outer.dialect else {
+        return Err(Reason::NotImplemented.into());
+    };
     let host = head.headers.get(HOST).and_then(|h| h.to_str().ok());
-    let host = outer.uri.authority().map(http::uri::Authority::as_str).or(host);
+    let host = outer.head.uri.authority().map(http::uri::Authority::as_str).or(host);
     let uri = whole_uri(&head.uri, batch)?;
-    let address = azure::address(&head.method, &uri, host, &front.config.addressing)?;
+    let address = azure::address(&head.method, &uri, host, addressing)?;
     let inside = batch.container.is_none() || batch.container == address.container;
     if address.account != batch.account || !inside {
         return Err(Refusal::new(Reason::InvalidInput)
@@ -151,32 +148,36 @@ fn whole_uri(uri: &Uri, batch: &Batch) -> Result<Uri, Refusal> {
     format!("/{}{target}", batch.account).parse().map_err(|_| Reason::InvalidUri.into())
 }
 
-async fn answer(front: &FrontEnd, ready: Ready) -> (Option<String>, Response<Bytes>) {
-    let Ready { id, head, peer, echo, draft, mut seen, admitted } = ready;
+async fn answer(
+    front: &FrontEnd,
+    outer: Arrival<'_>,
+    ready: Ready<'_>,
+) -> (Option<String>, Response<Bytes>) {
+    let Ready { id, head, echo, draft, mut seen, admitted } = ready;
+    let arrival = Arrival { head: &head, ..outer };
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
             // The batch has the place among the requests.
-            let (account, head) = (&account, &head);
-            let requester = Requester { account, head, peer, authenticated, admitted: None };
+            let requester = Requester { account: &account, arrival, authenticated, admitted: None };
             let content = RequestContent { body: &mut none, document: None };
             boxed(|| dispatch(front, requester, operation, content)).await
         }
         Err(error) => Err(error),
     };
     let response = match done {
-        Ok((reply, _)) => azure::render(&reply, &echo),
+        Ok((reply, _)) => echo.render(&reply),
         Err(error) => {
             front.count_refused(&error);
-            azure::render_error(&error, &echo)
+            echo.render_refusal(&error)
         }
     };
     if let Some(mut draft) = draft {
         let bytes_out = response.body().len() as u64;
         draft.sent(bytes_out);
         let principal = std::mem::take(&mut seen.principal);
-        let (status, headers) = (response.status(), response.headers());
-        let answer = AnswerFacts { status, headers, bytes: bytes_out };
+        let code = outer.dialect.error_code(response.headers());
+        let answer = AnswerFacts { status: response.status(), code, bytes: bytes_out };
         draft.answered(seen.operation, principal, 0, answer).await;
     }
     (id, response)

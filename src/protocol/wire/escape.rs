@@ -12,7 +12,7 @@ const NAME: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Appends `text` as character data or an attribute's value.
-pub(super) fn text(out: &mut String, text: &str) {
+pub(in crate::protocol) fn text(out: &mut String, text: &str) {
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {
@@ -34,14 +34,14 @@ pub(super) fn text(out: &mut String, text: &str) {
 }
 
 /// Appends `<tag>text</tag>`.
-pub(super) fn element(out: &mut String, tag: &str, value: &str) {
+pub(in crate::protocol) fn element(out: &mut String, tag: &str, value: &str) {
     open(out, tag);
     text(out, value);
     close(out, tag);
 }
 
 /// Appends `<tag>value</tag>` for values that need no escaping: numbers, dates, base64.
-pub(super) fn plain(out: &mut String, tag: &str, value: impl std::fmt::Display) {
+pub(in crate::protocol) fn plain(out: &mut String, tag: &str, value: impl std::fmt::Display) {
     open(out, tag);
     write!(out, "{value}").expect("writing to a string does not fail");
     close(out, tag);
@@ -49,7 +49,7 @@ pub(super) fn plain(out: &mut String, tag: &str, value: impl std::fmt::Display) 
 
 /// Appends an element for a name of a blob; one that XML 1.0 cannot hold goes percent-encoded and
 /// says so.
-pub(super) fn name(out: &mut String, tag: &str, value: &str) {
+pub(in crate::protocol) fn name(out: &mut String, tag: &str, value: &str) {
     if value.chars().all(fits_xml) {
         element(out, tag, value);
         return;
@@ -62,7 +62,7 @@ pub(super) fn name(out: &mut String, tag: &str, value: &str) {
 }
 
 /// Characters of XML 1.0.
-pub(super) const fn fits_xml(c: char) -> bool {
+pub(in crate::protocol) const fn fits_xml(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 

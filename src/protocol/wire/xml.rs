@@ -3,42 +3,42 @@
 //! No entity is expanded but the predefined five and character references; attributes are checked
 //! and dropped.
 
+use std::borrow::Cow;
+
 use quick_xml::Reader;
+use quick_xml::events::BytesRef;
 use quick_xml::events::Event;
 
-use crate::protocol::azure::xml::check_encoding;
-use crate::protocol::azure::xml::not_xml;
-use crate::protocol::azure::xml::reference;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 
-/// Elements inside elements; the deepest document of Blob REST has five levels.
+/// Elements inside elements; the deepest document of a known dialect has five levels.
 const DEPTH_MAX: usize = 16;
 /// Elements of one document.
 const ELEMENTS_MAX: usize = 4096;
 
 /// An element: either children or text counts, as the reader of it knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Element {
+pub(in crate::protocol) struct Element {
     /// The tag.
-    pub name: String,
+    pub(in crate::protocol) name: String,
     /// Its character data, as it stands.
-    pub text: String,
+    pub(in crate::protocol) text: String,
     /// The elements inside, in order.
-    pub children: Vec<Self>,
+    pub(in crate::protocol) children: Vec<Self>,
 }
 
 impl Element {
     /// The child of that name, if there is one; the first of several.
     #[must_use]
-    pub fn child(&self, name: &str) -> Option<&Self> {
+    pub(in crate::protocol) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
     /// The text of a child, without white space around; `None` when it is missing.
     #[must_use]
-    pub fn child_text(&self, name: &str) -> Option<&str> {
+    pub(in crate::protocol) fn child_text(&self, name: &str) -> Option<&str> {
         self.child(name).map(|child| child.text.trim())
     }
 
@@ -46,44 +46,44 @@ impl Element {
     ///
     /// # Errors
     /// `UnsupportedXmlNode`, `InvalidXmlDocument`.
-    pub fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    pub(in crate::protocol) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         for (at, child) in self.children.iter().enumerate() {
             if !known.contains(&child.name.as_str()) {
-                return Err(Refusal::new(Reason::UnsupportedXmlNode)
+                return Err(Refusal::new(Reason::UnsupportedElement)
                     .detail(Detail::ElementName, child.name.as_str()));
             }
             if self.children.iter().skip(at + 1).any(|other| other.name == child.name) {
-                return Err(Refusal::new(Reason::InvalidXmlDocument)
+                return Err(Refusal::new(Reason::InvalidDocument)
                     .detail(Detail::ElementName, child.name.as_str()));
             }
         }
         if self.text.trim().is_empty() {
             return Ok(());
         }
-        Err(Refusal::new(Reason::InvalidXmlNodeValue)
+        Err(Refusal::new(Reason::InvalidElementValue)
             .detail(Detail::ElementName, self.name.as_str()))
     }
 }
 
 /// A value an element must not have.
 #[must_use]
-pub fn invalid_value(name: &str, value: &str) -> Refusal {
-    Refusal::new(Reason::InvalidXmlNodeValue)
+pub(in crate::protocol) fn invalid_value(name: &str, value: &str) -> Refusal {
+    Refusal::new(Reason::InvalidElementValue)
         .detail(Detail::ElementName, name)
         .detail(Detail::ElementValue, value)
 }
 
 /// An element that has to be there and is not.
 #[must_use]
-pub fn missing(name: &str) -> Refusal {
-    Refusal::new(Reason::MissingRequiredXmlNode).detail(Detail::ElementName, name)
+pub(in crate::protocol) fn missing(name: &str) -> Refusal {
+    Refusal::new(Reason::MissingElement).detail(Detail::ElementName, name)
 }
 
 /// Reads a document whose root has the name `root`.
 ///
 /// # Errors
 /// `InvalidXmlDocument` when it is not one XML document with that root, or too deep or large.
-pub fn parse(body: &[u8], root: &str) -> Result<Element, Refusal> {
+pub(in crate::protocol) fn parse(body: &[u8], root: &str) -> Result<Element, Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
     let mut reader = Reader::from_str(text);
@@ -145,6 +145,37 @@ fn add(open: &mut [Element], piece: &str) -> Result<(), Refusal> {
     }
 }
 
+/// What is not XML, or not of that kind.
+pub(in crate::protocol) fn not_xml() -> Refusal {
+    Reason::InvalidDocument.into()
+}
+
+/// The character a reference stands for: by number, or one of the predefined five.
+pub(in crate::protocol) fn reference(piece: &BytesRef<'_>) -> Result<char, Refusal> {
+    match piece.resolve_char_ref().map_err(|_| not_xml())? {
+        Some(character) => Ok(character),
+        None => match AsRef::<str>::as_ref(piece) {
+            "amp" => Ok('&'),
+            "lt" => Ok('<'),
+            "gt" => Ok('>'),
+            "quot" => Ok('"'),
+            "apos" => Ok('\''),
+            _ => Err(not_xml()),
+        },
+    }
+}
+
+/// Refuses all but UTF-8.
+pub(in crate::protocol) fn check_encoding<E>(
+    encoding: Option<Result<Cow<'_, str>, E>>,
+) -> Result<(), Refusal> {
+    match encoding {
+        None => Ok(()),
+        Some(Ok(name)) if name.eq_ignore_ascii_case("utf-8") => Ok(()),
+        Some(_) => Err(not_xml()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +189,7 @@ mod tests {
         assert_eq!(found.child_text("C"), Some(""));
         assert_eq!(found.child("D"), None);
         assert!(found.only(&["B", "C"]).is_ok());
-        assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedXmlNode);
+        assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedElement);
     }
 
     #[test]
@@ -176,9 +207,9 @@ mod tests {
             &deep,
         ];
         for text in bad {
-            assert_eq!(parse(text.as_bytes(), "A").unwrap_err().reason, Reason::InvalidXmlDocument);
+            assert_eq!(parse(text.as_bytes(), "A").unwrap_err().reason, Reason::InvalidDocument);
         }
         let twice = parse(b"<A><B/><B/></A>", "A").unwrap();
-        assert_eq!(twice.only(&["B"]).unwrap_err().reason, Reason::InvalidXmlDocument);
+        assert_eq!(twice.only(&["B"]).unwrap_err().reason, Reason::InvalidDocument);
     }
 }

@@ -1,0 +1,68 @@
+//! What a sender wants to do, in no dialect's words.
+//!
+//! An operation is one action (`frontend/access/actions.rs`). `needs.rs` says what permits an
+//! action: letters of a shared access signature, a role, public access. Policies of other dialects
+//! map to the same actions.
+
+/// Public access that an action takes to be open to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exposure {
+    /// Blobs can be read.
+    Blob,
+    /// The container can be read and listed too.
+    Container,
+}
+
+/// What a sender wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Ask what kind of account it is.
+    DescribeAccount,
+    /// Read the settings of the account.
+    ReadAccount,
+    /// Change them.
+    WriteAccount,
+    /// List containers.
+    ListContainers,
+    /// Get a key that signs in the sender's name.
+    DelegateKey,
+    /// Send further requests in the body, each of which is permitted for itself.
+    Batch,
+    /// Read the properties and metadata of a container.
+    ReadContainer,
+    /// Change them, or act on its lease.
+    WriteContainer,
+    /// Break its lease.
+    BreakContainerLease,
+    /// Create a container.
+    CreateContainer,
+    /// Delete it.
+    DeleteContainer,
+    /// Read or set who may do what in a container.
+    Policy,
+    /// List the blobs of a container.
+    ListBlobs,
+    /// Read a blob: content, properties, metadata, blocks, pages.
+    ReadBlob,
+    /// Write content, properties or metadata of a blob, or act on its lease.
+    WriteBlob,
+    /// Break its lease.
+    BreakBlobLease,
+    /// Append to a blob.
+    AppendBlob,
+    /// Put a whole blob in a place that may be taken.
+    PutBlob {
+        /// With tags.
+        tagged: bool,
+    },
+    /// Take a snapshot of a blob.
+    SnapshotBlob,
+    /// Delete a blob or snapshots of it.
+    DeleteBlob,
+    /// Read the tags of a blob.
+    ReadTags,
+    /// Set them.
+    WriteTags,
+    /// Find blobs by their tags.
+    FilterByTags,
+}

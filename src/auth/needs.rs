@@ -1,0 +1,140 @@
+//! What permits an action: the one table of permissions.
+//!
+//! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS"
+//! (permissions by resource), "Authorize with Microsoft Entra ID" (permissions by operation).
+
+use crate::auth::SasPermissions;
+use crate::auth::action::Action;
+use crate::auth::action::Exposure;
+use crate::types::Role;
+
+const NONE: SasPermissions = SasPermissions::NONE;
+
+/// On what an action acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The account.
+    Service,
+    /// A container.
+    Container,
+    /// A blob.
+    Object,
+    /// Whatever the URL names.
+    Any,
+}
+
+/// What permits an action; a row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Need {
+    /// On what it acts.
+    pub(super) level: Level,
+    /// Letters of which an account signature has to have one.
+    pub(super) account: SasPermissions,
+    /// Letters of which a service signature has to have one; none means that no service signature
+    /// is enough.
+    pub(super) service: SasPermissions,
+    /// Letters that a signature has to have besides, each of them.
+    pub(super) also: SasPermissions,
+    /// Letters of which a signature has to have one to replace what exists; none when there is
+    /// nothing to replace.
+    pub(super) replace: SasPermissions,
+    /// The least role of whoever comes with a token; `None` means that no token is enough.
+    pub(super) role: Option<Role>,
+    /// From which level of public access on nobody has to sign.
+    pub(super) anonymous: Option<Exposure>,
+}
+
+/// Reads of the account.
+const READ_ACCOUNT: Need = row(Level::Service, "r", "", Role::Owner);
+/// Changes of the account.
+const WRITE_ACCOUNT: Need = row(Level::Service, "w", "", Role::Owner);
+/// Lists of the account.
+const LIST_ACCOUNT: Need = row(Level::Service, "l", "", Role::Reader);
+/// Whoever may read may delegate that: what a key signs grants no more than its holder may.
+const DELEGATE_KEY: Need = row(Level::Service, "", "", Role::Reader);
+/// Reads of a container itself: no service signature is enough.
+const READ_CONTAINER: Need =
+    open(row(Level::Container, "r", "", Role::Reader), Exposure::Container);
+/// Changes of a container itself.
+const WRITE_CONTAINER: Need = row(Level::Container, "w", "", Role::Contributor);
+/// Who may do what is for whoever has a key, or owns the account.
+const POLICY: Need = row(Level::Container, "", "", Role::Owner);
+const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
+const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
+const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
+const READ_BLOB: Need = open(row(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
+const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
+/// Adds to what is there.
+const APPEND_BLOB: Need = row(Level::Object, "aw", "aw", Role::Contributor);
+/// Makes a blob: `c` is enough where there is none, `w` replaces one too.
+const PUT_BLOB: Need =
+    Need { replace: SasPermissions::of("w"), ..row(Level::Object, "cw", "cw", Role::Contributor) };
+/// Tags are for those who own the data: with a role, Contributor is not enough on the service
+/// either.
+const TAGS: Need = row(Level::Object, "t", "t", Role::Owner);
+const FIND_BLOBS: Need = row(Level::Object, "f", "f", Role::Owner);
+const SNAPSHOT_BLOB: Need = row(Level::Object, "cw", "cw", Role::Contributor);
+const DELETE_BLOB: Need = row(Level::Object, "d", "d", Role::Contributor);
+
+impl Action {
+    /// The public access that opens it to everybody; `None` for what is never open.
+    #[must_use]
+    pub const fn exposure(self) -> Option<Exposure> {
+        need(self).anonymous
+    }
+}
+
+/// What permits `action`.
+pub(super) const fn need(action: Action) -> Need {
+    use Action as A;
+    let any = SasPermissions::ALL;
+    match action {
+        // Any signature may ask what kind of account it is for, wherever its URL points.
+        A::DescribeAccount => {
+            Need { account: any, service: any, level: Level::Any, role: None, ..READ_ACCOUNT }
+        }
+        // Each part is signed for what it does.
+        A::Batch => Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB },
+        A::ReadAccount => READ_ACCOUNT,
+        A::WriteAccount => WRITE_ACCOUNT,
+        A::ListContainers => LIST_ACCOUNT,
+        A::DelegateKey => DELEGATE_KEY,
+        A::ReadContainer => READ_CONTAINER,
+        A::WriteContainer => WRITE_CONTAINER,
+        A::BreakContainerLease => break_lease(WRITE_CONTAINER),
+        A::CreateContainer => CREATE_CONTAINER,
+        A::DeleteContainer => DELETE_CONTAINER,
+        A::Policy => POLICY,
+        A::ListBlobs => LIST_BLOBS,
+        A::ReadBlob => READ_BLOB,
+        A::WriteBlob => WRITE_BLOB,
+        A::BreakBlobLease => break_lease(WRITE_BLOB),
+        A::AppendBlob => APPEND_BLOB,
+        A::PutBlob { tagged } => put(tagged),
+        A::SnapshotBlob => SNAPSHOT_BLOB,
+        A::DeleteBlob => DELETE_BLOB,
+        A::ReadTags | A::WriteTags => TAGS,
+        A::FilterByTags => FIND_BLOBS,
+    }
+}
+
+/// Makes a blob, with tags or without.
+const fn put(tagged: bool) -> Need {
+    let also = if tagged { SasPermissions::of("t") } else { NONE };
+    Need { also, ..PUT_BLOB }
+}
+
+/// Whoever may delete may break a lease too.
+const fn break_lease(write: Need) -> Need {
+    Need { account: SasPermissions::of("wd"), service: SasPermissions::of("wd"), ..write }
+}
+
+/// A need of one letter of `account` in an account signature, of `service` in a service signature.
+const fn row(level: Level, account: &str, service: &str, role: Role) -> Need {
+    let (account, service) = (SasPermissions::of(account), SasPermissions::of(service));
+    Need { level, account, service, also: NONE, replace: NONE, role: Some(role), anonymous: None }
+}
+
+const fn open(need: Need, exposure: Exposure) -> Need {
+    Need { anonymous: Some(exposure), ..need }
+}

@@ -1,0 +1,33 @@
+//! Who sends a request.
+
+use crate::audit_log;
+use crate::auth::Grant;
+use crate::auth::Principal;
+
+/// Who sends a request.
+#[derive(Debug)]
+pub(crate) enum Caller {
+    /// Nobody says who.
+    Anyone,
+    /// Whoever has a key may do everything.
+    Key,
+    /// The holder of a signature that holds here and now, and how the audit log names them.
+    Signature(Grant, audit_log::Principal),
+    /// Whoever a token speaks of.
+    Principal(Principal),
+}
+
+impl Caller {
+    /// The caller, as the audit log names them.
+    pub(crate) fn named(&self) -> audit_log::Principal {
+        match self {
+            Self::Anyone => audit_log::Principal::Anonymous,
+            Self::Key => audit_log::Principal::SharedKey,
+            Self::Signature(_, holder) => holder.clone(),
+            Self::Principal(principal) => audit_log::Principal::Bearer(audit_log::Subject {
+                issuer: principal.issuer.name.clone(),
+                subject: principal.object.clone(),
+            }),
+        }
+    }
+}

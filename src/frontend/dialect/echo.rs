@@ -1,0 +1,76 @@
+//! What an answer repeats of its request, and answers that do.
+
+use bytes::Bytes;
+use http::Response;
+
+use crate::frontend::dialect::foreign::Asked;
+use crate::frontend::dialect::foreign::Foreign;
+use crate::protocol::azure;
+use crate::protocol::model::Address;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+
+/// What an answer repeats of its request; each dialect has its own.
+#[derive(Debug)]
+pub(crate) enum Echo<'a> {
+    /// Azure Blob REST.
+    Azure(azure::RequestEcho),
+    /// The dialect of a test.
+    Foreign(&'a dyn Foreign, Asked),
+}
+
+impl Echo<'_> {
+    /// The request's id.
+    pub(in crate::frontend) fn request_id(&self) -> &str {
+        match self {
+            Self::Azure(echo) => echo.request_id(),
+            Self::Foreign(_, asked) => &asked.id,
+        }
+    }
+
+    /// Adds what the answer repeats of an operation; `scheme` is `http` or `https`.
+    pub(super) fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
+        match self {
+            Self::Azure(echo) => echo.operation(operation, address, scheme),
+            Self::Foreign(..) => {}
+        }
+    }
+
+    /// The answer to a request that was carried out. The body of [`Reply::Blob`] is left to the
+    /// caller; its `Content-Length` is set.
+    pub(in crate::frontend) fn render(&self, reply: &Reply) -> Response<Bytes> {
+        match self {
+            Self::Azure(echo) => azure::render(reply, echo),
+            Self::Foreign(foreign, asked) => foreign.render(reply, asked),
+        }
+    }
+
+    /// The answer to a request that was refused.
+    pub(in crate::frontend) fn render_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
+        match self {
+            Self::Azure(echo) => azure::render_error(refusal, echo),
+            Self::Foreign(foreign, asked) => foreign.render_refusal(refusal, asked),
+        }
+    }
+
+    /// The answer to a request that was refused, without a body.
+    pub(in crate::frontend) fn render_brief_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
+        match self {
+            Self::Azure(echo) => azure::render_error_without_text(refusal, echo),
+            Self::Foreign(foreign, asked) => {
+                let (mut head, _) = foreign.render_refusal(refusal, asked).into_parts();
+                head.headers.insert(http::header::CONTENT_LENGTH, 0.into());
+                Response::from_parts(head, Bytes::new())
+            }
+        }
+    }
+
+    /// The answer to a refused request of a website: a page.
+    pub(super) fn render_page(&self, refusal: &Refusal) -> Response<Bytes> {
+        match self {
+            Self::Azure(echo) => azure::web_error(refusal, echo),
+            Self::Foreign(..) => self.render_refusal(refusal),
+        }
+    }
+}

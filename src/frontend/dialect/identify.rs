@@ -1,0 +1,144 @@
+//! Who sends a request of Azure's: whoever has an account key, the holder of a shared access
+//! signature, or whoever a bearer token speaks of.
+
+use http::request::Parts;
+
+use crate::audit_log;
+use crate::auth;
+use crate::auth::Circumstances;
+use crate::auth::Policy;
+use crate::auth::Principal;
+use crate::auth::SasPermissions;
+use crate::auth::SasRequest;
+use crate::auth::Signature;
+use crate::auth::SignedRequest;
+use crate::auth::Signers;
+use crate::auth::is_bound_to_user;
+use crate::frontend::access::caller::Caller;
+use crate::frontend::access::permit::scope_of;
+use crate::frontend::accounts::Account;
+use crate::frontend::errors;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
+use crate::index::record::StoredPolicy;
+use crate::protocol::model::Address;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::types::ContainerName;
+use crate::types::Peer;
+
+/// Who sends a request.
+///
+/// # Errors
+/// Why the proof that came with it is not one.
+pub(super) async fn identify(
+    front: &FrontEnd,
+    (head, peer): (&Parts, Peer),
+    address: &Address,
+    account: &Account,
+) -> Result<Caller, Refusal> {
+    let refused = |error: auth::Error| errors::from_auth(&error);
+    let now = front.env.clock.now();
+    let query = head.uri.query().unwrap_or("");
+    let user = match bearer(head) {
+        Some(token) => Some(principal(front, token, peer).await?),
+        None => None,
+    };
+    // A signature that is bound to a user comes with the token of one; it alone grants.
+    let bound = user.is_some() && is_bound_to_user(query);
+    if bound || !head.headers.contains_key(http::header::AUTHORIZATION) {
+        let request = SasRequest {
+            query,
+            headers: &head.headers,
+            account: account.name.as_str(),
+            container: address.container.as_ref().map(ContainerName::as_str),
+            blob: address.blob.as_ref().map(crate::types::BlobName::as_str),
+        };
+        let signers = Signers {
+            keys: &account.keys,
+            delegation: account.delegation.as_ref(),
+            issuers: front.tokens.trusted(),
+            scope: scope_of(account, address),
+        };
+        if let Some(signature) = Signature::verify(&request, &signers).map_err(refused)? {
+            let policy = match (signature.policy(), &address.container) {
+                (Some(id), Some(container)) => policy(front, account, container, id).await?,
+                (None, _) | (_, None) => None,
+            };
+            let (secure, user) = (peer.secure, user.as_ref());
+            let at = Circumstances { now, peer: peer.address.ip(), secure, user };
+            let grant = signature.settle(policy.as_ref(), &at).map_err(refused)?;
+            let on = front.audit_log.is_on();
+            let holder = if on { holder(&signature) } else { audit_log::Principal::default() };
+            return Ok(Caller::Signature(grant, holder));
+        }
+        return Ok(Caller::Anyone);
+    }
+    if let Some(user) = user {
+        return Ok(Caller::Principal(user));
+    }
+    let signed = SignedRequest {
+        method: &head.method,
+        path: head.uri.path(),
+        query: head.uri.query(),
+        headers: &head.headers,
+        account: account.name.as_str(),
+        secondary: address.secondary,
+    };
+    auth::authenticate(&signed, &account.keys, now).map_err(refused)?;
+    Ok(Caller::Key)
+}
+
+/// The holder of a signature, as the audit log names them.
+fn holder(signature: &Signature) -> audit_log::Principal {
+    let delegator = signature.delegator().map(|delegator| audit_log::Subject {
+        issuer: delegator.issuer.to_owned(),
+        subject: delegator.subject.to_owned(),
+    });
+    audit_log::Principal::Sas { policy: signature.policy().map(str::to_owned), delegator }
+}
+
+/// Who a token speaks of.
+async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Refusal> {
+    if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
+        let detail = "A bearer token is taken over https only.".to_owned();
+        return Err(errors::from_auth(&auth::Error::Refused { detail }));
+    }
+    let found = front.tokens.verify(token, &front.env).await;
+    found.map_err(|error| errors::from_auth(&error))
+}
+
+/// The token of a request that comes with one.
+fn bearer(head: &Parts) -> Option<&str> {
+    let value = head.headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The stored access policy of that name: read from the partition each time, so that an edit
+/// revokes at once.
+async fn policy(
+    front: &FrontEnd,
+    account: &Account,
+    container: &ContainerName,
+    id: &str,
+) -> Result<Option<Policy>, Refusal> {
+    let record = match lookup::container(&front.rows, account, container).await {
+        Ok(record) => record,
+        // Who could not prove anything yet is not told what exists.
+        Err(error) if error.reason == Reason::ContainerNotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(record.policies.iter().find(|stored| stored.id == id).map(stored_policy))
+}
+
+fn stored_policy(stored: &StoredPolicy) -> Policy {
+    Policy {
+        start: stored.start,
+        expiry: stored.expiry,
+        permissions: stored
+            .permissions
+            .as_deref()
+            .map(|text| SasPermissions::parse(text).unwrap_or_default()),
+    }
+}

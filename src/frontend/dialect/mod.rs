@@ -1,0 +1,183 @@
+//! Dialects at the front end: the one place that knows which protocol a request speaks. The rest of
+//! the front end names no dialect (`tests/it/layering.rs`).
+//!
+//! 1. `Dialects::of` chooses a `Dialect`, once for each request. Its methods, and those of the
+//!    `Echo` that it makes, are the only matches on it.
+//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` finds out who sends
+//!    a request of Azure's.
+//! 3. `echo.rs` renders replies and refusals with what they repeat of their request.
+//! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` speak for a
+//!    copy to the server of its source.
+//! 5. Only Azure has `batch.rs`, requests in a request, and `website.rs`, the web endpoint.
+//! 6. `foreign.rs` is the interface of a dialect that a test brings along.
+//!
+//! What bytes mean is in `protocol`: a dialect there has a variant here.
+
+pub(in crate::frontend) mod admit;
+pub(in crate::frontend) mod batch;
+pub(in crate::frontend) mod echo;
+mod foreign;
+pub mod framing;
+mod identify;
+pub(in crate::frontend) mod outside;
+pub(in crate::frontend) mod source;
+pub(in crate::frontend) mod website;
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::HOST;
+use http::request::Parts;
+
+use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dialect::framing::Encoder;
+use crate::protocol::azure;
+use crate::protocol::azure::structured;
+use crate::protocol::model::Address;
+use crate::protocol::model::Refusal;
+use crate::types::Peer;
+use crate::types::Timestamp;
+
+pub use crate::protocol::azure::Addressing;
+pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
+#[doc(hidden)]
+pub use foreign::{Asked, Foreign, HeaderNames, Sender};
+
+/// The dialects that a front end speaks.
+#[derive(Clone, Debug, Default)]
+pub struct Dialects {
+    /// How hosts name accounts in Azure's.
+    pub addressing: Addressing,
+    /// One that a test brings along.
+    #[doc(hidden)]
+    pub foreign: Option<Arc<dyn Foreign>>,
+}
+
+impl Dialects {
+    /// The dialect of a request.
+    pub(in crate::frontend) fn of(&self, head: &Parts) -> Dialect<'_> {
+        match &self.foreign {
+            Some(foreign) if foreign.recognises(head) => Dialect::Foreign(foreign.as_ref()),
+            Some(_) | None => Dialect::Azure(&self.addressing),
+        }
+    }
+
+    /// Whether a host names an account of this store.
+    pub(in crate::frontend) fn are_served_under(&self, host: &str) -> bool {
+        self.addressing.names_account(host)
+    }
+}
+
+/// The dialect of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Dialect<'a> {
+    /// Azure Blob REST.
+    Azure(&'a Addressing),
+    /// That of a test.
+    Foreign(&'a dyn Foreign),
+}
+
+/// A request as it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    /// What it speaks.
+    pub(crate) dialect: Dialect<'a>,
+    /// Its head.
+    pub(crate) head: &'a Parts,
+    /// Where it came from.
+    pub(crate) peer: Peer,
+}
+
+impl Arrival<'_> {
+    /// What its URL names, if anything.
+    pub(in crate::frontend) fn address(&self) -> Option<Address> {
+        self.dialect.address(self.head).ok()
+    }
+}
+
+/// Names of Azure's headers that logs repeat.
+const AZURE_HEADERS: HeaderNames = HeaderNames {
+    client_request_id: "x-ms-client-request-id",
+    request_id: "x-ms-request-id",
+    error_code: "x-ms-error-code",
+};
+
+impl<'a> Dialect<'a> {
+    /// What the URL names.
+    ///
+    /// # Errors
+    /// The dialect's: no account, a broken escape, a name that breaks the rules.
+    pub(in crate::frontend) fn address(self, head: &Parts) -> Result<Address, Refusal> {
+        match self {
+            Self::Azure(addressing) => {
+                azure::address(&head.method, &head.uri, host(head), addressing)
+            }
+            Self::Foreign(foreign) => foreign.address(head),
+        }
+    }
+
+    /// What an answer repeats of its request: of a head that may be malformed, with the request's
+    /// id and the time of the answer.
+    pub(in crate::frontend) fn echo(self, head: &Parts, id: String, time: Timestamp) -> Echo<'a> {
+        match self {
+            Self::Azure(_) => Echo::Azure(azure::RequestEcho::new(head, id, time)),
+            Self::Foreign(foreign) => Echo::Foreign(foreign, Asked::new(head, id, time)),
+        }
+    }
+
+    /// The document of a website that the URL names; `None` for other requests.
+    pub(in crate::frontend) fn site(self, head: &Parts) -> Option<Site> {
+        match self {
+            Self::Azure(addressing) => azure::web_address(&head.uri, host(head), addressing),
+            Self::Foreign(_) => None,
+        }
+    }
+
+    /// Makes the head of an answer that of the form that the request asked for, which carries its
+    /// checksums. The encoder makes the body; `None` leaves it as it is.
+    pub(in crate::frontend) fn frame(
+        self,
+        asked: &Parts,
+        answer: &mut HeaderMap,
+    ) -> Option<Encoder> {
+        match self {
+            Self::Azure(_) if !asked.headers.contains_key(&structured::BODY_HEADER) => None,
+            Self::Azure(_) if asked.method == http::Method::GET => structured::announce(answer),
+            Self::Azure(_) => {
+                structured::confirm(answer);
+                None
+            }
+            Self::Foreign(_) => None,
+        }
+    }
+
+    /// The id that a client gave its request.
+    pub(in crate::frontend) fn client_request_id(self, head: &HeaderMap) -> Option<&str> {
+        text(head, self.headers().client_request_id)
+    }
+
+    /// The request's id, as an answer has it.
+    pub(in crate::frontend) fn request_id(self, answer: &HeaderMap) -> Option<&str> {
+        text(answer, self.headers().request_id)
+    }
+
+    /// The error code of an answer.
+    pub(in crate::frontend) fn error_code(self, answer: &HeaderMap) -> Option<&str> {
+        text(answer, self.headers().error_code)
+    }
+
+    fn headers(self) -> HeaderNames {
+        match self {
+            Self::Azure(_) => AZURE_HEADERS,
+            Self::Foreign(foreign) => foreign.headers(),
+        }
+    }
+}
+
+fn host(head: &Parts) -> Option<&str> {
+    head.headers.get(HOST).and_then(|host| host.to_str().ok())
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}

@@ -1,0 +1,62 @@
+//! What a copy says to the server of its source, and reads in its answer. That server is a storage
+//! service of Azure's or any web server, whatever dialect the copy was asked for in.
+
+use http::HeaderMap;
+use http::HeaderValue;
+use http::header::AUTHORIZATION;
+use http::header::RANGE;
+
+use crate::frontend::source::Facts;
+use crate::protocol::azure;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopySource;
+use crate::types::BlobKind;
+
+/// The headers of a request for a source.
+///
+/// # Errors
+/// `InvalidHeaderValue` when a token is none.
+pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
+    let mut headers = azure::source_headers(&source.conditions)?;
+    let text = |text: &str| {
+        HeaderValue::from_str(text).map_err(|_| Refusal::from(Reason::InvalidHeaderValue))
+    };
+    if let Some(range) = source.range {
+        headers.insert(RANGE, text(&range.to_string())?);
+    }
+    if let Some(token) = &source.authorization {
+        headers.insert(AUTHORIZATION, text(token)?);
+        // A storage service takes tokens of versions that know them only.
+        headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
+    }
+    Ok(headers)
+}
+
+/// What a storage service says of a blob, or any server of a file.
+pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
+    let (properties, metadata) = azure::read_blob_headers(headers);
+    let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
+        Some("AppendBlob") => {
+            let sealed = headers.get("x-ms-blob-sealed").is_some_and(|sealed| sealed == "true");
+            BlobKind::Append { blocks: 0, sealed }
+        }
+        Some("PageBlob") => {
+            let sequence = headers.get("x-ms-blob-sequence-number");
+            let sequence = sequence.and_then(|number| number.to_str().ok()?.parse().ok());
+            BlobKind::Page { sequence: sequence.unwrap_or(0) }
+        }
+        Some(_) | None => BlobKind::Block,
+    };
+    Facts { kind, properties, metadata, tags: crate::types::Tags::default() }
+}
+
+/// The error code of an answer.
+pub(in crate::frontend) fn error_code(headers: &HeaderMap) -> Option<&str> {
+    headers.get("x-ms-error-code").and_then(|code| code.to_str().ok())
+}
+
+/// A refusal in one line, for the description of a copy that failed.
+pub(in crate::frontend) fn one_line(refusal: &Refusal) -> String {
+    azure::errors::one_line(refusal)
+}

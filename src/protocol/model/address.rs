@@ -1,0 +1,20 @@
+//! What the URL of a request names.
+
+use crate::types::AccountName;
+use crate::types::BlobName;
+use crate::types::ContainerName;
+
+/// What the URL of a request names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The account.
+    pub account: AccountName,
+    /// Whether the read-only copy of the account was addressed.
+    pub secondary: bool,
+    /// The container; the root container when a blob stands directly below the account.
+    pub container: Option<ContainerName>,
+    /// The blob.
+    pub blob: Option<BlobName>,
+    /// Where the account is served, without scheme: `HOST:PORT/` or `HOST:PORT/ACCOUNT/`.
+    pub endpoint: String,
+}
