@@ -99,7 +99,8 @@ impl CapacityNode {
     }
 
     /// Makes a copy of another node's extent, without the extent's turn: what waits for the turn
-    /// would wait for the disk of the copy. See [`Store::copy_frames`] for why that is sound.
+    /// would wait for the disk of the copy. `copy_frames` in
+    /// `disk/compact.rs` says why that is sound.
     async fn take_copy(
         &self,
         from: &Home,

@@ -13,7 +13,7 @@ use crate::types::Timestamp;
 /// Something to free.
 #[derive(Clone, Debug)]
 pub struct GarbageRow {
-    /// For [`Write::ForgetGarbage`].
+    /// For [`Write::ForgetGarbage`](crate::index::api::Write::ForgetGarbage).
     pub key: Bytes,
     /// The time of the commit that made it garbage. Commits of a partition have growing times and
     /// become visible in their order.

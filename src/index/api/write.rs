@@ -118,7 +118,7 @@ pub enum Write {
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
     /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by
-    /// [`Read::Expired`].
+    /// [`Read::Expired`](crate::index::api::Read::Expired).
     ExpireStaged {
         /// The blob's routing key.
         key: RoutingKey,
@@ -154,11 +154,11 @@ pub enum Write {
     },
     /// Reclaim: these garbage rows have been freed.
     ForgetGarbage {
-        /// Row keys from [`Read::Garbage`], all of this partition. One that stands for a layer of
+        /// Row keys from `Read::Garbage`, all of this partition. One that stands for a layer of
         /// pages comes alone: forgetting it may take long, and only then goes ahead of its turn.
         keys: Vec<Bytes>,
     },
-    /// Commits a change of nothing: what was written before and answered [`Error::Unavailable`] is
+    /// Commits a change of nothing: what was written before and answered `Error::Unavailable` is
     /// decided by it.
     Prove,
 }

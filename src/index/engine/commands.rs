@@ -9,8 +9,6 @@ use crate::env::Turn;
 use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::index::engine::change::Held;
-#[cfg(test)]
-use crate::index::engine::commit::Committer;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::sources::Frozen;
@@ -34,6 +32,17 @@ pub(crate) struct Waiting {
     pub(crate) turn: Turn,
 }
 
+/// What a test does to the committer. Not of its type, which is above this file.
+#[cfg(test)]
+pub(crate) struct BreakInvariant(pub(crate) Box<dyn FnOnce(&mut dyn std::any::Any) + Send>);
+
+#[cfg(test)]
+impl std::fmt::Debug for BreakInvariant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BreakInvariant")
+    }
+}
+
 /// What maintenance asks of the committer.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -46,9 +55,9 @@ pub(crate) enum Command {
     Lose,
     /// Stops: an invariant does not hold.
     StopAfter(Violation),
-    /// Breaks an invariant.
+    /// Breaks an invariant of the committer.
     #[cfg(test)]
-    Break(fn(&mut Committer)),
+    Break(BreakInvariant),
     /// Stands still between two batches until the holder lets go.
     Hold(oneshot::Sender<Result<Held, Failed>>),
     /// Refuses whoever waits, and ends the task.

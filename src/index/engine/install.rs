@@ -32,7 +32,7 @@ impl Committer {
             Command::Lose => self.stop_if_lost(&Failed::Fenced),
             Command::StopAfter(violation) => drop(self.stop_violated(violation)),
             #[cfg(test)]
-            Command::Break(change) => change(self),
+            Command::Break(change) => (change.0)(self),
             Command::SendAway | Command::Stop => {}
         }
     }

@@ -11,6 +11,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::commands::BreakInvariant;
 use crate::index::engine::commands::Command;
 use crate::index::engine::commit::Committer;
 use crate::index::engine::core::Status;
@@ -33,6 +34,9 @@ use crate::types::Timestamp;
 impl Partition {
     /// Breaks an invariant between two batches.
     async fn break_with(&self, change: fn(&mut Committer)) {
+        let change = BreakInvariant(Box::new(move |committer| {
+            change(committer.downcast_mut::<Committer>().unwrap());
+        }));
         self.commands.send(Command::Break(change)).await.unwrap();
     }
 
