@@ -68,7 +68,8 @@ pub struct Upload {
     /// Bytes of content: of the body, or what a message around it holds. Checked against the
     /// operation's limit.
     pub len: u64,
-    /// Bytes of the message that holds the content with its checksums; `None` when the body is the content.
+    /// Bytes of the message that holds the content with its checksums; `None` when the body is the
+    /// content.
     pub message_len: Option<u64>,
     /// MD5 of the body: a mismatch is `Md5Mismatch`.
     pub md5: Option<Md5>,
