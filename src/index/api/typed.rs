@@ -237,7 +237,7 @@ pub struct AppendedBlock {
     pub blocks: u32,
 }
 
-/// Implements [`WriteRequest`] for changes that are the field of a variant of [`Write`] as they are.
+/// Implements [`WriteRequest`] for changes that are the whole field of a variant of [`Write`].
 macro_rules! write_requests {
     ($($request:ty => $reply:ty: $variant:ident, $answer:pat => $value:expr;)*) => {$(
         impl From<$request> for Write {
