@@ -68,6 +68,15 @@ use crate::wire::send;
 
 const PASSWORD: &str = "swordfish";
 
+/// What refusals are called; all others are trouble.
+const ERRORS: [(Reason, u16, &str); 5] = [
+    (Reason::BlobNotFound, 404, "gone-fishing"),
+    (Reason::ContainerNotFound, 404, "gone-fishing"),
+    (Reason::NoAuthenticationInformation, 401, "who-are-you"),
+    (Reason::AuthenticationFailed, 403, "liar"),
+    (Reason::InvalidInput, 422, "nonsense"),
+];
+
 #[derive(Debug)]
 struct Plain;
 
@@ -268,33 +277,26 @@ impl Foreign for Plain {
     }
 
     fn render(&self, reply: &Reply, asked: &Asked) -> Response<Bytes> {
-        let mut response = match reply {
-            Reply::Blobs(listing) => {
-                let lines = listing.items.iter().filter_map(|item| match item {
-                    BlobItem::Blob { name, facts, .. } => Some(format!("{} {name}\n", facts.len)),
-                    BlobItem::Uncommitted { .. } | BlobItem::Prefix { .. } => None,
-                });
-                answer(200, lines.collect())
-            }
-            Reply::Blob { facts, range, .. } => {
-                let len = range.as_ref().map_or(facts.len, |range| range.end - range.start);
-                described(facts, len)
-            }
-            Reply::BlobProperties(facts) => described(facts, facts.len),
-            _ => answer(200, "done\n".to_owned()),
+        let mut response = if let Reply::Blobs(listing) = reply {
+            let lines = listing.items.iter().filter_map(|item| match item {
+                BlobItem::Blob { name, facts, .. } => Some(format!("{} {name}\n", facts.len)),
+                BlobItem::Uncommitted { .. } | BlobItem::Prefix { .. } => None,
+            });
+            answer(200, lines.collect())
+        } else if let Reply::Blob { facts, range, .. } = reply {
+            described(facts, range.as_ref().map_or(facts.len, |range| range.end - range.start))
+        } else if let Reply::BlobProperties(facts) = reply {
+            described(facts, facts.len)
+        } else {
+            answer(200, "done\n".to_owned())
         };
         response.headers_mut().insert("your-name", asked.id.parse().unwrap());
         response
     }
 
     fn render_refusal(&self, refusal: &Refusal, _: &Asked) -> Response<Bytes> {
-        let (status, code) = match refusal.reason {
-            Reason::BlobNotFound | Reason::ContainerNotFound => (404, "gone-fishing"),
-            Reason::NoAuthenticationInformation => (401, "who-are-you"),
-            Reason::AuthenticationFailed => (403, "liar"),
-            Reason::InvalidInput => (422, "nonsense"),
-            _ => (500, "trouble"),
-        };
+        let known = ERRORS.iter().find(|(reason, ..)| *reason == refusal.reason);
+        let (status, code) = known.map_or((500, "trouble"), |(_, status, code)| (*status, *code));
         let mut response = answer(status, format!("{code}\n"));
         response.headers_mut().insert("plain-error", code.parse().unwrap());
         response
