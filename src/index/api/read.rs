@@ -49,7 +49,7 @@ pub struct ReadBlob {
     /// What must hold.
     pub guard: Guard,
     /// Which bytes are wanted; `None` for all. A range past the end answers
-    /// [`Refusal::InvalidRange`](crate::index::api::Refusal::InvalidRange).
+    /// `InvalidRange`.
     pub range: Option<ByteRange>,
     /// Whether pieces are wanted at all.
     pub pieces: bool,
