@@ -34,7 +34,11 @@ pub(crate) struct Waiting {
 
 /// What a test does to the committer. Not of its type, which is above this file.
 #[cfg(test)]
-pub(crate) struct BreakInvariant(pub(crate) Box<dyn FnOnce(&mut dyn std::any::Any) + Send>);
+pub(crate) struct BreakInvariant(pub(crate) Break);
+
+/// The change, given a committer.
+#[cfg(test)]
+pub(crate) type Break = Box<dyn FnOnce(&mut dyn std::any::Any) + Send>;
 
 #[cfg(test)]
 impl std::fmt::Debug for BreakInvariant {

@@ -75,4 +75,6 @@ class Changer:
         if status < 300:
             self.done[kind] += 1
         else:
-            self.refused[answer["error"]["code"]] += 1
+            error = answer["error"]
+            expected = error["code"] in REFUSALS
+            self.refused[error["code"] if expected else f"{error['code']}: {error['message']}"] += 1
