@@ -110,7 +110,7 @@ pub(super) async fn run(
 
 impl Connection<'_> {
     /// Serves it from its first byte.
-    async fn serve(self, stream: Box<dyn Stream>) -> io::Result<()> {
+    async fn serve(&self, stream: Box<dyn Stream>) -> io::Result<()> {
         let opened = tokio::select! {
             biased;
             opened = self.listener.opening.open(stream) => opened?,
@@ -119,7 +119,7 @@ impl Connection<'_> {
             () = self.told_to_leave() => None,
         };
         let Some(Opened { protocol, secure, stream }) = opened else { return Ok(()) };
-        let secured = Self { peer: Peer { secure, ..self.peer }, ..self };
+        let secured = Self { peer: Peer { secure, ..self.peer }, ..*self };
         match protocol {
             // Boxed: it is larger than HTTP/1.1, whose idle connections must not reserve its space.
             Protocol::Http2 => boxed(|| secured.http2(stream)).await,
@@ -128,7 +128,7 @@ impl Connection<'_> {
     }
 
     /// Waits until it must make room for another connection.
-    async fn told_to_leave(self) {
+    async fn told_to_leave(&self) {
         match self.slot {
             Some(slot) => slot.told_to_leave().await,
             None => std::future::pending().await,
@@ -136,7 +136,7 @@ impl Connection<'_> {
     }
 
     /// Waits until it has been idle for the time `long`.
-    async fn idle_for(self, long: Duration) {
+    async fn idle_for(&self, long: Duration) {
         match self.slot {
             Some(slot) => slot.idle_for(long).await,
             None => std::future::pending().await,
@@ -146,7 +146,7 @@ impl Connection<'_> {
     /// Ends when the connection must. `served` was asked to end gracefully, and does so once its
     /// client has taken the answers. Without a request or an answer in progress it has a `moment`.
     async fn goodbye(
-        self,
+        &self,
         served: impl Future<Output = hyper::Result<()>>,
         moment: Duration,
     ) -> hyper::Result<()> {
@@ -160,8 +160,8 @@ impl Connection<'_> {
         }
     }
 
-    async fn http1(self, stream: Rewound) -> io::Result<()> {
-        let Self { peer, flow, listener, slot } = self;
+    async fn http1(&self, stream: Rewound) -> io::Result<()> {
+        let Self { peer, flow, listener, slot } = *self;
         let service = service_fn(|request: Request<Incoming>| {
             // Boxed: hyper reserves space for this future while the connection is idle, and
             // answering takes 13 KiB.
@@ -188,8 +188,8 @@ impl Connection<'_> {
         self.goodbye(served, moment).await.map_err(io::Error::other)
     }
 
-    async fn http2(self, stream: Rewound) -> io::Result<()> {
-        let Self { peer, flow, listener, slot } = self;
+    async fn http2(&self, stream: Rewound) -> io::Result<()> {
+        let Self { peer, flow, listener, slot } = *self;
         let (front, of_stream) = (Arc::clone(&listener.front), slot.cloned());
         let next = Arc::<Mutex<Option<Watch>>>::default();
         let streams = Streams { tasks: listener.front.env.tasks.clone(), next: Arc::clone(&next) };

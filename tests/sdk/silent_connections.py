@@ -29,7 +29,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nC
 # Of a connection that has asked once. In one run over 5,000 connections a release build of commit a19344a took 31,550 bytes for
 # each (150 MiB), and one of the tree of this limit 19,330 (92 MiB): 3,050 before the first byte, 16,070 with half a head. The
 # limit leaves 6 % to the allocator.
-IDLE_LIMIT = 21_000
+IDLE_LIMIT = 20_500
 
 
 def raise_open_files():

@@ -288,7 +288,12 @@ fn unfinished_path(extent: &Extent) -> String {
 /// The bytes of the frame at a logical offset; `None` unless a whole and good one is there.
 async fn read_frame(walker: &mut Walker, at: u64) -> Result<Option<Bytes>, DiskError> {
     let Found::Frame { end } = walker.look(at).await? else { return Ok(None) };
+    let is_verified = walker.holds(at, end);
     let bytes = walker.read(at, end - at).await?;
+    // What was read again is verified again: these bytes are written elsewhere.
+    if !is_verified && walker.look(at).await? != (Found::Frame { end }) {
+        return Ok(None);
+    }
     Ok(Some(bytes).filter(|bytes| size(bytes.len()) == end - at))
 }
 

@@ -13,6 +13,7 @@ use crate::capacity::disk::store::Store;
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::extent::walk::Walker;
+use crate::env::DiskError;
 
 impl Store {
     /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
@@ -54,13 +55,20 @@ impl Store {
         extent: &Extent,
         copied: &CopiedFile,
     ) -> Result<(), Error> {
+        let failed = |error| match error {
+            // The fault of this disk: the extent may go to another one.
+            error @ DiskError::Io { .. } => self.poison("read back", &error),
+            error => unreadable(extent, &error),
+        };
+        // The device is read, not what the system still has in memory.
+        copied.file.drop_cache().await.map_err(failed)?;
         let (file, map) = (Arc::clone(&copied.file), Some(Arc::new(copied.map.clone())));
         let mut walker = Walker::new(Body { file, map }, extent.id);
         let mut found = Findings::default();
         let ranges = copied.map.ranges();
         for range in ranges.iter() {
             let read = scrub_range(&mut walker, extent.id, range, &mut found).await;
-            read.map_err(|error| unreadable(extent, &error))?;
+            read.map_err(failed)?;
         }
         let is_whole = found.report.corrupt.is_empty() && found.holed.is_empty();
         if !is_whole || found.report.bytes != ranges.total() {

@@ -4,13 +4,14 @@
 #![deny(clippy::indexing_slicing)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::units::index;
-use crate::env::{Disk, DiskError};
+use crate::env::{Disk, DiskError, Env};
 
 /// The layouts this program writes; it reads no newer ones. A release whose rows older ones would
 /// misread has a number of its own, so that they name the release they need instead of a row
@@ -62,6 +63,9 @@ impl Format {
     }
 }
 
+/// Pauses before work that met a full disk is done again, milliseconds.
+pub(crate) const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
+
 /// Reads a disk's format; `None` when it has none yet.
 pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<Format>, OpenError> {
     let file = match disk.open(FORMAT_FILE).await {
@@ -102,22 +106,28 @@ fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {
     Ok(format)
 }
 
-/// Notes, durably, that a disk has layouts of this program from now on. `number` is its place in
-/// the list, for the error.
+/// Notes, durably, that a disk has layouts of this program from now on; before any is written.
+/// Tries again for a moment on a full disk. `number` is its place in the list, for the error.
 pub(crate) async fn raise(
     disk: &Arc<dyn Disk>,
     number: usize,
     format: Format,
-) -> Result<Format, OpenError> {
+    env: &Env,
+) -> Result<(), OpenError> {
     let raised = Format { format: FORMAT, ..format };
-    match write(disk, &raised).await {
-        Ok(()) => Ok(raised),
-        Err(DiskError::Full) => {
-            let space = disk.space().await;
-            let available = space.map_or(0, |space| space.available);
-            Err(OpenError::Full { disk: number, needed: LEN_MAX, available })
+    let mut pauses = FULL_PAUSES.into_iter();
+    loop {
+        match (write(disk, &raised).await, pauses.next()) {
+            (Ok(()), _) => return Ok(()),
+            (Err(DiskError::Full), Some(pause)) => {
+                env.clock.sleep(Duration::from_millis(pause)).await;
+            }
+            (Err(DiskError::Full), None) => {
+                let available = disk.space().await.map_or(0, |space| space.available);
+                return Err(OpenError::Full { disk: number, needed: LEN_MAX, available });
+            }
+            (Err(error), _) => return Err(OpenError::Disk { disk: number, error }),
         }
-        Err(error) => Err(OpenError::Disk { disk: number, error }),
     }
 }
 

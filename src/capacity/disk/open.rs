@@ -47,7 +47,13 @@ async fn open_one(
     let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
     let catalog = open_catalog(opening, number, store_id).await;
     let id = format.number;
-    Recovery { disk, number, id, store_id, catalog, opening }.run().await
+    let recovery = Recovery { disk: Arc::clone(&disk), number, id, store_id, catalog, opening };
+    let opened = recovery.run().await?;
+    // Recovery gives back what open extents had reserved, so a full disk has room for this now.
+    if format.is_older() && !opening.config.keeps_format {
+        format::raise(&disk, number, format, &opening.env).await?;
+    }
+    Ok(opened)
 }
 
 /// The format of each disk; checks that they are exactly the disks of one store, and adds new ones
@@ -95,7 +101,7 @@ async fn formats(
     let mut formats = Vec::new();
     for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
         formats.push(match format {
-            Ok(Some(format)) => found_again(disk, number, format, opening).await,
+            Ok(Some(format)) => found_again(disk, number, format).await,
             Ok(None) => {
                 let made = make(disk, number, Format::new(store, random(opening), next), opening);
                 next += 1;
@@ -113,11 +119,7 @@ async fn found_again(
     disk: &Arc<dyn Disk>,
     number: usize,
     format: Format,
-    opening: &Opening,
 ) -> Result<Format, OpenError> {
-    if format.is_older() && !opening.config.keeps_format {
-        return format::raise(disk, number, format).await;
-    }
     match disk.sync_dir("").await {
         Ok(()) => Ok(format),
         Err(error) => Err(OpenError::Disk { disk: number, error }),

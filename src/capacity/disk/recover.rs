@@ -15,6 +15,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::capacity::ExtentKind;
 use crate::capacity::disk::catalog::{Catalog, Change, Contents};
 use crate::capacity::disk::compact::UNFINISHED;
+use crate::capacity::disk::format::FULL_PAUSES;
 use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::disk::opening::{Opened, Opening};
 use crate::capacity::disk::seal::sealed_change;
@@ -64,9 +65,6 @@ struct OpenExtent<'a> {
     slot: Slot,
     file: &'a Arc<dyn DiskFile>,
 }
-
-/// Pauses before work that met a full disk is done again, milliseconds.
-const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
 
 /// Smallest ring that holds a few batches, bytes.
 const RING_MIN: u64 = 256 * 1024;

@@ -133,10 +133,14 @@ impl Walker {
         Ok(bytes.iter().all(|b| *b == 0))
     }
 
+    /// Whether these logical offsets are in memory, so that [`Self::read`] reads no file.
+    pub(crate) fn holds(&self, at: u64, end: u64) -> bool {
+        at >= self.start && end <= self.start + size(self.bytes.len())
+    }
+
     /// Up to `len` bytes at a logical offset.
     pub(crate) async fn read(&mut self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
-        let have = self.start + size(self.bytes.len());
-        if offset < self.start || offset + len > have {
+        if !self.holds(offset, offset + len) {
             self.bytes = self.body.read(offset, len.max(WINDOW)).await?;
             self.start = offset;
         }

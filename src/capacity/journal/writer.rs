@@ -145,6 +145,7 @@ impl Journal {
             if queue.bytes + len > self.budget_max.max(len) {
                 self.health
                     .broken("I16", "more bytes wait for the journal than its queue may hold");
+                self.wake();
                 return wait;
             }
             queue.bytes += len;

@@ -48,9 +48,20 @@ pub(crate) fn action(operation: &Operation) -> Action {
         O::SetBlobTier { .. } | O::UndeleteBlob { .. } => A::WriteBlob,
         O::RestoreContainer { .. } => A::WriteContainer,
         O::DeleteBlob { .. } => A::DeleteBlob,
-        O::LeaseContainer { action: LeaseAction::Break { .. }, .. } => A::BreakContainerLease,
+        O::LeaseContainer { action, .. } if breaks(action) => A::BreakContainerLease,
         O::LeaseContainer { .. } => A::WriteContainer,
-        O::LeaseBlob { action: LeaseAction::Break { .. }, .. } => A::BreakBlobLease,
+        O::LeaseBlob { action, .. } if breaks(action) => A::BreakBlobLease,
         O::LeaseBlob { .. } => A::WriteBlob,
+    }
+}
+
+/// Whether a caller that may delete may do this to a lease.
+const fn breaks(action: &LeaseAction) -> bool {
+    match action {
+        LeaseAction::Break { .. } => true,
+        LeaseAction::Acquire { .. }
+        | LeaseAction::Renew { .. }
+        | LeaseAction::Change { .. }
+        | LeaseAction::Release { .. } => false,
     }
 }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::stream::FuturesOrdered;
 use http::Response;
 use http::Uri;
 use http::header::HOST;
@@ -61,9 +61,16 @@ pub(crate) async fn run(
         ready.push(admit_part(front, arrival, &batch, part).await);
     }
     check_kinds(&ready)?;
-    let answers: Vec<_> = ready.into_iter().map(|part| answer(front, arrival, part)).collect();
-    let answers: Vec<(Option<String>, Response<Bytes>)> =
-        stream::iter(answers).buffered(PARALLEL_PARTS).collect().await;
+    // A part's future is made when its turn comes: all of them at once would take much memory.
+    let mut running = FuturesOrdered::new();
+    let mut answers: Vec<(Option<String>, Response<Bytes>)> = Vec::with_capacity(ready.len());
+    for part in ready {
+        if running.len() == PARALLEL_PARTS {
+            answers.extend(running.next().await);
+        }
+        running.push_back(answer(front, arrival, part));
+    }
+    answers.extend(running.collect::<Vec<_>>().await);
     drop(memory);
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);

@@ -68,7 +68,11 @@ pub(super) struct Numbered {
 
 /// The fields of those blocks that have any.
 pub(super) fn numbered<'a>(blocks: impl Iterator<Item = &'a BlockFields>) -> Vec<Numbered> {
-    let all = (0u32..).zip(blocks).filter(|(_, fields)| fields.is_some());
+    // Empty fields read as none.
+    let given = |fields: &BlockFields| {
+        fields.as_ref().is_some_and(|fields| **fields != PartFields::default())
+    };
+    let all = (0u32..).zip(blocks).filter(|(_, fields)| given(fields));
     all.map(|(number, fields)| Numbered { number, fields: fields.clone() }).collect()
 }
 

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::capacity;
 use crate::capacity::AppendRequest;
@@ -284,6 +285,24 @@ async fn a_store_that_was_raised_in_part_starts() {
     let (store, stored) = extents_of(&disks).await;
     become_format_1(&disks[1]).await;
     let storage = start(&disks, &store).await.unwrap();
+    both_serve(&storage, &stored).await;
+    storage.capacity.shutdown().await;
+    assert!(format_of(&disks[1]).await.contains(r#""format":2"#));
+}
+
+/// What recovery gives back, or an operator, makes room for the new format while it is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_of_the_release_before_is_raised_when_there_is_room() {
+    let disks = [mounted(1), mounted(2)];
+    let (store, stored) = extents_of(&disks).await;
+    become_format_1(&disks[1]).await;
+    disks[1].sim.set_capacity(0);
+    let room = async {
+        env().clock.sleep(Duration::from_millis(300)).await;
+        disks[1].sim.set_capacity(64 << 20);
+    };
+    let (storage, ()) = tokio::join!(start(&disks, &store), room);
+    let storage = storage.unwrap();
     both_serve(&storage, &stored).await;
     storage.capacity.shutdown().await;
     assert!(format_of(&disks[1]).await.contains(r#""format":2"#));
