@@ -55,10 +55,13 @@ impl Store {
         extent: &Extent,
         copied: &CopiedFile,
     ) -> Result<(), Error> {
-        let failed = |error| match error {
-            // The fault of this disk: the extent may go to another one.
-            error @ DiskError::Io { .. } => self.poison("read back", &error),
-            error => unreadable(extent, &error),
+        let failed = |error: DiskError| {
+            if matches!(error, DiskError::Io { .. }) {
+                // The fault of this disk: the extent may go to another one.
+                self.poison("read back", &error)
+            } else {
+                unreadable(extent, &error)
+            }
         };
         // The device is read, not what the system still has in memory.
         copied.file.drop_cache().await.map_err(failed)?;
