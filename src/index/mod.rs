@@ -52,6 +52,7 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use client::{FixedMap, Router};
+pub use engine::TOO_MANY_RUNS;
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,

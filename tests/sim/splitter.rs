@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use blockyard::index::ChangeError;
 use blockyard::index::Changed;
-use blockyard::index::Error;
 use blockyard::index::PartitionDescriptor;
+use blockyard::index::TOO_MANY_RUNS;
 use blockyard::types::HostId;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
@@ -140,7 +140,7 @@ where
 {
     for _ in 0..COMPACTED_WITHIN_SECONDS {
         match change().await {
-            Err(ChangeError::Refused(error)) if has_too_many_runs(&error) => {
+            Err(ChangeError::Busy(TOO_MANY_RUNS)) => {
                 session.counts.add("changes put off for too many runs", 1);
                 stack.env.clock.sleep(Duration::from_secs(1)).await;
             }
@@ -149,13 +149,9 @@ where
     }
     let stalls = session.plan.trouble == Trouble::Stalls;
     if stalls || session.excuses(Failing::MapChange) || session.is_down() {
-        return Ok(Err(ChangeError::Busy));
+        return Ok(Err(ChangeError::Busy(TOO_MANY_RUNS)));
     }
     Err(format!("there were too many runs to share for {COMPACTED_WITHIN_SECONDS} s"))
-}
-
-fn has_too_many_runs(error: &Error) -> bool {
-    error.to_string().contains("too many runs to share")
 }
 
 fn judge(
@@ -179,7 +175,7 @@ fn judge(
             | ChangeError::Striped
             | ChangeError::NotStripable,
         ) => Ok(()),
-        Err(ChangeError::Busy) => {
+        Err(ChangeError::Busy(_)) => {
             session.counts.add(&format!("{what} put off"), 1);
             Ok(())
         }

@@ -62,7 +62,7 @@ fn text_of(error: &ChangeError) -> String {
         | ChangeError::NotNeighbours
         | ChangeError::Striped
         | ChangeError::NotStripable
-        | ChangeError::Busy => error.to_string(),
+        | ChangeError::Busy(_) => error.to_string(),
         ChangeError::Refused(_) => format!("nothing was changed: {error}"),
         ChangeError::Failed(_) => {
             format!("the change failed: {error}; `blockyard partitions list` shows what is")

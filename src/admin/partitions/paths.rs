@@ -189,13 +189,13 @@ fn refused(error: &PartitionError) -> Failure {
         E::Change(C::NotNeighbours) => (StatusCode::CONFLICT, "NotNeighbours"),
         E::Change(C::Striped) => (StatusCode::CONFLICT, "Striped"),
         E::Change(C::NotStripable) => (StatusCode::CONFLICT, "NotStripable"),
-        E::Change(C::Busy) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
+        E::Change(C::Busy(_)) => (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy"),
         E::Change(C::Refused(index::Error::Full(_)) | C::Failed(index::Error::Full(_)))
         | E::Index(index::Error::Full(_)) => {
             (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
         }
         // Not 4xx, which stands for a change that did nothing: the audit log has a line for it.
-        E::Change(C::PartlyDone(why)) if matches!(**why, C::Busy) => {
+        E::Change(C::PartlyDone(why)) if matches!(**why, C::Busy(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, "PartitionsBusy")
         }
         E::Change(C::PartlyDone(why)) if matches!(**why, C::Refused(index::Error::Full(_))) => {

@@ -214,7 +214,7 @@ impl PartitionStore {
                 done => add(&mut made, &done?.into()),
             }
         }
-        Err(ChangeError::Busy.into())
+        Err(ChangeError::Busy("their ranges keep changing").into())
     }
 
     /// Moves the partitions of a range to the hosts in turn.

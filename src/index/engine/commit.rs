@@ -314,7 +314,7 @@ impl Committer {
         }
         let second = match first {
             Failed::Fenced => Failed::Fenced,
-            Failed::Full(_) | Failed::Refused(_) | Failed::Other(_) => {
+            Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_) => {
                 tracing::debug!(
                     partition = %self.core.id,
                     "an append failed; the log moves to a new extent"
@@ -333,9 +333,10 @@ impl Committer {
                 return Err(Failed::Other(reason));
             }
             (_, Failed::Fenced) => Failed::Fenced,
-            (Failed::Full(_) | Failed::Refused(_), unknown @ Failed::Other(_))
-                if self.log.doubt().is_some() =>
-            {
+            (
+                Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_),
+                unknown @ Failed::Other(_),
+            ) if self.log.doubt().is_some() => {
                 // The record follows a roll, and what came of the roll is not known: the record
                 // was surely not written, and may wait for the partition to be opened again.
                 self.stop_if_lost(&unknown);
@@ -370,7 +371,11 @@ impl Committer {
                 self.core.set_log_extents(self.log.extents());
                 Ok(())
             }
-            Err(refused @ (Failed::Full(Full::Coordinator(_)) | Failed::Refused(_))) => {
+            Err(
+                refused @ (Failed::Full(Full::Coordinator(_))
+                | Failed::Refused(_)
+                | Failed::Busy(_)),
+            ) => {
                 let pause = self.rolls.note(clock.monotonic(), &refused);
                 let partition = self.core.id;
                 tracing::warn!(%partition, ?refused, ?pause, "the log cannot move on now");
@@ -406,7 +411,7 @@ impl Committer {
     /// Stops serving as far as a failure demands.
     pub(crate) fn stop_after(&mut self, failed: &Failed) {
         match failed {
-            Failed::Full(_) | Failed::Refused(_) => return,
+            Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => return,
             Failed::Fenced => self.core.fail(Status::Lost),
             Failed::Other(reason) => {
                 let partition = self.core.id;

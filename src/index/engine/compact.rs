@@ -64,7 +64,10 @@ impl Partition {
                 let merged = self.merge(family, chosen, is_bottom).await;
                 // What was given up or had no room may work at any time; a damaged run fails as
                 // long as the runs are the same.
-                if matches!(merged, Ok(false) | Err(Failed::Full(_) | Failed::Refused(_))) {
+                if matches!(
+                    merged,
+                    Ok(false) | Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))
+                ) {
                     self.core.runs_are_changed();
                 }
                 return merged;

@@ -14,6 +14,8 @@ pub(crate) enum Failed {
     Full(Full),
     /// Nothing has changed: the coordinator or a disk refused. May work later.
     Refused(String),
+    /// Nothing has changed: others of the partition were quicker, or must finish first. Works later.
+    Busy(&'static str),
     /// Another owner has the partition.
     Fenced,
     /// It may or may not have been written.
@@ -49,7 +51,9 @@ impl Failed {
     pub(crate) fn of_opening(self) -> Error {
         match self {
             Self::Fenced => Error::WrongPartition,
-            Self::Full(_) | Self::Refused(_) | Self::Other(_) => self.before_it_counts().into(),
+            Self::Full(_) | Self::Refused(_) | Self::Busy(_) | Self::Other(_) => {
+                self.before_it_counts().into()
+            }
         }
     }
 
@@ -59,6 +63,7 @@ impl Failed {
         match self {
             Self::Full(full) => Self::Full(full),
             Self::Refused(reason) => Self::Refused(reason),
+            Self::Busy(reason) => Self::Busy(reason),
             Self::Other(reason) if reason.is_full() => {
                 Self::Full(Full::Coordinator(reason.to_string()))
             }
@@ -98,6 +103,7 @@ impl From<Failed> for Error {
             Failed::Full(full) => Self::Full(full),
             Failed::Fenced => Self::WrongPartition,
             Failed::Refused(reason) => Self::Unavailable(reason),
+            Failed::Busy(reason) => Self::Unavailable(reason.to_owned()),
             Failed::Other(reason) => Self::Unavailable(reason.to_string()),
         }
     }

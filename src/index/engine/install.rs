@@ -113,7 +113,7 @@ impl Committer {
         new.iter().for_each(|run| run.keep());
         if let Err(failed) = self.persist_state(&sources, flushed).await {
             match failed {
-                Failed::Full(_) | Failed::Refused(_) => self.retire(&new),
+                Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => self.retire(&new),
                 Failed::Fenced | Failed::Other(_) if untried => self.retire(&new),
                 Failed::Fenced | Failed::Other(_) => self.doubtful.extend(new),
             }
@@ -157,7 +157,7 @@ impl Committer {
             match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),
                 Err(Failed::Other(reason)) => doubt = Some(reason),
-                Err(Failed::Full(_) | Failed::Refused(_) | Failed::Fenced) => {}
+                Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) | Failed::Fenced) => {}
             }
         }
         let mut failed = match self.roll(manifest.clone()).await {
@@ -166,7 +166,10 @@ impl Committer {
         };
         // Without the coordinator a long log grows a little longer: it still has room for a
         // manifest.
-        let is_refused = matches!(failed, Failed::Full(Full::Coordinator(_)) | Failed::Refused(_));
+        let is_refused = matches!(
+            failed,
+            Failed::Full(Full::Coordinator(_)) | Failed::Refused(_) | Failed::Busy(_)
+        );
         if is_refused && self.log.is_open() {
             match self.append_state(&manifest).await {
                 Ok(()) => return Ok(()),
@@ -177,7 +180,9 @@ impl Committer {
         self.stop_if_lost(&failed);
         match (failed, doubt) {
             // The manifest may be durable in the log as it is.
-            (Failed::Full(_) | Failed::Refused(_), Some(reason)) => Err(Failed::Other(reason)),
+            (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_), Some(reason)) => {
+                Err(Failed::Other(reason))
+            }
             (failed, _) => Err(failed),
         }
     }

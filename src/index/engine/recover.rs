@@ -91,7 +91,7 @@ async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Er
     if is_spilled {
         let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
         if let Err(failed) = log.roll(manifest).await {
-            if matches!(failed, Failed::Full(_) | Failed::Refused(_)) {
+            if matches!(failed, Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) {
                 // No descriptor names the manifest that names them.
                 spilled.iter().for_each(|run| run.retire(&extents));
             }

@@ -125,7 +125,7 @@ impl Shared {
         owner: Owner<'_>,
     ) -> Result<PinnedExtent, Failed> {
         let Owner { extents, epoch } = owner;
-        let none = || Failed::Refused("no id of an extent is at hand; tried again".into());
+        let none = || Failed::Busy("no id of an extent is at hand");
         let pinned = extents.take(&self.pins).ok_or_else(none)?;
         let extent = pinned.extent;
         // Who asks may be gone before the answer. The removal waits for the end of the creation.

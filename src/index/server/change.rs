@@ -292,8 +292,8 @@ impl IndexServer {
         let (new, frozen_at) = loop {
             match engine::hand_off(&old, &to.shared).await {
                 Ok(done) => break (done.partition, done.frozen_at),
-                Err(NotMoved::Busy | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
-                Err(NotMoved::Busy) => return Err(ChangeError::Busy),
+                Err(NotMoved::Busy(_) | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
+                Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason)),
                 Err(NotMoved::Unread(reason)) => {
                     return Err(Error::Unavailable(reason).into());
                 }

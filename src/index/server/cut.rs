@@ -241,6 +241,7 @@ fn not_paused(id: PartitionId, failed: Failed) -> Error {
     let why = match failed {
         Failed::Full(full) => full.to_string(),
         Failed::Refused(reason) => reason,
+        Failed::Busy(reason) => reason.to_owned(),
         Failed::Other(reason) => reason.to_string(),
         Failed::Fenced => {
             let what = "it has just been moved, split, merged or opened again";

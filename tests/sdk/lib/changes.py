@@ -7,7 +7,8 @@ import pathlib
 import random
 
 # The refusals of a change when the map has changed since it was drawn.
-REFUSALS = frozenset(("AlreadyBorder", "BadKeys", "Busy", "NoSuchPartition", "NotNeighbours", "NotStripable", "Striped"))
+REFUSALS = frozenset(("AlreadyBorder", "BadKeys", "Busy", "NoSuchPartition", "NotNeighbours", "NotStripable", "PartitionsBusy",
+                      "Striped"))
 
 
 class Admin:

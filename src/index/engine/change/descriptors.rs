@@ -27,6 +27,9 @@ const OTHER_ITEMS: usize = 16;
 /// Of these, for a child itself: its descriptor and its record.
 const ITEMS_OF_A_CHILD: usize = 3;
 
+/// Why a change is refused until compaction has made fewer runs.
+pub const TOO_MANY_RUNS: &str = "too many runs to share: they are being compacted";
+
 /// A transaction of the coordinator.
 #[derive(Clone, Copy)]
 struct Txn<'a> {
@@ -49,14 +52,14 @@ pub(super) struct Replaced {
 /// for ever.
 ///
 /// # Errors
-/// [`Failed::Refused`].
+/// [`Failed::Busy`].
 pub(super) fn fits(runs: usize, children: usize) -> Result<(), Failed> {
     let room = ITEMS_MAX.saturating_sub(OTHER_ITEMS).saturating_sub(children * ITEMS_OF_A_CHILD);
     if runs > room { Err(too_many_runs()) } else { Ok(()) }
 }
 
 fn too_many_runs() -> Failed {
-    Failed::Refused("too many runs to share: they are being compacted, try again later".into())
+    Failed::Busy(TOO_MANY_RUNS)
 }
 
 /// Replaces `old` by `new`, none of which has the id of an old one, all or nothing; each with the
@@ -115,7 +118,7 @@ pub(super) async fn replace(
     if doubt.is_any() {
         return Err(Failed::Other("the lists of sharers keep changing".into()).into());
     }
-    Err(NotChanged::Busy)
+    Err(NotChanged::Busy("the lists of sharers keep changing"))
 }
 
 /// Names another host in a descriptor; the extents stay as they are recorded.
@@ -200,6 +203,7 @@ impl Doubt {
             Failed::Full(Full::Coordinator(why)) => Failed::Other(Reason::full(why)),
             Failed::Full(full @ Full::Disks) => Failed::Other(Reason::full(full.to_string())),
             Failed::Refused(reason) => Failed::Other(reason.into()),
+            Failed::Busy(reason) => Failed::Other(reason.to_owned().into()),
             Failed::Fenced | Failed::Other(_) => failed,
         }
     }

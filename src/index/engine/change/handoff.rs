@@ -42,7 +42,7 @@ pub(crate) struct HandedOff {
 #[derive(Debug)]
 pub(crate) enum NotMoved {
     /// Its log moved on while it was read; nothing has happened.
-    Busy,
+    Busy(&'static str),
     /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile,
     /// and a run that the manifest read before named is gone.
     Unread(String),
@@ -55,7 +55,12 @@ pub(crate) enum NotMoved {
 
 impl From<Failed> for NotMoved {
     fn from(failed: Failed) -> Self {
-        Self::Failed(failed)
+        match failed {
+            Failed::Busy(reason) => Self::Busy(reason),
+            Failed::Full(_) | Failed::Refused(_) | Failed::Fenced | Failed::Other(_) => {
+                Self::Failed(failed)
+            }
+        }
     }
 }
 
@@ -77,7 +82,9 @@ pub(crate) async fn hand_off(
     // A log that cannot be read now is no reason to stop its owner.
     let unread = |error: Error| match Failed::unread(error) {
         Failed::Refused(reason) => NotMoved::Unread(reason),
-        failed @ (Failed::Full(_) | Failed::Fenced | Failed::Other(_)) => NotMoved::Failed(failed),
+        failed @ (Failed::Full(_) | Failed::Busy(_) | Failed::Fenced | Failed::Other(_)) => {
+            failed.into()
+        }
     };
     let descriptor = current(to, from).await.map_err(unread)?;
     let mut follower = Follower::start(to, &descriptor).await.map_err(unread)?;
@@ -89,7 +96,7 @@ pub(crate) async fn hand_off(
     }
     if !follower.is_at(&held) {
         held.resume();
-        return Err(NotMoved::Busy);
+        return Err(NotMoved::Busy("the log of the partition grows too fast"));
     }
     let mut next = held.log.descriptor.clone();
     next.epoch = next.epoch.next();
@@ -97,7 +104,7 @@ pub(crate) async fn hand_off(
     let coordinator = to.parts.coordinator.as_ref();
     let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
         Ok(revision) => revision,
-        Err(unchanged @ (Failed::Full(_) | Failed::Refused(_))) => {
+        Err(unchanged @ (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))) => {
             held.resume();
             return Err(unchanged.into());
         }

@@ -85,7 +85,7 @@ pub(crate) async fn merge(
             return quiet(shared, id, parts).await;
         }
     }
-    Err(NotChanged::Busy)
+    Err(NotChanged::Busy("compactions keep running"))
 }
 
 impl Partition {
@@ -237,7 +237,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
                 all += cost;
                 if all > TAIL_BYTES_MAX {
-                    return Err(NotChanged::Busy);
+                    return Err(NotChanged::Busy("writes keep coming: too much would be copied"));
                 }
                 if bytes + cost > RECORD_BYTES && bytes > 0 {
                     pieces.push(RowBatch::default());

@@ -26,6 +26,7 @@ mod replacement;
 mod split;
 
 pub(crate) use compaction_yield::CompactionYield;
+pub use descriptors::TOO_MANY_RUNS;
 pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use held::Held;
 pub(crate) use merge::merge;
@@ -36,7 +37,7 @@ use crate::index::engine::failed::Failed;
 #[derive(Debug)]
 pub(crate) enum NotChanged {
     /// They, or others that use the same extents, change too fast. Nothing has happened.
-    Busy,
+    Busy(&'static str),
     /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and they go on. The others stop
     /// them.
     Failed(Failed),
@@ -44,6 +45,11 @@ pub(crate) enum NotChanged {
 
 impl From<Failed> for NotChanged {
     fn from(failed: Failed) -> Self {
-        Self::Failed(failed)
+        match failed {
+            Failed::Busy(reason) => Self::Busy(reason),
+            Failed::Full(_) | Failed::Refused(_) | Failed::Fenced | Failed::Other(_) => {
+                Self::Failed(failed)
+            }
+        }
     }
 }

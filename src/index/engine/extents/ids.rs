@@ -45,7 +45,9 @@ pub(crate) async fn reserve(
         return Ok(());
     }
     match ask(shared, extents, count + SPARE).await {
-        Err(Failed::Full(_) | Failed::Refused(_)) if extents.fresh() >= count => Ok(()),
+        Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) if extents.fresh() >= count => {
+            Ok(())
+        }
         done => done,
     }
 }
@@ -105,7 +107,7 @@ pub(crate) async fn reserve_now(
     if extents.fresh() >= count {
         return Ok(());
     }
-    Err(Failed::Refused("the record of extents keeps changing".into()))
+    Err(Failed::Busy("the record of extents keeps changing"))
 }
 
 /// Whether a partition that was just flushed should have more ids.

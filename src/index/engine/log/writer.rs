@@ -206,7 +206,7 @@ impl Log {
             self.extents.set_stale();
         }
         match &failed {
-            Failed::Full(_) | Failed::Refused(_) => {
+            Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => {
                 made.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
             }
             // Another owner may have found it in the descriptor.

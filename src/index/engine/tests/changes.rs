@@ -155,7 +155,7 @@ async fn split_that_others_outrun_for_ever_is_busy_and_changes_nothing() {
         world.store.inject(Fault::Outrun);
     }
     let refused = parent.split(halves(b"m")).await;
-    assert!(matches!(refused, Err(NotChanged::Busy)), "{:?}", refused.err());
+    assert!(matches!(refused, Err(NotChanged::Busy(_))), "{:?}", refused.err());
     parent.apply(put("b", "as before")).await.unwrap();
     parent.close().await;
 }

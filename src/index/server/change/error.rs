@@ -34,8 +34,8 @@ pub enum ChangeError {
     #[error("no such host here")]
     NoSuchHost,
     /// They change too fast: try again when they are quieter.
-    #[error("the partitions are too busy; try again when they are quieter")]
-    Busy,
+    #[error("the partitions are too busy: {0}; try again when they are quieter")]
+    Busy(&'static str),
     /// Nothing has changed: it may work later, on a full disk once there is room.
     #[error(transparent)]
     Refused(#[from] Error),
@@ -59,7 +59,7 @@ impl ChangeError {
 impl From<NotChanged> for ChangeError {
     fn from(failed: NotChanged) -> Self {
         match failed {
-            NotChanged::Busy => Self::Busy,
+            NotChanged::Busy(reason) => Self::Busy(reason),
             NotChanged::Failed(failed) => failed.into(),
         }
     }
@@ -71,8 +71,24 @@ impl From<Failed> for ChangeError {
             Failed::Other(reason) if reason.is_full() => {
                 Self::Failed(Error::Full(Full::Coordinator(reason.to_string())))
             }
+            Failed::Busy(reason) => Self::Busy(reason),
             Failed::Full(_) | Failed::Refused(_) => Self::Refused(failed.into()),
             Failed::Fenced | Failed::Other(_) => Self::Failed(failed.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_works_later_by_itself_is_busy_and_not_a_failure() {
+        for busy in [
+            ChangeError::from(Failed::Busy("others were quicker")),
+            NotChanged::from(Failed::Busy("others were quicker")).into(),
+        ] {
+            assert_eq!(busy, ChangeError::Busy("others were quicker"));
         }
     }
 }
