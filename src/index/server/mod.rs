@@ -164,16 +164,13 @@ impl IndexServer {
         let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
-            let reopener = Arc::new(Reopener {
+            start_reopener(Reopener {
                 shared: Arc::clone(&host.shared),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.shared.parts.env;
-            let reopening = move || Arc::clone(&reopener).run();
-            drop(env.supervise("index reopener", stop.clone(), reopening));
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
         Ok(Self {
@@ -250,6 +247,14 @@ impl IndexServer {
     fn host_of(&self, partition: PartitionId) -> Option<&Host> {
         self.hosts.iter().find(|host| host.opened.get(partition).is_some())
     }
+}
+
+/// Opens partitions of a host again after they stopped, until the server stops.
+fn start_reopener(reopener: Reopener) {
+    let reopener = Arc::new(reopener);
+    let (env, stop) = (reopener.shared.parts.env.clone(), reopener.stop.clone());
+    let run = move || Arc::clone(&reopener).run();
+    drop(env.supervise("index reopener", stop, run));
 }
 
 #[async_trait]
