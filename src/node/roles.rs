@@ -93,7 +93,7 @@ fn with_own_tasks(env: &Env) -> Env {
 
 /// What the front end is started with.
 #[derive(Debug)]
-pub(super) struct FrontEndParts<'a> {
+pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
     /// A dialect that a test brings along.
     pub(super) dialect: Option<Arc<dyn Foreign>>,
@@ -112,10 +112,10 @@ impl Roles {
         config: &Config,
         env: &Env,
         storage: &Storage,
-        front_end: FrontEndParts<'_>,
+        front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndParts { blob, dialect, tls, secrets, audit_log } = front_end;
+        let FrontEndSetup { blob, dialect, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
@@ -146,7 +146,7 @@ impl Roles {
         let freed_from = Arc::clone(&base.capacity);
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
-        let faults = faults.telling(audit_log.clone());
+        let faults = faults.with_audit_log(audit_log.clone());
         let endpoints = Endpoints {
             blob: reachable(blob.address),
             http: !config.https_only,
@@ -166,7 +166,7 @@ impl Roles {
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
-        let parts = frontend::Parts {
+        let dependencies = frontend::Dependencies {
             router: Arc::clone(&router),
             pool: assembly.write_pool(&front, WriteConfig::default()),
             accounts,
@@ -181,7 +181,8 @@ impl Roles {
             inflight: assembly.inflight.clone(),
         };
         let listener = BlobListener { bound: blob, dialect, tls };
-        let BlobService { serving, stop: stop_serving } = serve(config, client, parts, listener)?;
+        let BlobService { serving, stop: stop_serving } =
+            serve(config, client, dependencies, listener)?;
         Ok(Self {
             host,
             router,
@@ -341,7 +342,7 @@ struct BlobService {
 fn serve(
     config: &Config,
     client: Client,
-    parts: frontend::Parts,
+    dependencies: frontend::Dependencies,
     BlobListener { bound, dialect, tls }: BlobListener,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
@@ -375,10 +376,10 @@ fn serve(
         drain: config.drain,
         ..ServerConfig::default()
     };
-    let env = parts.env.clone();
+    let env = dependencies.env.clone();
     let tasks = &env.tasks;
     let stop = CancellationToken::new();
-    let front = Arc::new(FrontEnd::new(parts, limits));
+    let front = Arc::new(FrontEnd::new(dependencies, limits));
     let of = Arc::clone(&front);
     let watching = move || frontend::watch_answers(Arc::clone(&of));
     drop(env.supervise("answers", tasks.stopping(), watching));
