@@ -67,7 +67,7 @@ impl Partition {
         let Some(mut ended) = watches.alone_with(&key) else { return Ok(Duration::ZERO) };
         let arrived = clock.monotonic();
         let few = self.few_wait_ahead(arrived)?;
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let _waiter = watches.wait(weight, config).ok_or(Error::Overloaded)?;
         let mut late = pin!(self.waits.over(clock, arrived, few));
         loop {
@@ -88,7 +88,7 @@ impl Partition {
     /// # Errors
     /// [`Error::Overloaded`] when many do and another would wait in vain.
     fn few_wait_ahead(&self, now: Duration) -> Result<bool, Error> {
-        let (config, watches) = (&self.core.shared.config, &self.core.watches);
+        let (config, watches) = (&self.core.context.config, &self.core.watches);
         let few = self.few_are_queued()
             && Waits::is_few(watches.waiting.load(Ordering::Relaxed), config.queue_ops)
             && Waits::is_few(watches.waiting_bytes.load(Ordering::Relaxed), config.queue_bytes);
@@ -106,12 +106,12 @@ impl Partition {
         waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         let range = write.reach().ok_or_else(|| Error::Unavailable("no reach".into()))?;
         let now = clock.monotonic();
         let few = self.few_wait_ahead(now)?;
         let arrived = if few { now.saturating_sub(waited) } else { now };
-        let waiter = self.core.watches.wait(write.weight(), &shared.config);
+        let waiter = self.core.watches.wait(write.weight(), &context.config);
         let mut waiter = Some(waiter.ok_or(Error::Overloaded)?);
         let mut late = pin!(self.waits.over(clock, arrived, few));
         // Before the snapshot: what is committed after that, it notes.
@@ -130,7 +130,7 @@ impl Partition {
             // That of the try before was given back.
             let place = tokio::select! {
                 biased;
-                place = shared.ahead.acquire() => place.ok(),
+                place = context.ahead.acquire() => place.ok(),
                 () = &mut late => return Err(Error::Overloaded),
             };
             drop(waiter.take());
@@ -142,7 +142,7 @@ impl Partition {
             let view = self.core.snapshot();
             let time = watch.date(|| self.core.tick());
             let mut rows = RowBatch::default();
-            let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
+            let reply = context.parts.machine.evaluate(&view, &write, time, &mut rows).await;
             self.stop_if_violated(&view).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
                 // It rests on durable rows alone. Ownership is checked after they were read, as for

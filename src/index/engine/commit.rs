@@ -69,11 +69,11 @@ impl Committer {
     /// Serves until told to stop. Whoever still waits then learns that the partition is
     /// unavailable.
     pub(crate) async fn run(mut self) {
-        let ops = self.core.shared.config.batch_ops;
+        let ops = self.core.context.config.batch_ops;
         let mut taken = VecDeque::new();
         let mut fresh = Vec::new();
         let (meter, clock) =
-            (Arc::clone(&self.core.meter), Arc::clone(&self.core.shared.parts.env.clock));
+            (Arc::clone(&self.core.meter), Arc::clone(&self.core.context.parts.env.clock));
         loop {
             if taken.is_empty() {
                 tokio::select! {
@@ -112,7 +112,7 @@ impl Committer {
             return self.turn_away(taken, &failed);
         }
         let mut batch = Batch::after(self.sequence);
-        while batch.rows.bytes() < self.core.shared.config.batch_bytes && batch.sound.is_ok() {
+        while batch.rows.bytes() < self.core.context.config.batch_bytes && batch.sound.is_ok() {
             let Some(waiting) = taken.pop_front() else { break };
             let counted = self.uncount(waiting.weight);
             batch.sound = batch.sound.and(counted);
@@ -141,7 +141,7 @@ impl Committer {
                     return batch.refuse(&failed);
                 }
                 self.core.watches.note(&batch.added);
-                self.core.shared.parts.metrics.committed(ops);
+                self.core.context.parts.metrics.committed(ops);
                 self.core.meter.logged(bytes);
                 batch.answer();
                 self.after_commit().await;
@@ -246,7 +246,7 @@ impl Committer {
             batch.last = batch.last.plus(1);
             batch.rows.begin(rows.changes.len());
             // Before it is durable: counted twice at worst, which makes an audit run early.
-            self.core.shared.parts.metrics.shared_dropped(rows.shared_dropped);
+            self.core.context.parts.metrics.shared_dropped(rows.shared_dropped);
             let mut turn = 0;
             for (family, key, value) in rows.changes {
                 batch.rows.add(family, &key, value.as_ref());
@@ -271,7 +271,7 @@ impl Committer {
     async fn evaluate_now(&mut self, write: &Write, batch: &mut Batch) -> Option<Decided> {
         let last = batch.last;
         self.time = self.core.tick();
-        let parts = &self.core.shared.parts;
+        let parts = &self.core.context.parts;
         let view = |pace| Snapshot {
             sources: Arc::clone(&self.sources),
             sequence: last,
@@ -360,7 +360,7 @@ impl Committer {
     /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the
     /// partition.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
-        let clock = Arc::clone(&self.core.shared.parts.env.clock);
+        let clock = Arc::clone(&self.core.context.parts.env.clock);
         let fits = self.log.check_manifest(&manifest);
         fits.map_err(|violation| self.stop_violated(violation))?;
         self.rolls.may_try(clock.monotonic())?;
@@ -423,16 +423,16 @@ impl Committer {
     }
 
     async fn after_commit(&mut self) {
-        let shared = Arc::clone(&self.core.shared);
-        if self.log.end() >= shared.config.log_extent_bytes {
+        let context = Arc::clone(&self.core.context);
+        if self.log.end() >= context.config.log_extent_bytes {
             // Full or refused is no reason to stop: the open extent still takes appends.
             if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
                 self.stop_if_lost(&failed);
             }
-            shared.wake.notify_one();
+            context.wake.notify_one();
         }
-        if shared.budget.used() >= shared.config.memtable_bytes_max / 2 {
-            shared.wake.notify_one();
+        if context.budget.used() >= context.config.memtable_bytes_max / 2 {
+            context.wake.notify_one();
         }
     }
 }

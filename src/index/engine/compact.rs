@@ -83,7 +83,7 @@ impl Partition {
         runs: &[Arc<Run>],
         is_bottom: bool,
     ) -> Result<bool, Failed> {
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         let rows_max = runs.iter().map(|run| run.entry().rows).sum();
         let merge = Merge::of_runs(runs, family, &self.core.keys);
         let plan = RunPlan { family, rows_max, is_bottom };
@@ -91,7 +91,7 @@ impl Partition {
         let into = tokio::select! {
             biased;
             () = self.compaction_yield.wanted() => return Ok(false),
-            into = write_run(shared, self.core.owner(), plan, merge) => into?,
+            into = write_run(context, self.core.owner(), plan, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
@@ -99,8 +99,8 @@ impl Partition {
             self.core.runs_are_changed();
             return Err(failed);
         }
-        shared.parts.metrics.compacted();
-        shared.wake.notify_one();
+        context.parts.metrics.compacted();
+        context.wake.notify_one();
         Ok(true)
     }
 }

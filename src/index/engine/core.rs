@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
 use crate::index::api::{Error, Full};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::{Extents, Owner};
 use crate::index::engine::pace::Pace;
 use crate::index::engine::run::reader::RunSize;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::view::Snapshot;
 use crate::index::engine::watches::Watches;
@@ -51,7 +51,7 @@ pub(crate) enum Status {
 /// One open partition.
 #[derive(Debug)]
 pub(crate) struct Core {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<HostContext>,
     pub(crate) id: PartitionId,
     pub(crate) epoch: Epoch,
     pub(crate) keys: Arc<PartitionKeys>,
@@ -77,13 +77,13 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        context: Arc<HostContext>,
         owner: Owner<'_>,
         keys: PartitionKeys,
         published: Published,
     ) -> Self {
         Self {
-            shared,
+            context,
             id: owner.extents.partition(),
             epoch: owner.epoch,
             keys: Arc::new(keys),
@@ -113,7 +113,7 @@ impl Core {
 
     /// A time for a change, above all that were given.
     pub(crate) fn tick(&self) -> Timestamp {
-        let now = self.shared.parts.env.clock.now().ticks();
+        let now = self.context.parts.env.clock.now().ticks();
         let next = |last: u64| Some(now.max(last.saturating_add(1)));
         let last = self.given.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
         Timestamp::from_ticks(now.max(last.unwrap_or_else(|last| last).saturating_add(1)))
@@ -127,7 +127,7 @@ impl Core {
     /// The durable rows as of now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let Published { sources, sequence } = self.published();
-        let pace = Pace::new(&self.shared.parts.env.clock);
+        let pace = Pace::new(&self.context.parts.env.clock);
         let keys = Arc::clone(&self.keys);
         Snapshot { sources, sequence, keys, pace, violation: OnceLock::new() }
     }
@@ -167,8 +167,8 @@ impl Core {
                 self.extents.close();
             }
             *status = to;
-            self.shared.budget.ring();
-            self.shared.stopped.notify_one();
+            self.context.budget.ring();
+            self.context.stopped.notify_one();
         }
     }
 
@@ -215,10 +215,10 @@ impl Core {
             Status::ReadOnly(refusal) => return Err(refusal.clone()),
             Status::Stopped(_) | Status::Lost => return Err(Error::WrongPartition),
         }
-        if self.shared.budget.used() < self.shared.config.memtable_bytes_max {
+        if self.context.budget.used() < self.context.config.memtable_bytes_max {
             return Ok(());
         }
-        self.shared.wake.notify_one();
+        self.context.wake.notify_one();
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Err(full.map_or(Error::Overloaded, Error::Full))
     }
@@ -233,18 +233,18 @@ impl Core {
         if first != Err(Error::Overloaded) {
             return first;
         }
-        let clock = &self.shared.parts.env.clock;
-        let config = &self.shared.config;
-        let waiter = self.shared.budget.wait();
+        let clock = &self.context.parts.env.clock;
+        let config = &self.context.config;
+        let waiter = self.context.budget.wait();
         let few = Waits::is_few(waiter.ahead(), config.queue_ops);
         // Those that wait longest have waited in vain for so long: whoever comes now would too.
-        let full_for = self.shared.budget.full_for(clock.monotonic());
+        let full_for = self.context.budget.full_for(clock.monotonic());
         if !few && full_for >= config.queue_wait_max / 2 {
             return first;
         }
         let mut late = clock.sleep(if few { config.queue_patience } else { config.queue_wait_max });
         loop {
-            let freed = self.shared.budget.freed();
+            let freed = self.context.budget.freed();
             let now = self.may_write();
             if now != Err(Error::Overloaded) {
                 return now;
@@ -275,13 +275,13 @@ impl Core {
     /// Notes whether the last flush failed for want of space.
     pub(crate) fn set_full(&self, full: Option<Full>) {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = full;
-        self.shared.budget.ring();
+        self.context.budget.ring();
     }
 
     pub(crate) fn set_log_extents(&self, extents: &[ExtentId]) {
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = extents.to_vec();
         if self.has_long_log() {
-            self.shared.note_long_log();
+            self.context.note_long_log();
         }
     }
 

@@ -10,12 +10,12 @@ use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::Held;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::Pin;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::writer;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
@@ -102,21 +102,21 @@ impl CutPartition {
 /// Logs and runs that this process does not remove until this is dropped.
 #[derive(Debug)]
 pub struct KeptExtents {
-    shared: Arc<Shared>,
+    context: Arc<HostContext>,
     pins: Vec<Pin>,
 }
 
 impl KeptExtents {
     /// Keeps extents that partitions use.
-    pub(crate) fn new(shared: &Arc<Shared>, extents: Vec<ExtentId>) -> Self {
-        let pins = extents.into_iter().map(|extent| shared.pins.pin(extent)).collect();
-        Self { shared: Arc::clone(shared), pins }
+    pub(crate) fn new(context: &Arc<HostContext>, extents: Vec<ExtentId>) -> Self {
+        let pins = extents.into_iter().map(|extent| context.pins.pin(extent)).collect();
+        Self { context: Arc::clone(context), pins }
     }
 }
 
 impl Drop for KeptExtents {
     fn drop(&mut self) {
         self.pins.clear();
-        self.shared.wake.notify_one();
+        self.context.wake.notify_one();
     }
 }

@@ -1,9 +1,9 @@
 //! Chores are done, some at a time; those that fail are put off.
 
 use crate::index::engine::chores::{Chore, Due};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents;
 use crate::index::engine::extents::ids;
-use crate::index::engine::shared::Shared;
 
 /// Chores done before other tasks have a turn: some of them wait for nothing.
 const AT_A_TIME: usize = 64;
@@ -19,7 +19,7 @@ enum Tried {
     Failed,
 }
 
-impl Shared {
+impl HostContext {
     /// Does everything, what was tried in vain too.
     pub(crate) async fn do_chores(&self) {
         self.chores.retry();

@@ -22,7 +22,7 @@ impl Partition {
     /// where its log goes on.
     pub(crate) async fn flush(&self) -> Result<(), Failed> {
         let _one = self.flushing.lock().await;
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         // Twice when an earlier flush left a frozen table behind.
         for _ in 0..2 {
             let frozen = match self.command(Command::Freeze).await? {
@@ -40,7 +40,7 @@ impl Partition {
                 let rows_max = codec::wide(tables.len(family));
                 let is_bottom = sources.runs(family).is_empty();
                 let plan = RunPlan { family, rows_max, is_bottom };
-                match write_run(shared, self.core.owner(), plan, merge).await {
+                match write_run(context, self.core.owner(), plan, merge).await {
                     Ok(run) => runs.extend(run),
                     Err(failed) => return Err(self.not_flushed(failed)),
                 }
@@ -49,13 +49,13 @@ impl Partition {
             if let Err(failed) = self.command(install).await? {
                 return Err(self.not_flushed(failed));
             }
-            shared.parts.metrics.flushed();
+            context.parts.metrics.flushed();
         }
         self.core.set_full(None);
         if ids::are_few(&self.core.extents) {
-            shared.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
+            context.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
         }
-        shared.wake.notify_one();
+        context.wake.notify_one();
         Ok(())
     }
 

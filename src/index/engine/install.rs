@@ -57,7 +57,7 @@ impl Committer {
         }
         let frozen = Frozen { tables: Arc::clone(&self.sources.active), through: self.sequence };
         let mut sources = Sources::clone(&self.sources);
-        sources.active = Arc::new(Tables::new(Arc::clone(&self.core.shared.budget)));
+        sources.active = Arc::new(Tables::new(Arc::clone(&self.core.context.budget)));
         sources.frozen = Some(frozen.clone());
         self.sources = Arc::new(sources);
         Some(self.publish().map(|()| frozen))

@@ -2,7 +2,7 @@
 //! extents. It knows keys, values and families, and nothing about blobs: a
 //! [`Machine`](crate::index::rows::Machine) does.
 //!
-//! 1. `shared.rs`: what all partitions of a host have in common; `core.rs`: what the committer,
+//! 1. `context.rs`: what all partitions of a host use; `core.rs`: what the committer,
 //!    readers and maintenance of one share; `sources.rs`: where its rows are. `failed.rs`: why
 //!    durable work failed, and what follows for the partition.
 //! 2. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), a place in the
@@ -35,6 +35,7 @@ mod commands;
 mod commit;
 mod compact;
 mod config;
+mod context;
 mod core;
 mod cut;
 mod do_chores;
@@ -55,7 +56,6 @@ mod refusals;
 mod replay;
 mod rewrite;
 mod run;
-mod shared;
 mod sources;
 mod spread;
 mod table;
@@ -71,16 +71,17 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::Config;
+pub use context::{ExtentIds, Parts};
 pub use cut::{CutPartition, KeptExtents};
 pub use extents::{ExtentRecord, Loaded};
 pub use offline::{Offline, open_offline};
-pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
 pub use change::TOO_MANY_RUNS;
 pub(crate) use change::{NotChanged, NotMoved, hand_off, merge};
 #[cfg(test)]
 pub(crate) use chores::Chore;
+pub(crate) use context::HostContext;
 pub(crate) use core::Status;
 pub(crate) use cut::Paused;
 pub(crate) use extents::{Pins, upgrade};
@@ -89,4 +90,3 @@ pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
 pub(crate) use run::cache::Lookups;
 pub(crate) use run::reader::RunSize;
-pub(crate) use shared::Shared;

@@ -70,7 +70,7 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.may_read()?;
-        let clock = &self.core.shared.parts.env.clock;
+        let clock = &self.core.context.parts.env.clock;
         let meter = &self.core.meter;
         let times = meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
         let Settled { snapshot: view, below: settled } = if matches!(read, Read::Garbage { .. }) {
@@ -78,7 +78,7 @@ impl Partition {
         } else {
             Settled { snapshot: self.core.snapshot(), below: None }
         };
-        let machine = &self.core.shared.parts.machine;
+        let machine = &self.core.context.parts.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
         let mut reply = meter.timed(clock.as_ref(), times, answer).await;
         self.stop_if_violated(&view).await;
@@ -103,7 +103,7 @@ impl Partition {
 
     /// Whether few writes are in the queue.
     pub(crate) fn few_are_queued(&self) -> bool {
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let ahead = self.queue.max_capacity() - self.queue.capacity();
         Waits::is_few(ahead, config.queue_ops)
             && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes)
@@ -117,7 +117,7 @@ impl Partition {
     ) -> Result<Outcome, Error> {
         let Entry { write, evaluated, weight, waited } = entry;
         let arrived = clock.monotonic();
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let few = self.few_are_queued();
         if self.waits.is_late(arrived, few) {
             return Err(Error::Overloaded);
@@ -178,7 +178,7 @@ impl Partition {
     /// [`Failed::Full`], [`Failed::Refused`] when the coordinator does not record them.
     /// [`Failed::Fenced`]: the partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
-        let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
+        let reserved = ids::reserve(&self.core.context, &self.core.extents, count).await;
         self.reserved(reserved).await
     }
 
@@ -187,8 +187,8 @@ impl Partition {
     /// # Errors
     /// As of [`Self::reserve`].
     pub(crate) async fn reserve_for_a_flush(&self, count: usize) -> Result<(), Failed> {
-        let (shared, extents) = (&self.core.shared, &self.core.extents);
-        let reserved = ids::reserve_for_a_flush(shared, extents, count).await;
+        let (context, extents) = (&self.core.context, &self.core.extents);
+        let reserved = ids::reserve_for_a_flush(context, extents, count).await;
         self.reserved(reserved).await
     }
 

@@ -7,6 +7,7 @@ use crate::capacity;
 use crate::capacity::Capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Error;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner, ids};
 use crate::index::engine::failed::Failed;
@@ -16,7 +17,6 @@ use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::replay::{Replay, Replayed};
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Frozen, Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::engine::write_run;
@@ -57,27 +57,27 @@ pub(crate) struct NotOpened {
 /// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log,
 /// replays.
 pub(crate) async fn take_over(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
 ) -> Result<Recovered, NotOpened> {
-    let claimed = claim(shared, id).await;
+    let claimed = claim(context, id).await;
     let claimed = claimed.map_err(|error| NotOpened { claimed: None, error })?;
-    let recovered = recover(shared, claimed.clone()).await;
+    let recovered = recover(context, claimed.clone()).await;
     recovered.map_err(|error| NotOpened { claimed: Some(claimed.descriptor), error })
 }
 
-async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Error> {
+async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recovered, Error> {
     let Claimed { descriptor, revision } = claimed;
-    lock_out(shared, &descriptor).await?;
-    let record = ExtentRecord::load(shared.parts.coordinator.as_ref(), descriptor.id).await?;
+    lock_out(context, &descriptor).await?;
+    let record = ExtentRecord::load(context.parts.coordinator.as_ref(), descriptor.id).await?;
     let extents = Extents::new(descriptor.id, record, Vec::new());
     extents.set_owner(descriptor.epoch, revision);
     let (epoch, keys) = (descriptor.epoch, descriptor.keys.clone());
     let owner = Owner { extents: &extents, epoch };
-    let Rows { tables, spilled, flushed, replayed } = replay(shared, &descriptor, owner).await?;
+    let Rows { tables, spilled, flushed, replayed } = replay(context, &descriptor, owner).await?;
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     for entry in &replayed.manifest.runs {
-        let run = write_run::open_run(shared, *entry).await?;
+        let run = write_run::open_run(context, *entry).await?;
         sources.runs_mut(run.family()).push(run);
     }
     let is_spilled = !spilled.is_empty();
@@ -87,7 +87,7 @@ async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Er
     }
     let Replayed { manifest, sequence, time, highest, link } = replayed;
     let state = LogState { descriptor, revision, highest, link, last: sequence };
-    let mut log = Log::recovered(Arc::clone(shared), Arc::clone(&extents), state);
+    let mut log = Log::recovered(Arc::clone(context), Arc::clone(&extents), state);
     if is_spilled {
         let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
         if let Err(failed) = log.roll(manifest).await {
@@ -101,16 +101,16 @@ async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Er
     let sources = Arc::new(sources);
     let log_extents = log.state().descriptor.log.iter().copied();
     let used: BTreeSet<ExtentId> = log_extents.chain(sources.extents()).collect();
-    shared.release_unused(&extents, &used);
+    context.release_unused(&extents, &used);
     let published = Published { sources: Arc::clone(&sources), sequence };
-    let core = Core::new(Arc::clone(shared), owner, keys, published);
+    let core = Core::new(Arc::clone(context), owner, keys, published);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
 /// Fences and seals all extents of a log: earlier owners cannot add to it.
-async fn lock_out(shared: &Shared, descriptor: &PartitionDescriptor) -> Result<(), Error> {
+async fn lock_out(context: &HostContext, descriptor: &PartitionDescriptor) -> Result<(), Error> {
     for (number, extent) in descriptor.log.iter().enumerate() {
-        let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
+        let shut = shut(context.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
         // Partitions split from one share its log; one of them may have shut it at a higher epoch.
         // Where it ends for this one stands in the extent after it.
         let inherited = number + 1 < descriptor.log.len();
@@ -135,25 +135,25 @@ struct Rows {
 
 /// Replays a log. What memory has no room for is written to runs.
 async fn replay(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     descriptor: &PartitionDescriptor,
     owner: Owner<'_>,
 ) -> Result<Rows, Error> {
-    let mut replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
-    let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
-    let replay_max = shared.config.replay_bytes_max;
+    let mut replay = Replay::start(context.parts.capacity.as_ref(), descriptor).await?;
+    let mut tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
+    let replay_max = context.config.replay_bytes_max;
     // Partitions recover side by side: those with little leave the spilling to those with much.
-    let fair_share = replay_max / (2 * shared.config.parallel_opens.max(1));
+    let fair_share = replay_max / (2 * context.config.parallel_opens.max(1));
     let mut spilled: Vec<Arc<Run>> = Vec::new();
     let mut flushed = replay.manifest().flushed;
     while replay.step(&tables).await? {
-        if shared.budget.used() > replay_max && tables.bytes() > fair_share {
+        if context.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            ids::reserve_now(shared, owner.extents, tables.families()).await?;
+            ids::reserve_now(context, owner.extents, tables.families()).await?;
             let full = Frozen { tables, through };
-            let runs = write_run::spill(shared, owner, &full, &descriptor.keys).await?;
+            let runs = write_run::spill(context, owner, &full, &descriptor.keys).await?;
             spilled.splice(0..0, runs);
-            tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+            tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
             flushed = through;
         }
     }
@@ -162,8 +162,8 @@ async fn replay(
 
 /// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any
 /// more.
-async fn claim(shared: &Shared, id: PartitionId) -> Result<Claimed, Error> {
-    let coordinator = shared.parts.coordinator.as_ref();
+async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error> {
+    let coordinator = context.parts.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
     let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
     let found = found.ok_or(Error::WrongPartition)?;
@@ -171,7 +171,7 @@ async fn claim(shared: &Shared, id: PartitionId) -> Result<Claimed, Error> {
         .filter(|descriptor| descriptor.id == id)
         .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
     descriptor.epoch = descriptor.epoch.next();
-    descriptor.host = shared.host;
+    descriptor.host = context.host;
     let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await;
     let revision = revision.map_err(Failed::of_opening)?;
     Ok(Claimed { descriptor, revision })

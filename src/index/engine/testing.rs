@@ -20,8 +20,8 @@ use crate::index::api::Error;
 use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::engine::config::Config;
+use crate::index::engine::context::{HostContext, Parts};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::map::PartitionDescriptor;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Family;
@@ -86,9 +86,9 @@ impl World {
     /// Starts the process: everything not durable is lost.
     pub(crate) async fn open(&self) -> Result<Partition, Error> {
         self.capacity.crash();
-        let shared =
-            Arc::new(Shared::new(self.parts(), self.config, HostId::new(0), Arc::default()));
-        Partition::open(&shared, PARTITION).await
+        let context =
+            Arc::new(HostContext::new(self.parts(), self.config, HostId::new(0), Arc::default()));
+        Partition::open(&context, PARTITION).await
     }
 
     pub(crate) async fn descriptor(&self) -> PartitionDescriptor {

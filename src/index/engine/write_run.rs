@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::codec;
+use crate::index::engine::context::{HostContext, Unfinished};
 use crate::index::engine::extents::{Owner, PinnedExtent};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::RunEntry;
 use crate::index::engine::merge::Merge;
 use crate::index::engine::run::reader::{PinnedRun, Run};
 use crate::index::engine::run::writer::{RunTarget, RunWriter};
-use crate::index::engine::shared::{Shared, Unfinished};
 use crate::index::engine::sources::Frozen;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
@@ -32,7 +32,7 @@ pub(crate) struct RunPlan {
 /// Writes one run of what `rows` yields; `None` when that is nothing. No manifest names it yet: its
 /// extent is released when the run is dropped, unless [`Run::keep`] is called before one does.
 pub(crate) async fn write_run(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     owner: Owner<'_>,
     plan: RunPlan,
     mut rows: Merge,
@@ -45,10 +45,10 @@ pub(crate) async fn write_run(
         next = rows.next().await.map_err(unreadable)?;
     }
     let Some(mut row) = next else { return Ok(None) };
-    let PinnedExtent { extent, pin } = shared.create(ExtentKind::Run, owner).await?;
+    let PinnedExtent { extent, pin } = context.create(ExtentKind::Run, owner).await?;
     // No manifest names it yet, and its writer may be given up in the middle.
-    let unfinished = Unfinished::new(shared, extents, extent);
-    let capacity = Arc::clone(&shared.parts.capacity);
+    let unfinished = Unfinished::new(context, extents, extent);
+    let capacity = Arc::clone(&context.parts.capacity);
     let target = RunTarget { extent, epoch, family, stripe: rows.stripe(), rows_max };
     let mut writer = RunWriter::new(capacity, target);
     let entry = async {
@@ -70,7 +70,7 @@ pub(crate) async fn write_run(
     };
     let opened = match entry.await {
         Ok(Some(entry)) => {
-            open_pinned(shared, PinnedRun { entry, pin }).await.map_err(unreadable).map(Some)
+            open_pinned(context, PinnedRun { entry, pin }).await.map_err(unreadable).map(Some)
         }
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
@@ -86,21 +86,21 @@ pub(crate) async fn write_run(
 ///
 /// # Errors
 /// [`Error::Corrupt`], [`Error::Unavailable`].
-pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
-    let pin = shared.pins.pin(entry.footer.extent);
-    open_pinned(shared, PinnedRun { entry, pin }).await
+pub(crate) async fn open_run(context: &HostContext, entry: RunEntry) -> Result<Arc<Run>, Error> {
+    let pin = context.pins.pin(entry.footer.extent);
+    open_pinned(context, PinnedRun { entry, pin }).await
 }
 
-async fn open_pinned(shared: &Shared, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
-    let capacity = Arc::clone(&shared.parts.capacity);
-    let cache = Arc::clone(&shared.cache);
-    let run = Run::open(pinned, capacity, cache, Arc::clone(&shared.chores)).await?;
+async fn open_pinned(context: &HostContext, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
+    let capacity = Arc::clone(&context.parts.capacity);
+    let cache = Arc::clone(&context.cache);
+    let run = Run::open(pinned, capacity, cache, Arc::clone(&context.chores)).await?;
     Ok(Arc::new(run))
 }
 
 /// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
 pub(crate) async fn spill(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     owner: Owner<'_>,
     rows: &Frozen,
     keys: &PartitionKeys,
@@ -110,7 +110,7 @@ pub(crate) async fn spill(
         let merge = Merge::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
         let rows_max = codec::wide(rows.tables.len(family));
         let plan = RunPlan { family, rows_max, is_bottom: false };
-        runs.extend(write_run(shared, owner, plan, merge).await?);
+        runs.extend(write_run(context, owner, plan, merge).await?);
     }
     Ok(runs)
 }

@@ -42,7 +42,7 @@ impl IndexServer {
     pub async fn balance(self: Arc<Self>, config: Option<PolicyConfig>) {
         let Ok(parts) = self.parts() else { return };
         let clock = Arc::clone(&parts.env.clock);
-        let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.shared.host).collect();
+        let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.context.host).collect();
         let mut policy = config.map(Policy::new);
         let mut sample = LoadSample::new(clock.monotonic());
         // Thousands of partitions are put in order only when they have changed.
@@ -86,7 +86,7 @@ impl IndexServer {
 
     fn in_key_order(&self) -> Vec<(Arc<Partition>, HostId)> {
         let of_host = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id))
         };
         let mut all: Vec<_> = self.hosts.iter().flat_map(of_host).collect();

@@ -156,7 +156,7 @@ impl IndexServer {
         let extents = parts.capacity.extents().await;
         let used = partitions.iter().flat_map(CutPartition::extents).collect();
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        let kept = KeptExtents::new(&first.shared, used);
+        let kept = KeptExtents::new(&first.context, used);
         drop(paused);
         let pause = parts.env.clock.monotonic().saturating_sub(began);
         Ok(ConsistentCut { rows, partitions, extents, pause, kept })
@@ -181,7 +181,7 @@ impl IndexServer {
             // In a task, since it must not be cancelled. If nobody waits for it any more, the
             // partition goes on at once.
             let pausing = async move { drop(found.send((id, partition.pause().await)).await) };
-            drop(host.shared.parts.env.tasks.spawn("pause partition", pausing));
+            drop(host.context.parts.env.tasks.spawn("pause partition", pausing));
         }
         drop(found);
         let mut late: BTreeSet<PartitionId> = open.iter().map(|(_, one)| one.core.id).collect();
@@ -291,7 +291,7 @@ fn is_all(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> bool {
 impl IndexServer {
     /// Whether an extent is kept for a cut, or read or written here.
     pub(crate) fn keeps(&self, extent: crate::types::ExtentId) -> bool {
-        self.hosts.first().is_some_and(|host| host.shared.pins.is_pinned(extent))
+        self.hosts.first().is_some_and(|host| host.context.pins.is_pinned(extent))
     }
 }
 

@@ -48,9 +48,9 @@ use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine;
 use crate::index::engine::Config;
+use crate::index::engine::HostContext;
 use crate::index::engine::Parts;
 use crate::index::engine::Pins;
-use crate::index::engine::Shared;
 use crate::index::map::PartitionMap;
 use crate::index::server::changes::Changes;
 use crate::index::server::claims::Claims;
@@ -126,20 +126,20 @@ impl IndexServer {
             replay_bytes_max: config.replay_bytes_max / count,
             ..config
         };
-        let shared: Vec<Arc<Shared>> = (0..)
+        let context: Vec<Arc<HostContext>> = (0..)
             .zip(hosts)
             .map(|(id, parts)| {
-                Arc::new(Shared::new(parts, config, HostId::new(id), Arc::clone(&pins)))
+                Arc::new(HostContext::new(parts, config, HostId::new(id), Arc::clone(&pins)))
             })
             .collect();
-        let opening = shared.into_iter().map(|shared| {
+        let opening = context.into_iter().map(|context| {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             let here = |host: HostId| {
-                host == shared.host || (host.get() >= count && shared.host.get() == 0)
+                host == context.host || (host.get() >= count && context.host.get() == 0)
             };
             let ids: Vec<PartitionId> =
                 map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
-            Host::open(shared, ids)
+            Host::open(context, ids)
         });
         let mut opened = Vec::new();
         let mut failed = None;
@@ -165,13 +165,13 @@ impl IndexServer {
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
             let reopener = Arc::new(Reopener {
-                shared: Arc::clone(&host.shared),
+                context: Arc::clone(&host.context),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.shared.parts.env;
+            let env = &host.context.parts.env;
             let reopening = move || Arc::clone(&reopener).run();
             drop(env.supervise("index reopener", stop.clone(), reopening));
         }
@@ -239,7 +239,7 @@ impl IndexServer {
     /// The first host's parts: all but the tasks are the same for all.
     fn parts(&self) -> Result<&Parts, Error> {
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        Ok(&first.shared.parts)
+        Ok(&first.context.parts)
     }
 
     fn host(&self, id: HostId) -> Option<&Host> {

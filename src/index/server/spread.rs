@@ -34,7 +34,7 @@ impl IndexServer {
     ) -> Result<Vec<RoutingKey>, ChangeError> {
         let (host, opened) = self.opened(partition)?;
         let range = opened.core.range();
-        let recent = opened.core.meter.recent(host.shared.parts.env.clock.monotonic());
+        let recent = opened.core.meter.recent(host.context.parts.env.clock.monotonic());
         let recent: Vec<_> = recent
             .into_iter()
             .filter_map(border)

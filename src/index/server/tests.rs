@@ -278,7 +278,7 @@ async fn partition_that_meets_a_passing_trouble_at_the_start_opens_later() {
             assert!(host.status().iter().all(|one| one.stopped.is_none()));
             // What was kept from removal while nobody knew what the partition uses counts no more.
             host.flush().await.unwrap();
-            host.hosts[0].shared.do_chores().await;
+            host.hosts[0].context.do_chores().await;
             let mut used = world.capacity.extents_of_index();
             used.sort();
             assert_eq!(host.owned_extents().await, used);
@@ -405,12 +405,12 @@ async fn shutdown_leaves_chores_on_slow_disks_to_the_next_start() {
     let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
     for id in 1_000..1_100 {
         let chore = engine::Chore::Seal(ExtentId::new(id), Epoch::new(1));
-        host.hosts[0].shared.chores.add(chore);
+        host.hosts[0].context.chores.add(chore);
     }
     world.capacity.slow_seals(Duration::from_secs(1));
     let begun = parts.env.clock.monotonic();
     host.shutdown().await;
     let took = parts.env.clock.monotonic() - begun;
     assert!(took < Duration::from_secs(30), "{took:?} for 100 seals of a second");
-    assert!(host.hosts[0].shared.chores.left() > 50);
+    assert!(host.hosts[0].context.chores.left() > 50);
 }

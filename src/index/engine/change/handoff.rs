@@ -15,6 +15,7 @@ use crate::capacity;
 use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner};
 use crate::index::engine::failed::Failed;
@@ -23,7 +24,6 @@ use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::{Claimed, Recovered};
 use crate::index::engine::replay::Replay;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::engine::write_run;
@@ -73,7 +73,7 @@ impl From<Failed> for NotMoved {
 /// [`Failed::Refused`] nothing has changed and the partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
-    to: &Arc<Shared>,
+    to: &Arc<HostContext>,
 ) -> Result<HandedOff, NotMoved> {
     // Little is left to follow, and nothing but appends changes what is followed.
     from.flush().await?;
@@ -121,7 +121,7 @@ pub(crate) async fn hand_off(
 }
 
 /// The partition's descriptor as the coordinator has it.
-async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, Error> {
+async fn current(to: &HostContext, from: &Partition) -> Result<PartitionDescriptor, Error> {
     let key = PartitionDescriptor::coordinator_key(from.core.id);
     let found = to.parts.coordinator.get(&key).await;
     let found = found.map_err(|error| failure::coordinator(&error))?;
@@ -130,7 +130,7 @@ async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, E
 
 /// A partition read by a host that does not own it yet. The runs that it has open are pinned.
 struct Follower<'a> {
-    shared: &'a Arc<Shared>,
+    context: &'a Arc<HostContext>,
     log: Vec<ExtentId>,
     replay: Replay<'a>,
     sources: Sources,
@@ -138,16 +138,16 @@ struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     async fn start(
-        shared: &'a Arc<Shared>,
+        context: &'a Arc<HostContext>,
         descriptor: &PartitionDescriptor,
     ) -> Result<Self, Error> {
-        let replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
-        let active = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+        let replay = Replay::start(context.parts.capacity.as_ref(), descriptor).await?;
+        let active = Arc::new(Tables::new(Arc::clone(&context.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
-        let mut follower = Self { shared, log, replay, sources };
+        let mut follower = Self { context, log, replay, sources };
         for entry in follower.replay.manifest().runs.clone() {
-            let run = write_run::open_run(shared, entry).await?;
+            let run = write_run::open_run(context, entry).await?;
             follower.sources.runs_mut(run.family()).push(run);
         }
         Ok(follower)
@@ -172,31 +172,31 @@ impl<'a> Follower<'a> {
         let Claimed { descriptor, revision } = claimed;
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
-            match self.shared.parts.capacity.fence(*newest, descriptor.epoch).await {
+            match self.context.parts.capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
                 // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
                 Err(error) => return Err(error.into()),
             }
         }
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.parts.coordinator.as_ref();
         let record = ExtentRecord::load(coordinator, descriptor.id).await;
         let record = record.map_err(|error| Failed::Other(error.to_string().into()))?;
         let extents = Extents::new(descriptor.id, record, Vec::new());
         let sources = Arc::new(self.sources);
         let used: BTreeSet<ExtentId> = self.log.into_iter().chain(sources.extents()).collect();
-        self.shared.release_unused(&extents, &used);
+        self.context.release_unused(&extents, &used);
         let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
         let keys = descriptor.keys.clone();
         let owner = Owner { extents: &extents, epoch: descriptor.epoch };
-        let core = Core::new(Arc::clone(self.shared), owner, keys, published);
+        let core = Core::new(Arc::clone(self.context), owner, keys, published);
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {
             core,
             log: if is_open {
-                Log::begun(Arc::clone(self.shared), extents, log)
+                Log::begun(Arc::clone(self.context), extents, log)
             } else {
-                Log::recovered(Arc::clone(self.shared), extents, log)
+                Log::recovered(Arc::clone(self.context), extents, log)
             },
             sources,
             sequence: held.sequence,

@@ -40,7 +40,7 @@ impl Committer {
         // What waits meanwhile waits for a change of the map, which is no overload.
         self.waits.pause();
         self.hold_until_decided(answer).await;
-        self.waits.resume(self.core.shared.parts.env.clock.monotonic());
+        self.waits.resume(self.core.context.parts.env.clock.monotonic());
     }
 
     async fn hold_until_decided(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
@@ -53,7 +53,7 @@ impl Committer {
             flushed: self.flushed,
             log: self.log.state().clone(),
             is_open: self.log.is_open(),
-            since: self.core.shared.parts.env.clock.monotonic(),
+            since: self.core.context.parts.env.clock.monotonic(),
             verdict,
         };
         if answer.send(Ok(held)).is_err() {
@@ -66,7 +66,7 @@ impl Committer {
                 // Whoever still waits is told that the range is elsewhere.
                 self.failed = Some(Failed::Fenced);
                 if let Some(link) = self.log.state().link {
-                    self.core.shared.chores.add(Chore::Seal(link.extent, self.core.epoch));
+                    self.core.context.chores.add(Chore::Seal(link.extent, self.core.epoch));
                 }
             }
             Ok(Verdict::Moved) => self.failed = Some(Failed::Fenced),

@@ -19,6 +19,7 @@ use crate::index::engine::change::check::{check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{Extents, Heir, Owner, PinnedExtent, RecordAt};
 use crate::index::engine::failed::Failed;
@@ -29,7 +30,6 @@ use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::merge::Merge;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::invariant::Invariant;
@@ -67,7 +67,7 @@ pub(crate) struct Merged {
 /// [`NotChanged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
 /// them.
 pub(crate) async fn merge(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
     parts: &[Arc<Partition>],
 ) -> Result<Merged, NotChanged> {
@@ -82,7 +82,7 @@ pub(crate) async fn merge(
             kept_out.push((part.flushing.lock().await, part.keep_compaction_out().await));
         }
         if parts.iter().all(|part| part.is_separate()) {
-            return quiet(shared, id, parts).await;
+            return quiet(context, id, parts).await;
         }
     }
     Err(NotChanged::Busy("compactions keep running"))
@@ -99,7 +99,7 @@ impl Partition {
 
 /// Merges partitions that neither flush nor compact.
 async fn quiet(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
     parts: &[Arc<Partition>],
 ) -> Result<Merged, NotChanged> {
@@ -108,8 +108,8 @@ async fn quiet(
     first.reserve(1).await?;
     let extents = &first.core.extents;
     let owner = Owner { extents, epoch };
-    let PinnedExtent { extent, pin: _pin } = shared.create(ExtentKind::Log, owner).await?;
-    let forget = || shared.release(extents, extent);
+    let PinnedExtent { extent, pin: _pin } = context.create(ExtentKind::Log, owner).await?;
+    let forget = || context.release(extents, extent);
     let mut held: Vec<Held> = Vec::new();
     for part in parts {
         match part.hold().await {
@@ -121,10 +121,10 @@ async fn quiet(
             }
         }
     }
-    match unite(shared, United { id, epoch, extent }, &held).await {
+    match unite(context, United { id, epoch, extent }, &held).await {
         Ok(recovered) => {
             let frozen_at = held.iter().map(|held| held.since).min().unwrap_or_default();
-            let partition = Partition::start(shared, recovered);
+            let partition = Partition::start(context, recovered);
             held.into_iter().for_each(Held::gone);
             Ok(Merged { partition, frozen_at })
         }
@@ -150,7 +150,7 @@ struct United {
 
 /// Writes the new partition's log and has the coordinator name it.
 async fn unite(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     united: United,
     held: &[Held],
 ) -> Result<Recovered, NotChanged> {
@@ -163,7 +163,7 @@ async fn unite(
         keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
     let tail = tail(held).await?;
     let sources = Sources {
-        active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
+        active: Arc::new(Tables::new(Arc::clone(&context.budget))),
         frozen: None,
         runs: std::array::from_fn(|family| {
             let of_all = held.iter().filter_map(|held| held.sources.runs.get(family));
@@ -184,12 +184,12 @@ async fn unite(
         }
     }
     check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
-    let parts = &shared.parts;
+    let parts = &context.parts;
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
     let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)
         .await
         .map_err(Failed::before_it_counts)?;
-    let (log, host) = (vec![extent], shared.host);
+    let (log, host) = (vec![extent], context.host);
     let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
     let old = held.iter().map(|held| Old { log: &held.log, extents: &held.core.extents });
     let old: Vec<Old<'_>> = old.collect();
@@ -204,14 +204,14 @@ async fn unite(
     if replaced.is_stale {
         extents.set_stale();
     }
-    shared.release_unused(&extents, &uses);
+    context.release_unused(&extents, &uses);
     let sources = Arc::new(own(sources));
     let published = Published { sources: Arc::clone(&sources), sequence };
     let owner = Owner { extents: &extents, epoch };
-    let core = Core::new(Arc::clone(shared), owner, keys, published);
+    let core = Core::new(Arc::clone(context), owner, keys, published);
     let link = Some(Link { extent, end });
     let state = LogState { descriptor, revision, highest: vec![sequence], link, last: sequence };
-    let log = Log::begun(Arc::clone(shared), extents, state);
+    let log = Log::begun(Arc::clone(context), extents, state);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 

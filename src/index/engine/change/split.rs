@@ -76,12 +76,12 @@ impl Partition {
         self.flush_frozen().await?;
         let _no_flush = self.flushing.lock().await;
         let _no_compaction = self.keep_compaction_out().await;
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         let owner = Owner { extents: &self.core.extents, epoch: self.core.epoch.next() };
         let mut children = Vec::new();
         self.reserve(parts.len()).await?;
         for (id, keys) in parts {
-            match shared.create(ExtentKind::Log, owner).await {
+            match context.create(ExtentKind::Log, owner).await {
                 Ok(PinnedExtent { extent, .. }) => children.push(Child { id, keys, extent }),
                 Err(failed) => {
                     self.forget(&children);
@@ -125,9 +125,9 @@ impl Partition {
             if is_stale {
                 extents.set_stale();
             }
-            shared.release_unused(&extents, &heir.uses);
+            context.release_unused(&extents, &heir.uses);
             let claimed = Claimed { descriptor, revision };
-            Self::start(shared, child(&held, extents, claimed, end))
+            Self::start(context, child(&held, extents, claimed, end))
         });
         let children = children.collect();
         held.gone();
@@ -136,8 +136,8 @@ impl Partition {
 
     /// Removes the logs of children that are not to be.
     fn forget(&self, children: &[Child]) {
-        let shared = &self.core.shared;
-        children.iter().for_each(|child| shared.release(&self.core.extents, child.extent));
+        let context = &self.core.context;
+        children.iter().for_each(|child| context.release(&self.core.extents, child.extent));
     }
 
     async fn flush_frozen(&self) -> Result<(), Failed> {
@@ -161,7 +161,7 @@ struct Swapped {
 
 /// Makes the children durable, then true.
 async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
-    let parts = &held.core.shared.parts;
+    let parts = &held.core.context.parts;
     let epoch = held.core.epoch.next();
     let manifest = |partition| Manifest {
         partition,
@@ -203,11 +203,11 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
 /// A child as recovery would make it, but from memory.
 fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Recovered {
     let Claimed { descriptor, revision } = claimed;
-    let shared = &held.core.shared;
+    let context = &held.core.context;
     let share = |run: &Arc<Run>| Arc::new(run.share());
     let active = &held.sources.active;
     let sources = Arc::new(Sources {
-        active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
+        active: Arc::new(Tables::new(Arc::clone(&context.budget))),
         frozen: (!active.is_empty())
             .then(|| Frozen { tables: Arc::clone(active), through: held.sequence }),
         runs: std::array::from_fn(|family| {
@@ -216,7 +216,7 @@ fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Reco
     });
     let owner = Owner { extents: &extents, epoch: descriptor.epoch };
     let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
-    let core = Core::new(Arc::clone(shared), owner, descriptor.keys.clone(), published);
+    let core = Core::new(Arc::clone(context), owner, descriptor.keys.clone(), published);
     let own = descriptor.log.last().copied();
     let state = LogState {
         highest: held.log.highest.iter().copied().chain([Sequence::new(0)]).collect(),
@@ -227,7 +227,7 @@ fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Reco
     };
     Recovered {
         core,
-        log: Log::begun(Arc::clone(shared), extents, state),
+        log: Log::begun(Arc::clone(context), extents, state),
         sources,
         sequence: held.sequence,
         time: held.time,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, TxnReply};
 use crate::index::engine::chores::Chore;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::ExtentRecord;
 use crate::index::engine::extents::reserve::Extents;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
@@ -37,14 +37,14 @@ const TRIES: usize = 4;
 /// [`Failed::Full`], [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has
 /// the partition.
 pub(crate) async fn reserve(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<(), Failed> {
     if extents.fresh() >= count + SPARE {
         return Ok(());
     }
-    match ask(shared, extents, count + SPARE).await {
+    match ask(context, extents, count + SPARE).await {
         Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) if extents.fresh() >= count => {
             Ok(())
         }
@@ -58,15 +58,15 @@ pub(crate) async fn reserve(
 /// # Errors
 /// As of [`reserve`].
 pub(crate) async fn reserve_for_a_flush(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Arc<Extents>,
     count: usize,
 ) -> Result<(), Failed> {
     if extents.fresh() < count {
-        return reserve(shared, extents, count).await;
+        return reserve(context, extents, count).await;
     }
     if are_few(extents) {
-        shared.chores.add(Chore::Refill(Arc::clone(extents)));
+        context.chores.add(Chore::Refill(Arc::clone(extents)));
     }
     Ok(())
 }
@@ -76,21 +76,24 @@ pub(crate) async fn reserve_for_a_flush(
 ///
 /// # Errors
 /// As of [`reserve`].
-pub(crate) async fn reserve_for_a_roll(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
-    reserve_now(shared, extents, FOR_A_ROLL).await
+pub(crate) async fn reserve_for_a_roll(
+    context: &HostContext,
+    extents: &Extents,
+) -> Result<(), Failed> {
+    reserve_now(context, extents, FOR_A_ROLL).await
 }
 
-async fn ask(shared: &Shared, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let clock = &shared.parts.env.clock;
+async fn ask(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
+    let clock = &context.parts.env.clock;
     extents.may_ask(clock.monotonic())?;
-    let reserved = reserve_now(shared, extents, count).await;
+    let reserved = reserve_now(context, extents, count).await;
     extents.asked(clock.monotonic(), &reserved);
     reserved
 }
 
 /// As [`reserve`], whatever was refused before, and with none to spare.
 pub(crate) async fn reserve_now(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<(), Failed> {
@@ -102,7 +105,7 @@ pub(crate) async fn reserve_now(
         if extents.fresh() >= count {
             return Ok(());
         }
-        record(shared, extents, count.max(RESERVE)).await?;
+        record(context, extents, count.max(RESERVE)).await?;
     }
     if extents.fresh() >= count {
         return Ok(());
@@ -119,16 +122,16 @@ pub(crate) fn are_few(extents: &Extents) -> bool {
 ///
 /// # Errors
 /// As of [`reserve`].
-pub(crate) async fn refill(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
-    if are_few(extents) { ask(shared, extents, RESERVE).await } else { Ok(()) }
+pub(crate) async fn refill(context: &HostContext, extents: &Extents) -> Result<(), Failed> {
+    if are_few(extents) { ask(context, extents, RESERVE).await } else { Ok(()) }
 }
 
 /// One try; it may change nothing, and then the next one knows more.
-async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let coordinator = shared.parts.coordinator.as_ref();
+async fn record(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
+    let coordinator = context.parts.coordinator.as_ref();
     refresh(coordinator, extents).await?;
     let (epoch, revision) = extents.owner()?;
-    let Some(change) = extents.change(fresh_ids(shared, extents, count).await?) else {
+    let Some(change) = extents.change(fresh_ids(context, extents, count).await?) else {
         return Ok(());
     };
     let key = PartitionDescriptor::coordinator_key(extents.partition());
@@ -185,13 +188,13 @@ pub(crate) async fn refresh(
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`].
 pub(crate) async fn fresh_ids(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<Vec<ExtentId>, Failed> {
     let mut ids = Vec::new();
     for _ in extents.fresh()..count {
-        let id = shared.parts.extents.next_extent().await;
+        let id = context.parts.extents.next_extent().await;
         ids.push(id.map_err(Failed::unread)?);
     }
     Ok(ids)

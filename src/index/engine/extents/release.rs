@@ -6,10 +6,10 @@ use crate::capacity::Error;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::Sharers;
 use crate::index::engine::extents::reserve::{Extents, Holding};
 use crate::index::engine::failure;
-use crate::index::engine::shared::Shared;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
@@ -24,11 +24,11 @@ const TRIES: usize = 8;
 /// # Errors
 /// To be tried again.
 pub(crate) async fn release(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     extent: ExtentId,
 ) -> Result<bool, api::Error> {
-    let coordinator = shared.parts.coordinator.as_ref();
+    let coordinator = context.parts.coordinator.as_ref();
     let is_last = match extents.holding(extent) {
         Holding::Alone => true,
         Holding::Shared(names) => match leave(coordinator, &names, extent).await? {
@@ -47,10 +47,10 @@ pub(crate) async fn release(
         Holding::Not => return Ok(true),
     };
     if is_last {
-        if shared.pins.is_pinned(extent) {
+        if context.pins.is_pinned(extent) {
             return Ok(false);
         }
-        match shared.parts.capacity.remove(extent).await {
+        match context.parts.capacity.remove(extent).await {
             Ok(()) => {}
             // A disk takes no writes until a restart. The record keeps the id for the next opening.
             Err(error @ (Error::Poisoned { .. } | Error::OutOfService { .. })) => {

@@ -8,10 +8,10 @@ use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::chores::Chore;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::{Change, Extents, Owner, PinnedExtent, ids};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::{Link, Manifest};
-use crate::index::engine::shared::Shared;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
@@ -41,7 +41,7 @@ pub(crate) struct LogState {
 /// Appends records, and moves to a new extent when the open one is full or failed.
 #[derive(Debug)]
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    context: Arc<HostContext>,
     state: LogState,
     /// Whether more may be appended to the newest extent.
     open: bool,
@@ -54,16 +54,20 @@ pub(crate) struct Log {
 impl Log {
     /// The log of a partition just recovered; its extents are sealed, so the first append needs a
     /// roll.
-    pub(crate) fn recovered(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
-        Self { open: false, ..Self::begun(shared, extents, state) }
+    pub(crate) fn recovered(
+        context: Arc<HostContext>,
+        extents: Arc<Extents>,
+        state: LogState,
+    ) -> Self {
+        Self { open: false, ..Self::begun(context, extents, state) }
     }
 
     /// The log of a partition whose newest extent was written by [`write_first`].
-    pub(crate) fn begun(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
+    pub(crate) fn begun(context: Arc<HostContext>, extents: Arc<Extents>, state: LogState) -> Self {
         let count = state.descriptor.log.len();
         assert_eq!(count, state.highest.len(), "one highest commit for each log extent");
         extents.set_owner(state.descriptor.epoch, state.revision);
-        Self { shared, state, open: true, doubt: None, extents }
+        Self { context, state, open: true, doubt: None, extents }
     }
 
     /// Where it stands.
@@ -135,7 +139,7 @@ impl Log {
         if let Some(last) = self.state.highest.last_mut() {
             *last = highest.max(*last);
         }
-        self.shared.parts.metrics.log_bytes(bytes);
+        self.context.parts.metrics.log_bytes(bytes);
         Ok(())
     }
 
@@ -150,13 +154,14 @@ impl Log {
         let epoch = self.state.descriptor.epoch;
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
-        ids::reserve_for_a_roll(&self.shared, &self.extents).await?;
+        ids::reserve_for_a_roll(&self.context, &self.extents).await?;
         let owner = Owner { extents: &self.extents, epoch };
-        let PinnedExtent { extent, pin: _pin } = self.shared.create(ExtentKind::Log, owner).await?;
+        let PinnedExtent { extent, pin: _pin } =
+            self.context.create(ExtentKind::Log, owner).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
-                self.shared.release(&self.extents, extent);
+                self.context.release(&self.extents, extent);
                 return Err(failed.before_it_counts());
             }
         };
@@ -169,7 +174,7 @@ impl Log {
         // leaves is recorded.
         self.replace(&next, Some(extent)).await?;
         if let Some(link) = self.state.link.filter(|link| !left.contains(&link.extent)) {
-            self.shared.chores.add(Chore::Seal(link.extent, epoch));
+            self.context.chores.add(Chore::Seal(link.extent, epoch));
         }
         self.state.descriptor = next;
         self.state.highest.drain(..flushed);
@@ -186,7 +191,7 @@ impl Log {
         next: &PartitionDescriptor,
         made: Option<ExtentId>,
     ) -> Result<(), Failed> {
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.parts.coordinator.as_ref();
         let extents = Arc::clone(&self.extents);
         // While somebody else changes the record, the descriptor goes without.
         let changing = extents.try_changing();
@@ -207,7 +212,7 @@ impl Log {
         }
         match &failed {
             Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => {
-                made.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
+                made.into_iter().for_each(|extent| self.context.release(&self.extents, extent));
             }
             // Another owner may have found it in the descriptor.
             Failed::Fenced => {}
@@ -218,11 +223,11 @@ impl Log {
 
     /// The record to be written with a change of the descriptor; nothing when it stays.
     async fn next_record(&self) -> Option<Change> {
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.parts.coordinator.as_ref();
         ids::refresh(coordinator, &self.extents).await.ok()?;
         // More ids cost no transaction here. If none can be had now, the ids at hand are used, and
         // the next change asks again.
-        let fresh = ids::fresh_ids(&self.shared, &self.extents, ids::RESERVE).await;
+        let fresh = ids::fresh_ids(&self.context, &self.extents, ids::RESERVE).await;
         self.extents.change(fresh.unwrap_or_default())
     }
 
@@ -253,11 +258,11 @@ impl Log {
     }
 
     fn remove(&self, extents: Vec<ExtentId>) {
-        extents.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
+        extents.into_iter().for_each(|extent| self.context.release(&self.extents, extent));
     }
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
-        let capacity = self.shared.parts.capacity.as_ref();
+        let capacity = self.context.parts.capacity.as_ref();
         let place = LogPlace { extent, epoch: self.state.descriptor.epoch, offset: at };
         append_at(capacity, place, vec![record]).await
     }

@@ -12,8 +12,8 @@ use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator;
 use crate::index::engine::change;
+use crate::index::engine::context::{HostContext, Parts};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put};
 use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
@@ -21,8 +21,8 @@ use crate::types::HostId;
 use crate::types::PartitionId;
 
 /// A process of its own: it shares nothing with others but the coordinator and the capacity.
-pub(super) fn process(world: &World, parts: &Parts) -> Arc<Shared> {
-    Arc::new(Shared::new(parts.clone(), world.config, HostId::new(0), Arc::default()))
+pub(super) fn process(world: &World, parts: &Parts) -> Arc<HostContext> {
+    Arc::new(HostContext::new(parts.clone(), world.config, HostId::new(0), Arc::default()))
 }
 
 fn keys() -> impl Iterator<Item = String> {
@@ -66,7 +66,7 @@ async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
         let shared: BTreeSet<ExtentId> =
             slow.core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
         separate(quick).await;
-        quick.core.shared.do_chores().await;
+        quick.core.context.do_chores().await;
         let left = world.capacity.extents_of_index();
         assert!(shared.iter().all(|run| left.contains(run)), "{shared:?} of {left:?}");
         let rows = slow.rows().await.len();
@@ -74,7 +74,7 @@ async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
         assert_eq!(again.rows().await.len(), rows, "the log they shared is there, too");
         // What the last one leaves goes.
         separate(&again).await;
-        let gone = again.core.shared.clone();
+        let gone = again.core.context.clone();
         gone.do_chores().await;
         let left = world.capacity.extents_of_index();
         assert!(shared.iter().all(|run| !left.contains(run)), "{shared:?} of {left:?}");
@@ -85,16 +85,16 @@ async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
 
 /// Everything a partition does to extents; gives what was acknowledged.
 async fn life(world: &World) -> BTreeMap<String, String> {
-    let shared = process(world, &world.parts());
+    let context = process(world, &world.parts());
     let mut known = BTreeMap::new();
-    let Ok(whole) = Partition::open(&shared, PARTITION).await else { return known };
+    let Ok(whole) = Partition::open(&context, PARTITION).await else { return known };
     for round in 0..4 {
         write(&whole, round, &mut known).await;
         drop(whole.flush().await);
-        shared.do_chores().await;
+        context.do_chores().await;
     }
     drop(whole.compact().await);
-    shared.do_chores().await;
+    context.do_chores().await;
     write(&whole, 4, &mut known).await;
     let Ok(split) = whole.split(halves(b"m")).await else { return known };
     whole.core.lose();
@@ -107,18 +107,18 @@ async fn life(world: &World) -> BTreeMap<String, String> {
     if let Some(child) = children.first() {
         drop(child.separate().await);
     }
-    shared.do_chores().await;
-    let Ok(merged) = change::merge(&shared, PartitionId::new(4), &children).await else {
+    context.do_chores().await;
+    let Ok(merged) = change::merge(&context, PartitionId::new(4), &children).await else {
         return known;
     };
     for child in &children {
         child.core.lose();
         child.abandon().await;
     }
-    shared.do_chores().await;
+    context.do_chores().await;
     write(&merged.partition, 6, &mut known).await;
     drop(merged.partition.flush().await);
-    shared.do_chores().await;
+    context.do_chores().await;
     known
 }
 
@@ -147,16 +147,16 @@ pub(super) async fn check_after_a_crash(
         drop(parts.coordinator.txn(&[], &[]).await);
         drop(parts.coordinator.get(b"").await);
     }
-    let shared = process(world, &parts);
+    let context = process(world, &parts);
     let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
     let mut found = BTreeMap::new();
     let mut used = BTreeSet::new();
     let mut open = Vec::new();
     for one in map.partitions() {
-        let opened = Partition::open(&shared, one.id).await;
+        let opened = Partition::open(&context, one.id).await;
         open.push(opened.unwrap_or_else(|error| panic!("{what}: {error}")));
     }
-    shared.do_chores().await;
+    context.do_chores().await;
     for partition in &open {
         for (key, value) in partition.rows().await {
             found.insert(String::from_utf8(key.into()).unwrap(), value);
@@ -228,14 +228,14 @@ async fn nothing_is_left_behind_by_a_crash_at_any_step_of_the_coordinator() {
 async fn ids_are_recorded_before_anything_is_created() {
     let world = small_world().await;
     let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let context = process(&world, &parts);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
     let mut known = BTreeMap::new();
     for round in 0..30 {
         write(&partition, round, &mut known).await;
         drop(partition.flush().await);
         partition.compact().await.unwrap();
-        shared.do_chores().await;
+        context.do_chores().await;
         let recorded = recorded(&parts).await;
         let there = world.capacity.extents_of_index();
         assert!(there.iter().all(|id| recorded.contains(id)), "{there:?} of {recorded:?}");
@@ -252,8 +252,8 @@ async fn recorded(parts: &Parts) -> BTreeSet<ExtentId> {
 async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening() {
     let world = small_world().await;
     let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let context = process(&world, &parts);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
     let mut known = BTreeMap::new();
     write(&partition, 0, &mut known).await;
     partition.flush().await.unwrap();
@@ -266,13 +266,13 @@ async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening(
     let left: Vec<ExtentId> = there.difference(&partition.core.uses()).copied().collect();
     let [left] = left[..] else { panic!("one is there and not used: {left:?}") };
     assert!(recorded(&parts).await.contains(&left));
-    shared.do_chores().await;
+    context.do_chores().await;
     assert!(!world.capacity.extents_of_index().contains(&left));
     for round in 1..30 {
         write(&partition, round, &mut known).await;
         partition.flush().await.unwrap();
         partition.compact().await.unwrap();
-        shared.do_chores().await;
+        context.do_chores().await;
     }
     assert!(!recorded(&parts).await.contains(&left), "what is gone is forgotten");
     partition.close().await;
@@ -285,9 +285,9 @@ async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening(
 async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
     let world = small_world().await;
     let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
-    shared.do_chores().await;
+    let context = process(&world, &parts);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
+    context.do_chores().await;
     partition.reserve(3).await.unwrap();
     let mut left = Vec::new();
     for _ in 0..3 {
@@ -298,16 +298,16 @@ async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
     }
     let poisoned = Fault::Refused(capacity::Error::Poisoned { disk: 0 });
     world.capacity.fail(When::From(0), poisoned);
-    shared.do_chores().await;
+    context.do_chores().await;
     assert_eq!(world.capacity.calls(), 3);
-    shared.do_chores().await;
+    context.do_chores().await;
     assert_eq!(world.capacity.calls(), 3, "tried once");
     world.capacity.crash();
     partition.abandon().await;
     drop(partition);
-    let shared = process(&world, &parts);
-    let _partition = Partition::open(&shared, PARTITION).await.unwrap();
-    shared.do_chores().await;
+    let context = process(&world, &parts);
+    let _partition = Partition::open(&context, PARTITION).await.unwrap();
+    context.do_chores().await;
     let there = world.capacity.extents_of_index();
     assert!(left.iter().all(|id| !there.contains(id)), "{left:?} of {there:?}");
 }

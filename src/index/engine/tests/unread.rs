@@ -13,9 +13,9 @@ use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
 use crate::index::ExtentRecord;
 use crate::index::api::Error;
+use crate::index::engine::context::Parts;
 use crate::index::engine::extents::Sharers;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Parts;
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put};
 use crate::telemetry::CapturedLog;
 use crate::types::ExtentId;
@@ -35,7 +35,7 @@ async fn two_closed(world: &World, parts: &Parts) -> ([PartitionId; 2], Vec<Exte
     let both = shared_by_two(world, parts).await;
     let runs = both[0].core.snapshot().sources.extents().collect();
     for one in &both {
-        one.core.shared.do_chores().await;
+        one.core.context.do_chores().await;
         one.abandon().await;
     }
     (both.map(|one| one.core.id), runs)
@@ -162,27 +162,27 @@ async fn a_release_that_fails_for_long_is_told_once() {
     let log = CapturedLog::default();
     let _log = log.begin();
     let world = World::new().await;
-    let shared = process(&world, &world.parts());
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let context = process(&world, &world.parts());
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
     partition.reserve(1).await.unwrap();
-    shared.do_chores().await;
+    context.do_chores().await;
     let owner = partition.core.owner();
     let extent = shared.create(ExtentKind::Run, owner).await.unwrap().extent;
     shared.release(owner.extents, extent);
     world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
     let told = || log.lines_with(&["WARN", "a log or run could not be released"]);
     for tries in 1..=29 {
-        shared.do_chores().await;
-        assert_eq!(shared.parts.metrics.release_failures(), tries);
+        context.do_chores().await;
+        assert_eq!(context.parts.metrics.release_failures(), tries);
     }
     assert_eq!(told(), 0);
     for _ in 0..40 {
-        shared.do_chores().await;
+        context.do_chores().await;
     }
     assert_eq!(told(), 1);
     world.capacity.crash();
-    shared.do_chores().await;
+    context.do_chores().await;
     assert!(!there(&world).contains(&extent));
-    shared.do_chores().await;
-    assert_eq!(shared.parts.metrics.release_failures(), 69);
+    context.do_chores().await;
+    assert_eq!(context.parts.metrics.release_failures(), 69);
 }

@@ -10,8 +10,8 @@ use crate::coordinator;
 use crate::coordinator::Op;
 use crate::index::ExtentRecord;
 use crate::index::engine;
+use crate::index::engine::context::Parts;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Parts;
 use crate::index::engine::testing::{PARTITION, World, put};
 use crate::index::map::PartitionMap;
 use crate::index::rows::Family;
@@ -31,7 +31,7 @@ async fn forget_records(parts: &Parts) {
 /// Ends what serves two partitions, and leaves the store as an older release does.
 pub(super) async fn become_older(parts: &Parts, both: [Partition; 2]) -> [PartitionId; 2] {
     for one in &both {
-        one.core.shared.do_chores().await;
+        one.core.context.do_chores().await;
         one.abandon().await;
     }
     forget_records(parts).await;
@@ -196,14 +196,14 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
     let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
     partition.apply(put("a", "in a run")).await.unwrap();
     partition.flush().await.unwrap();
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let before = parts.coordinator.get(&ExtentRecord::key(PARTITION)).await.unwrap().unwrap();
     partition.close().await;
     let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
     partition.apply(put("b", "in a run of the older release")).await.unwrap();
     partition.flush().await.unwrap();
     partition.apply(put("c", "in its log")).await.unwrap();
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let used = partition.core.uses();
     partition.abandon().await;
     let orphan = ExtentId::new(1_000_000);
@@ -274,7 +274,7 @@ async fn runs_that_the_record_lacks_are_not_removed() {
     assert_eq!(sources.runs(family).len(), 3);
     partition.merge(family, sources.runs(family), true).await.unwrap();
     drop(sources);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let there = world.capacity.extents_of_index();
     assert!(before.iter().all(|id| there.contains(id)), "{before:?} of {there:?}");
 }

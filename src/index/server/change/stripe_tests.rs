@@ -148,7 +148,7 @@ impl Rig {
         // The host's own upkeep may be half-way through its chores.
         for _ in 0..1_000 {
             for host in &self.server.hosts {
-                host.shared.do_chores().await;
+                host.context.do_chores().await;
             }
             if self.server.owned_extents().await == world.capacity.extents_of_index() {
                 return;

@@ -64,7 +64,7 @@ impl Rig {
 
     async fn do_chores(&self) {
         for host in &self.host.hosts {
-            host.shared.do_chores().await;
+            host.context.do_chores().await;
         }
     }
 

@@ -76,7 +76,7 @@ impl Rig {
     fn opened(&self) -> Vec<(Arc<Partition>, HostId)> {
         let all = self.server.hosts.iter();
         let of = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id)).collect::<Vec<_>>()
         };
         all.flat_map(of).collect()

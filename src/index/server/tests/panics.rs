@@ -58,17 +58,17 @@ async fn flusher_that_panicked_flushes_after_all_and_nothing_is_lost() {
 async fn removal_that_panicked_keeps_no_other_from_being_done() {
     let world = World::empty();
     let (parts, host) = start(&world).await;
-    let shared = Arc::clone(&host.hosts[0].shared);
+    let context = Arc::clone(&host.hosts[0].context);
     let partition = Arc::clone(&host.hosts[0].opened.all()[0]);
     partition.reserve(3).await.unwrap();
     let extents = &partition.core.extents;
     let mut left = Vec::new();
     for _ in 0..3 {
-        let created = shared.create(ExtentKind::Run, partition.core.owner()).await;
+        let created = context.create(ExtentKind::Run, partition.core.owner()).await;
         left.push(created.unwrap().extent);
     }
     world.capacity.trap(Trap::Remove);
-    left.iter().for_each(|id| shared.chores.add(Chore::Release(Arc::clone(extents), *id)));
+    left.iter().for_each(|id| context.chores.add(Chore::Release(Arc::clone(extents), *id)));
     parts.env.clock.sleep(LONG).await;
     assert_eq!(parts.env.tasks.health().panics("index chores"), 1);
     let there = world.capacity.extents_of(ExtentKind::Run);

@@ -1,4 +1,4 @@
-//! What all partitions of a host have in common.
+//! The context of a host: what all of its partitions use.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -65,9 +65,10 @@ pub struct Parts {
     pub metrics: Metrics,
 }
 
-/// Parts, limits, and the state common to all partitions.
+/// What all partitions of a host use: the layers below, the limits, the block cache, the memory
+/// budget of memtables, and the queue of chores.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct HostContext {
     pub(crate) parts: Parts,
     pub(crate) config: Config,
     pub(crate) cache: Arc<BlockCache>,
@@ -86,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) pins: Arc<Pins>,
 }
 
-impl Shared {
+impl HostContext {
     /// `pins` are the same for all hosts of a process.
     pub(crate) fn new(parts: Parts, config: Config, host: HostId, pins: Arc<Pins>) -> Self {
         Self {
@@ -164,14 +165,18 @@ impl Shared {
 
 /// An extent that is released unless it is finished.
 pub(crate) struct Unfinished<'a> {
-    shared: &'a Shared,
+    context: &'a HostContext,
     extents: &'a Arc<Extents>,
     extent: Option<ExtentId>,
 }
 
 impl<'a> Unfinished<'a> {
-    pub(crate) fn new(shared: &'a Shared, extents: &'a Arc<Extents>, extent: ExtentId) -> Self {
-        Self { shared, extents, extent: Some(extent) }
+    pub(crate) fn new(
+        context: &'a HostContext,
+        extents: &'a Arc<Extents>,
+        extent: ExtentId,
+    ) -> Self {
+        Self { context, extents, extent: Some(extent) }
     }
 
     /// It is somebody else's matter now.
@@ -183,7 +188,7 @@ impl<'a> Unfinished<'a> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(extent) = self.extent {
-            self.shared.release(self.extents, extent);
+            self.context.release(self.extents, extent);
         }
     }
 }
