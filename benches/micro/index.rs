@@ -8,6 +8,7 @@ use blockyard::coordinator::EmbeddedCoordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
+use blockyard::index::Dependencies;
 use blockyard::index::Guard;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
@@ -17,7 +18,6 @@ use blockyard::index::NewContent;
 use blockyard::index::Objects;
 use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::PartitionMap;
-use blockyard::index::Parts;
 use blockyard::index::PutBlob;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
@@ -62,15 +62,15 @@ impl Index {
             let file = bed.folder.path().join("coordinator.redb");
             let opened = EmbeddedCoordinator::open(&file, &bed.env).await;
             let coordinator: Arc<dyn Coordinator> = Arc::new(opened.expect("a coordinator"));
-            let parts = Parts {
+            let deps = Dependencies {
                 env: bed.env.clone(),
                 capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
                 coordinator: Arc::clone(&coordinator),
-                extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+                extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };
-            let host = IndexServer::open(vec![parts], Config::default()).await.expect("a host");
+            let host = IndexServer::open(vec![deps], Config::default()).await.expect("a host");
             let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
             let owner = map.owner(&[]).expect("one partition");
             (host, Target::of(owner))

@@ -55,7 +55,7 @@ pub use client::{FixedMap, Router};
 pub use engine::TOO_MANY_RUNS;
 pub use engine::open_offline;
 pub use engine::{
-    Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,
+    Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};

@@ -142,7 +142,7 @@ impl Partition {
             let view = self.core.snapshot();
             let time = watch.date(|| self.core.tick());
             let mut rows = RowBatch::default();
-            let reply = context.parts.machine.evaluate(&view, &write, time, &mut rows).await;
+            let reply = context.deps.machine.evaluate(&view, &write, time, &mut rows).await;
             self.stop_if_violated(&view).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
                 // It rests on durable rows alone. Ownership is checked after they were read, as for

@@ -73,7 +73,7 @@ impl Committer {
         let mut taken = VecDeque::new();
         let mut fresh = Vec::new();
         let (meter, clock) =
-            (Arc::clone(&self.core.meter), Arc::clone(&self.core.context.parts.env.clock));
+            (Arc::clone(&self.core.meter), Arc::clone(&self.core.context.deps.env.clock));
         loop {
             if taken.is_empty() {
                 tokio::select! {
@@ -141,7 +141,7 @@ impl Committer {
                     return batch.refuse(&failed);
                 }
                 self.core.watches.note(&batch.added);
-                self.core.context.parts.metrics.committed(ops);
+                self.core.context.deps.metrics.committed(ops);
                 self.core.meter.logged(bytes);
                 batch.answer();
                 self.after_commit().await;
@@ -246,7 +246,7 @@ impl Committer {
             batch.last = batch.last.plus(1);
             batch.rows.begin(rows.changes.len());
             // Before it is durable: counted twice at worst, which makes an audit run early.
-            self.core.context.parts.metrics.shared_dropped(rows.shared_dropped);
+            self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
             let mut turn = 0;
             for (family, key, value) in rows.changes {
                 batch.rows.add(family, &key, value.as_ref());
@@ -271,7 +271,7 @@ impl Committer {
     async fn evaluate_now(&mut self, write: &Write, batch: &mut Batch) -> Option<Decided> {
         let last = batch.last;
         self.time = self.core.tick();
-        let parts = &self.core.context.parts;
+        let deps = &self.core.context.deps;
         let view = |pace| Snapshot {
             sources: Arc::clone(&self.sources),
             sequence: last,
@@ -280,8 +280,8 @@ impl Committer {
             violation: OnceLock::new(),
         };
         let mut rows = RowBatch::default();
-        let limited = view(Pace::limited(&parts.env.clock, ROWS_IN_TURN));
-        let reply = parts.machine.evaluate(&limited, write, self.time, &mut rows).await;
+        let limited = view(Pace::limited(&deps.env.clock, ROWS_IN_TURN));
+        let reply = deps.machine.evaluate(&limited, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(limited.pace.seen(), Ordering::Relaxed);
         batch.note(&limited);
@@ -292,8 +292,8 @@ impl Committer {
             return None;
         }
         // Its steps are short for other reasons: what it may remove at a time is bounded.
-        let (view, mut rows) = (view(Pace::new(&parts.env.clock)), RowBatch::default());
-        let reply = parts.machine.evaluate(&view, write, self.time, &mut rows).await;
+        let (view, mut rows) = (view(Pace::new(&deps.env.clock)), RowBatch::default());
+        let reply = deps.machine.evaluate(&view, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(view.pace.seen(), Ordering::Relaxed);
         batch.note(&view);
@@ -360,7 +360,7 @@ impl Committer {
     /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the
     /// partition.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
-        let clock = Arc::clone(&self.core.context.parts.env.clock);
+        let clock = Arc::clone(&self.core.context.deps.env.clock);
         let fits = self.log.check_manifest(&manifest);
         fits.map_err(|violation| self.stop_violated(violation))?;
         self.rolls.may_try(clock.monotonic())?;

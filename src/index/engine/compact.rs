@@ -99,7 +99,7 @@ impl Partition {
             self.core.runs_are_changed();
             return Err(failed);
         }
-        context.parts.metrics.compacted();
+        context.deps.metrics.compacted();
         context.wake.notify_one();
         Ok(true)
     }

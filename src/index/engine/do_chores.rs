@@ -51,7 +51,7 @@ impl HostContext {
     async fn do_chore(&self, due: &Due) -> Tried {
         match &due.chore {
             Chore::Seal(extent, epoch) => {
-                if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
+                if let Err(error) = self.deps.capacity.seal(*extent, *epoch).await {
                     tracing::debug!(
                         %extent, %error,
                         "a log extent that was left could not be sealed"
@@ -64,7 +64,7 @@ impl HostContext {
                 Ok(true) => Tried::Done,
                 Ok(false) => Tried::Held,
                 Err(error) => {
-                    self.parts.metrics.release_failed();
+                    self.deps.metrics.release_failed();
                     let what = "a log or run could not be released; it is tried again";
                     if due.failures + 1 == MANY {
                         tracing::warn!(%extent, %error, tries = MANY, "{what}");

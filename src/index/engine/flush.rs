@@ -49,7 +49,7 @@ impl Partition {
             if let Err(failed) = self.command(install).await? {
                 return Err(self.not_flushed(failed));
             }
-            context.parts.metrics.flushed();
+            context.deps.metrics.flushed();
         }
         self.core.set_full(None);
         if ids::are_few(&self.core.extents) {

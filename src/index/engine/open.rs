@@ -68,7 +68,7 @@ impl Partition {
             doubtful: Vec::new(),
         };
         let watched = StopOnPanic(Arc::clone(&core));
-        let task = context.parts.env.tasks.spawn("partition committer", async move {
+        let task = context.deps.env.tasks.spawn("partition committer", async move {
             let _watched = watched;
             committer.run().await;
         });

@@ -69,7 +69,7 @@ pub(crate) async fn take_over(
 async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recovered, Error> {
     let Claimed { descriptor, revision } = claimed;
     lock_out(context, &descriptor).await?;
-    let record = ExtentRecord::load(context.parts.coordinator.as_ref(), descriptor.id).await?;
+    let record = ExtentRecord::load(context.deps.coordinator.as_ref(), descriptor.id).await?;
     let extents = Extents::new(descriptor.id, record, Vec::new());
     extents.set_owner(descriptor.epoch, revision);
     let (epoch, keys) = (descriptor.epoch, descriptor.keys.clone());
@@ -110,7 +110,7 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
 /// Fences and seals all extents of a log: earlier owners cannot add to it.
 async fn lock_out(context: &HostContext, descriptor: &PartitionDescriptor) -> Result<(), Error> {
     for (number, extent) in descriptor.log.iter().enumerate() {
-        let shut = shut(context.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
+        let shut = shut(context.deps.capacity.as_ref(), *extent, descriptor.epoch).await;
         // Partitions split from one share its log; one of them may have shut it at a higher epoch.
         // Where it ends for this one stands in the extent after it.
         let inherited = number + 1 < descriptor.log.len();
@@ -139,7 +139,7 @@ async fn replay(
     descriptor: &PartitionDescriptor,
     owner: Owner<'_>,
 ) -> Result<Rows, Error> {
-    let mut replay = Replay::start(context.parts.capacity.as_ref(), descriptor).await?;
+    let mut replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
     let replay_max = context.config.replay_bytes_max;
     // Partitions recover side by side: those with little leave the spilling to those with much.
@@ -163,7 +163,7 @@ async fn replay(
 /// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any
 /// more.
 async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error> {
-    let coordinator = context.parts.coordinator.as_ref();
+    let coordinator = context.deps.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
     let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
     let found = found.ok_or(Error::WrongPartition)?;

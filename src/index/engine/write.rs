@@ -28,7 +28,7 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.room().await?;
-        let clock = &self.core.context.parts.env.clock;
+        let clock = &self.core.context.deps.env.clock;
         let meter = &self.core.meter;
         meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
         let done = self.carry_out(write, clock.as_ref()).await;

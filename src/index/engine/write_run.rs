@@ -48,7 +48,7 @@ pub(crate) async fn write_run(
     let PinnedExtent { extent, pin } = context.create(ExtentKind::Run, owner).await?;
     // No manifest names it yet, and its writer may be given up in the middle.
     let unfinished = Unfinished::new(context, extents, extent);
-    let capacity = Arc::clone(&context.parts.capacity);
+    let capacity = Arc::clone(&context.deps.capacity);
     let target = RunTarget { extent, epoch, family, stripe: rows.stripe(), rows_max };
     let mut writer = RunWriter::new(capacity, target);
     let entry = async {
@@ -92,7 +92,7 @@ pub(crate) async fn open_run(context: &HostContext, entry: RunEntry) -> Result<A
 }
 
 async fn open_pinned(context: &HostContext, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
-    let capacity = Arc::clone(&context.parts.capacity);
+    let capacity = Arc::clone(&context.deps.capacity);
     let cache = Arc::clone(&context.cache);
     let run = Run::open(pinned, capacity, cache, Arc::clone(&context.chores)).await?;
     Ok(Arc::new(run))

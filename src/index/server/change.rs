@@ -206,7 +206,7 @@ impl IndexServer {
         let parts = ids.iter().copied().zip(parts).collect();
         let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
-        host.context.parts.metrics.split(pause);
+        host.context.deps.metrics.split(pause);
         self.note(kind, (&[partition], &ids), host.context.host, pause);
         tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
@@ -269,7 +269,7 @@ impl IndexServer {
         let merged = engine::merge(&host.context, id, &parts).await?;
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
-        host.context.parts.metrics.merged(pause);
+        host.context.deps.metrics.merged(pause);
         self.note(kind, (&old, &ids), host.context.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
@@ -328,9 +328,9 @@ impl IndexServer {
 
     /// Notes a move as soon as its partition is served at its new host.
     fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
-        let parts = &to.context.parts;
-        let pause = parts.env.clock.monotonic().saturating_sub(frozen_at);
-        parts.metrics.moved(pause);
+        let deps = &to.context.deps;
+        let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
+        deps.metrics.moved(pause);
         self.note(ChangeKind::Move, (&[partition], &[partition]), to.context.host, pause);
         tracing::info!(%partition, host = %to.context.host, ?pause, "partition moved");
         pause
@@ -353,7 +353,7 @@ impl IndexServer {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");
                     tried += 1;
                     self.still_serves().map_err(ChangeError::Failed)?;
-                    context.parts.env.clock.sleep(REOPEN_PAUSE).await;
+                    context.deps.env.clock.sleep(REOPEN_PAUSE).await;
                 }
             }
         }
@@ -365,7 +365,7 @@ impl IndexServer {
         let (server, claim, host) = (Arc::clone(self), Arc::new(claim), to.context.host);
         // The claim ends with the task: only then may the server close what is open.
         let opening = move || Arc::clone(&server).keep_opening(Arc::clone(&claim), host, frozen_at);
-        let env = &to.context.parts.env;
+        let env = &to.context.deps.env;
         drop(env.supervise("partition reopen", self.stop.clone(), opening));
     }
 
@@ -377,7 +377,7 @@ impl IndexServer {
             // What panicked had opened it.
             return;
         }
-        let clock = &host.context.parts.env.clock;
+        let clock = &host.context.deps.env.clock;
         tracing::error!(
             %partition,
             "the partition does not open; its keys are not served until it does"
@@ -410,7 +410,7 @@ impl IndexServer {
         host: HostId,
         pause: Duration,
     ) {
-        let at = self.parts().map_or(Timestamp::ZERO, |parts| parts.env.clock.now());
+        let at = self.deps().map_or(Timestamp::ZERO, |deps| deps.env.clock.now());
         let (from, to) = (from.to_vec(), to.to_vec());
         self.changes.note(ChangeEvent { number: 0, at, kind, from, to, host, pause });
     }
@@ -426,7 +426,7 @@ impl IndexServer {
     /// counter.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let coordinator = self.parts()?.coordinator.as_ref();
+        let coordinator = self.deps()?.coordinator.as_ref();
         loop {
             let ids = counter::allocate(coordinator, PARTITION_IDS, count);
             let ids = ids.await.map_err(|error| Failed::refused(&error))?;
@@ -446,7 +446,7 @@ async fn replace(
     frozen_at: Duration,
 ) -> Duration {
     host.opened.replace(old, new);
-    let pause = host.context.parts.env.clock.monotonic().saturating_sub(frozen_at);
+    let pause = host.context.deps.env.clock.monotonic().saturating_sub(frozen_at);
     for old in old {
         old.abandon().await;
     }

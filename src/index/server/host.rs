@@ -76,7 +76,7 @@ impl Host {
             return Err(error);
         }
         for one in &closed {
-            context.parts.metrics.closed(one.is_quarantined(), 1);
+            context.deps.metrics.closed(one.is_quarantined(), 1);
         }
         let opened = Arc::new(Opened::new(partitions, closed));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
@@ -107,7 +107,7 @@ impl Host {
                 },
             )
             .await;
-        let clock = &self.context.parts.env.clock;
+        let clock = &self.context.deps.env.clock;
         let end = clock.monotonic() + LAST_CHORES_MAX;
         self.context.chores.retry();
         self.context.do_due_chores(|| clock.monotonic() >= end).await;

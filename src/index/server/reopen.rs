@@ -66,7 +66,7 @@ pub(super) struct Reopener {
 impl Reopener {
     /// Runs until the server stops.
     pub(super) async fn run(self: Arc<Self>) {
-        let clock = Arc::clone(&self.context.parts.env.clock);
+        let clock = Arc::clone(&self.context.deps.env.clock);
         let this = &self;
         let mut trying = BTreeSet::new();
         let mut tries = FuturesUnordered::new();
@@ -106,7 +106,7 @@ impl Reopener {
         // Waits for the change that stopped it; of one that a move left closed that move takes
         // care.
         let Some(mut claim) = self.claims.claim(&[id]).await else { return };
-        let clock = &self.context.parts.env.clock;
+        let clock = &self.context.deps.env.clock;
         let begun = clock.monotonic();
         let mut pause = PAUSE;
         for tried in 1.. {
@@ -168,7 +168,7 @@ impl Reopener {
 
     /// Opens a partition that did not open at the start, unless it proves to be damaged.
     async fn open_closed(&self, id: PartitionId) -> Result<(), Error> {
-        let metrics = &self.context.parts.metrics;
+        let metrics = &self.context.deps.metrics;
         match Partition::open_or_tell(&self.context, id).await {
             Ok(new) => {
                 self.opened.add_closed(new);
@@ -206,7 +206,7 @@ impl Reopener {
 
     /// Opens those that have the keys of `old` since a split or merge.
     async fn follow(&self, old: &Arc<Partition>) -> Result<(), Error> {
-        let map = PartitionMap::load(self.context.parts.coordinator.as_ref()).await?;
+        let map = PartitionMap::load(self.context.deps.coordinator.as_ref()).await?;
         if map.partitions().iter().any(|one| one.id == old.core.id) {
             return Err(Error::WrongPartition);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::api::Full;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::check::{check_move, check_replacement, refused};
 use crate::index::engine::change::replacement::{New, Old};
@@ -70,12 +70,12 @@ fn too_many_runs() -> Failed {
 /// [`Failed::Fenced`]: another owner changed one of the old ones. [`Failed::Other`]: the outcome is
 /// unknown.
 pub(super) async fn replace(
-    parts: &Parts,
+    deps: &Dependencies,
     old: &[Old<'_>],
     new: &[New],
 ) -> Result<Replaced, NotChanged> {
     check_replacement(old, new).map_err(|violation| refused(&violation))?;
-    let coordinator = parts.coordinator.as_ref();
+    let coordinator = deps.coordinator.as_ref();
     let heirs: Vec<Heir> = new.iter().map(|new| new.heir.clone()).collect();
     let extents: Vec<&Extents> = old.iter().map(|old| old.extents).collect();
     let states: Vec<&LogState> = old.iter().map(|old| old.log).collect();
@@ -95,7 +95,7 @@ pub(super) async fn replace(
     let mut doubt = Doubt::default();
     for pause in PAUSES_MS.map(Duration::from_millis) {
         if !pause.is_zero() {
-            parts.env.clock.sleep(pause).await;
+            deps.env.clock.sleep(pause).await;
         }
         let passed = match pass_on(coordinator, &extents, &heirs).await {
             Ok(passed) => passed,

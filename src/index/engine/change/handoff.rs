@@ -101,7 +101,7 @@ pub(crate) async fn hand_off(
     let mut next = held.log.descriptor.clone();
     next.epoch = next.epoch.next();
     next.host = to.host;
-    let coordinator = to.parts.coordinator.as_ref();
+    let coordinator = to.deps.coordinator.as_ref();
     let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
         Ok(revision) => revision,
         Err(unchanged @ (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))) => {
@@ -123,7 +123,7 @@ pub(crate) async fn hand_off(
 /// The partition's descriptor as the coordinator has it.
 async fn current(to: &HostContext, from: &Partition) -> Result<PartitionDescriptor, Error> {
     let key = PartitionDescriptor::coordinator_key(from.core.id);
-    let found = to.parts.coordinator.get(&key).await;
+    let found = to.deps.coordinator.get(&key).await;
     let found = found.map_err(|error| failure::coordinator(&error))?;
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
@@ -141,7 +141,7 @@ impl<'a> Follower<'a> {
         context: &'a Arc<HostContext>,
         descriptor: &PartitionDescriptor,
     ) -> Result<Self, Error> {
-        let replay = Replay::start(context.parts.capacity.as_ref(), descriptor).await?;
+        let replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
         let active = Arc::new(Tables::new(Arc::clone(&context.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
@@ -172,14 +172,14 @@ impl<'a> Follower<'a> {
         let Claimed { descriptor, revision } = claimed;
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
-            match self.context.parts.capacity.fence(*newest, descriptor.epoch).await {
+            match self.context.deps.capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
                 // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
                 Err(error) => return Err(error.into()),
             }
         }
-        let coordinator = self.context.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         let record = ExtentRecord::load(coordinator, descriptor.id).await;
         let record = record.map_err(|error| Failed::Other(error.to_string().into()))?;
         let extents = Extents::new(descriptor.id, record, Vec::new());

@@ -40,7 +40,7 @@ impl Committer {
         // What waits meanwhile waits for a change of the map, which is no overload.
         self.waits.pause();
         self.hold_until_decided(answer).await;
-        self.waits.resume(self.core.context.parts.env.clock.monotonic());
+        self.waits.resume(self.core.context.deps.env.clock.monotonic());
     }
 
     async fn hold_until_decided(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
@@ -53,7 +53,7 @@ impl Committer {
             flushed: self.flushed,
             log: self.log.state().clone(),
             is_open: self.log.is_open(),
-            since: self.core.context.parts.env.clock.monotonic(),
+            since: self.core.context.deps.env.clock.monotonic(),
             verdict,
         };
         if answer.send(Ok(held)).is_err() {

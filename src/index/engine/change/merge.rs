@@ -184,9 +184,9 @@ async fn unite(
         }
     }
     check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
-    let parts = &context.parts;
+    let deps = &context.deps;
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
-    let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)
+    let end = writer::write_first(deps.capacity.as_ref(), extent, epoch, records)
         .await
         .map_err(Failed::before_it_counts)?;
     let (log, host) = (vec![extent], context.host);
@@ -196,7 +196,7 @@ async fn unite(
     let uses: BTreeSet<ExtentId> = sources.extents().chain([extent]).collect();
     let heir = Heir { id, uses: uses.clone() };
     let new = [New { descriptor: descriptor.clone(), heir }];
-    let replaced = descriptors::replace(parts, &old, &new).await?;
+    let replaced = descriptors::replace(deps, &old, &new).await?;
     let revision = replaced.revision;
     let fresh = held.iter().flat_map(|held| held.core.extents.hand_on()).collect();
     let record = replaced.records.into_iter().next().unwrap_or_default();

@@ -161,7 +161,7 @@ struct Swapped {
 
 /// Makes the children durable, then true.
 async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
-    let parts = &held.core.context.parts;
+    let deps = &held.core.context.deps;
     let epoch = held.core.epoch.next();
     let manifest = |partition| Manifest {
         partition,
@@ -177,7 +177,7 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
             check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
                 .map_err(|violation| refused(&violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
-            writer::write_first(parts.capacity.as_ref(), child.extent, epoch, vec![record]).await
+            writer::write_first(deps.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }
     });
     // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as
@@ -195,7 +195,7 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
         })
         .collect();
     let old = [Old { log: &held.log, extents: &held.core.extents }];
-    let replaced = descriptors::replace(parts, &old, &new).await?;
+    let replaced = descriptors::replace(deps, &old, &new).await?;
     let made = new.into_iter().zip(ends).map(|(new, end)| Made { new, end }).collect();
     Ok(Swapped { made, replaced })
 }

@@ -84,7 +84,7 @@ pub(crate) async fn reserve_for_a_roll(
 }
 
 async fn ask(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let clock = &context.parts.env.clock;
+    let clock = &context.deps.env.clock;
     extents.may_ask(clock.monotonic())?;
     let reserved = reserve_now(context, extents, count).await;
     extents.asked(clock.monotonic(), &reserved);
@@ -128,7 +128,7 @@ pub(crate) async fn refill(context: &HostContext, extents: &Extents) -> Result<(
 
 /// One try; it may change nothing, and then the next one knows more.
 async fn record(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let coordinator = context.parts.coordinator.as_ref();
+    let coordinator = context.deps.coordinator.as_ref();
     refresh(coordinator, extents).await?;
     let (epoch, revision) = extents.owner()?;
     let Some(change) = extents.change(fresh_ids(context, extents, count).await?) else {
@@ -194,7 +194,7 @@ pub(crate) async fn fresh_ids(
 ) -> Result<Vec<ExtentId>, Failed> {
     let mut ids = Vec::new();
     for _ in extents.fresh()..count {
-        let id = context.parts.extents.next_extent().await;
+        let id = context.deps.extent_ids.next_extent().await;
         ids.push(id.map_err(Failed::unread)?);
     }
     Ok(ids)

@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn extents_of_one_new_partition_keep_their_names_and_no_list_changes() {
         let world = World::empty();
-        let coordinator = world.parts().coordinator;
+        let coordinator = world.deps().coordinator;
         let (one, two) = (old(1, 0..300), old(2, 100..400));
         let new = [heir(3, (0..10).chain(150..160))];
         let passed = pass_on(coordinator.as_ref(), &[&one, &two], &new).await.unwrap();
@@ -187,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn extents_of_several_new_partitions_are_listed_with_those_of_others() {
         let world = World::empty();
-        let coordinator = world.parts().coordinator;
+        let coordinator = world.deps().coordinator;
         let put = Op::Put(Sharers::key(ExtentId::new(7)), Sharers(names([1, 9])).encode());
         coordinator.txn(&[], &[put]).await.unwrap();
         let one = old(1, [7, 8, 200]);

@@ -28,7 +28,7 @@ pub(crate) async fn release(
     extents: &Extents,
     extent: ExtentId,
 ) -> Result<bool, api::Error> {
-    let coordinator = context.parts.coordinator.as_ref();
+    let coordinator = context.deps.coordinator.as_ref();
     let is_last = match extents.holding(extent) {
         Holding::Alone => true,
         Holding::Shared(names) => match leave(coordinator, &names, extent).await? {
@@ -50,7 +50,7 @@ pub(crate) async fn release(
         if context.pins.is_pinned(extent) {
             return Ok(false);
         }
-        match context.parts.capacity.remove(extent).await {
+        match context.deps.capacity.remove(extent).await {
             Ok(()) => {}
             // A disk takes no writes until a restart. The record keeps the id for the next opening.
             Err(error @ (Error::Poisoned { .. } | Error::OutOfService { .. })) => {

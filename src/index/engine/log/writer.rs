@@ -139,7 +139,7 @@ impl Log {
         if let Some(last) = self.state.highest.last_mut() {
             *last = highest.max(*last);
         }
-        self.context.parts.metrics.log_bytes(bytes);
+        self.context.deps.metrics.log_bytes(bytes);
         Ok(())
     }
 
@@ -191,7 +191,7 @@ impl Log {
         next: &PartitionDescriptor,
         made: Option<ExtentId>,
     ) -> Result<(), Failed> {
-        let coordinator = self.context.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         let extents = Arc::clone(&self.extents);
         // While somebody else changes the record, the descriptor goes without.
         let changing = extents.try_changing();
@@ -223,7 +223,7 @@ impl Log {
 
     /// The record to be written with a change of the descriptor; nothing when it stays.
     async fn next_record(&self) -> Option<Change> {
-        let coordinator = self.context.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         ids::refresh(coordinator, &self.extents).await.ok()?;
         // More ids cost no transaction here. If none can be had now, the ids at hand are used, and
         // the next change asks again.
@@ -262,7 +262,7 @@ impl Log {
     }
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
-        let capacity = self.context.parts.capacity.as_ref();
+        let capacity = self.context.deps.capacity.as_ref();
         let place = LogPlace { extent, epoch: self.state.descriptor.epoch, offset: at };
         append_at(capacity, place, vec![record]).await
     }

@@ -15,7 +15,7 @@ use futures_util::future::{join, join_all};
 use futures_util::poll;
 
 use crate::index::api::*;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::commit::ROWS_IN_TURN;
 use crate::index::engine::config::Config;
 use crate::index::engine::context::AHEAD_MAX;
@@ -40,9 +40,9 @@ async fn partition() -> Partition {
 }
 
 async fn partition_of(world: &World, machine: Arc<dyn Machine>) -> Partition {
-    let parts = Parts { machine, ..world.parts() };
+    let deps = Dependencies { machine, ..world.deps() };
     let config = Config { memtable_bytes_max: 256 << 20, queue_ops: 20_000, ..world.config };
-    let context = Arc::new(HostContext::new(parts, config, HostId::new(0), Arc::default()));
+    let context = Arc::new(HostContext::new(deps, config, HostId::new(0), Arc::default()));
     Partition::open(&context, PARTITION).await.unwrap()
 }
 
@@ -281,7 +281,7 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
         let scope = DeleteScope::BlobAndSnapshots;
         Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope })
     };
-    let clock = Arc::clone(&partition.core.context.parts.env.clock);
+    let clock = Arc::clone(&partition.core.context.deps.env.clock);
     let mut ahead =
         Box::pin(partition.write_ahead(delete("b").into(), Duration::ZERO, clock.as_ref()));
     assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");

@@ -40,7 +40,7 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     parent.apply(put("a", "in memory")).await.unwrap();
 
     let stalled = world.capacity.stall().await;
-    let tasks = &parent.core.context.parts.env.tasks;
+    let tasks = &parent.core.context.deps.env.tasks;
     let split = tasks.spawn("split", {
         let parent = Arc::clone(&parent);
         async move { parent.split(halves(b"m")).await.unwrap() }
@@ -87,7 +87,7 @@ async fn runs_that_come_too_late_for_a_partition_go() {
         let partition = Arc::new(world.open().await.unwrap());
         partition.apply(put("a", "1")).await.unwrap();
         let stalled = world.capacity.stall().await;
-        let flush = partition.core.context.parts.env.tasks.spawn("flush", {
+        let flush = partition.core.context.deps.env.tasks.spawn("flush", {
             let partition = Arc::clone(&partition);
             async move { partition.flush().await }
         });
@@ -121,7 +121,7 @@ async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
     parent.abandon().await;
     drop((parent, children));
     world.capacity.crash();
-    let context = HostContext::new(world.parts(), world.config, HostId::new(0), Arc::default());
+    let context = HostContext::new(world.deps(), world.config, HostId::new(0), Arc::default());
     let child = Partition::open(&Arc::new(context), PartitionId::new(2)).await.unwrap();
     let rows = child.rows().await;
     let held: Vec<_> = rows.iter().map(|(_, value)| world.capacity.shares(value)).collect();
@@ -191,7 +191,7 @@ async fn split_that_others_outrun_pauses_before_tries_only() {
     for _ in 0..11 {
         world.store.inject(Fault::Outrun);
     }
-    let clock = &parent.core.context.parts.env.clock;
+    let clock = &parent.core.context.deps.env.clock;
     let begun = clock.monotonic();
     let children = parent.split(halves(b"m")).await.unwrap().children;
     let paused = clock.monotonic() - begun;

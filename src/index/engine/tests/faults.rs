@@ -168,7 +168,7 @@ async fn write_of_unknown_outcome_is_not_said_to_be_undone_when_the_partition_is
     first.apply(put("a", "1")).await.unwrap();
     // Durable, but answered with an error; before the second try another owner takes the partition.
     world.capacity.fail(When::Once(0), Fault::Lied(POISONED));
-    let coordinator = &first.core.context.parts.coordinator;
+    let coordinator = &first.core.context.deps.coordinator;
     let key = PartitionDescriptor::coordinator_key(PARTITION);
     let found = coordinator.get(&key).await.unwrap().unwrap();
     let mut descriptor = PartitionDescriptor::decode(&found.value).unwrap();
@@ -346,7 +346,7 @@ async fn partition_on_a_disk_that_takes_no_writes_leaves_no_extent_and_goes_on_o
     assert_eq!(partition.rows().await.len(), 1);
     // Another disk takes writes.
     world.capacity.fail(When::Once(usize::MAX), Fault::Refused(POISONED));
-    partition.core.context.parts.env.clock.sleep(std::time::Duration::from_secs(10)).await;
+    partition.core.context.deps.env.clock.sleep(std::time::Duration::from_secs(10)).await;
     partition.apply(put("c", "3")).await.unwrap();
     partition.flush().await.unwrap();
     assert_eq!(partition.rows().await.len(), 2);

@@ -89,17 +89,17 @@ fn refusals() -> [Error; 2] {
 }
 
 async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
-    let mut parts = world.parts();
+    let mut deps = world.deps();
     let mute = Arc::new(Mute {
-        inner: Arc::clone(&parts.coordinator),
+        inner: Arc::clone(&deps.coordinator),
         is_mute: AtomicBool::new(false),
         refusal: Mutex::default(),
         transactions: AtomicUsize::new(0),
     });
     let clock = Arc::new(SimClock::new());
-    parts.coordinator = Arc::clone(&mute) as _;
-    parts.env.clock = Arc::clone(&clock) as _;
-    let context = Arc::new(HostContext::new(parts, world.config, HostId::new(0), Arc::default()));
+    deps.coordinator = Arc::clone(&mute) as _;
+    deps.env.clock = Arc::clone(&clock) as _;
+    let context = Arc::new(HostContext::new(deps, world.config, HostId::new(0), Arc::default()));
     (Partition::open(&context, PARTITION).await.unwrap(), mute, clock)
 }
 
@@ -150,7 +150,7 @@ async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_write
     assert!(!partition.core.uses().is_empty());
     // More ids are asked for after it, and never given.
     let context = Arc::clone(&partition.core.context);
-    let _chores = context.parts.env.tasks.clone().spawn("chores", {
+    let _chores = context.deps.env.tasks.clone().spawn("chores", {
         let context = Arc::clone(&context);
         async move { context.do_chores().await }
     });

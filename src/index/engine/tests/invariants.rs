@@ -14,7 +14,7 @@ use crate::index::api::WriteReply;
 use crate::index::engine::commands::BreakInvariant;
 use crate::index::engine::commands::Command;
 use crate::index::engine::commit::Committer;
-use crate::index::engine::context::{HostContext, Parts};
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::core::Status;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
@@ -165,8 +165,8 @@ impl Machine for Violating {
 }
 
 async fn open_violating(world: &World) -> Partition {
-    let parts = Parts { machine: Arc::new(Violating), ..world.parts() };
-    let context = HostContext::new(parts, world.config, HostId::new(0), Arc::default());
+    let deps = Dependencies { machine: Arc::new(Violating), ..world.deps() };
+    let context = HostContext::new(deps, world.config, HostId::new(0), Arc::default());
     Partition::open(&Arc::new(context), PARTITION).await.unwrap()
 }
 

@@ -40,7 +40,7 @@ async fn fill(partition: &Partition, count: usize) {
 }
 
 async fn sleep(partition: &Partition, duration: Duration) {
-    partition.core.context.parts.env.clock.sleep(duration).await;
+    partition.core.context.deps.env.clock.sleep(duration).await;
 }
 
 /// Nothing but what the partition uses is left.
@@ -214,7 +214,7 @@ async fn compaction_that_was_refused_is_tried_again() {
     }
     // No ids are left for a new run, and none are to be had.
     for _ in 0..coordinator::counter::BATCH {
-        let left = partition.core.context.parts.extents.next_extent().await.unwrap();
+        let left = partition.core.context.deps.extent_ids.next_extent().await.unwrap();
         if left.get() % coordinator::counter::BATCH == 0 {
             break;
         }

@@ -28,7 +28,7 @@ async fn write(
     after: Duration,
 ) -> (Result<(), Error>, Duration) {
     tokio::time::sleep(after).await;
-    let clock = &partition.core.context.parts.env.clock;
+    let clock = &partition.core.context.deps.env.clock;
     let begun = clock.monotonic();
     let outcome = partition.apply(put(key, "value")).await;
     (outcome, clock.monotonic() - begun)

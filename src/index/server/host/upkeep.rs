@@ -43,7 +43,7 @@ pub(super) fn start(
         let (context, _, stop) = busy.clone();
         chores(context, stop)
     };
-    let env = &context.parts.env;
+    let env = &context.deps.env;
     vec![
         env.supervise("index flusher", stop.clone(), flusher),
         env.supervise("index compactor", stop.clone(), compactor),
@@ -57,7 +57,7 @@ async fn flusher(
     stop: CancellationToken,
     reported: Arc<Mutex<HostReport>>,
 ) {
-    let clock = Arc::clone(&context.parts.env.clock);
+    let clock = Arc::clone(&context.deps.env.clock);
     let mut looked = None;
     while !stop.is_cancelled() {
         // One that cannot be flushed now must not keep the others' memory.
@@ -115,7 +115,7 @@ fn due(
 }
 
 async fn chores(context: Arc<HostContext>, stop: CancellationToken) {
-    let clock = Arc::clone(&context.parts.env.clock);
+    let clock = Arc::clone(&context.deps.env.clock);
     let mut retried = clock.monotonic();
     while !stop.is_cancelled() {
         context.do_due_chores(|| stop.is_cancelled()).await;
@@ -135,7 +135,7 @@ async fn chores(context: Arc<HostContext>, stop: CancellationToken) {
 }
 
 async fn compactor(context: Arc<HostContext>, partitions: Arc<Opened>, stop: CancellationToken) {
-    let clock = Arc::clone(&context.parts.env.clock);
+    let clock = Arc::clone(&context.deps.env.clock);
     while !stop.is_cancelled() {
         for partition in &partitions.all() {
             while partition.core.may_compact() {
@@ -179,5 +179,5 @@ fn report(context: &HostContext, partitions: &Opened, reported: &Mutex<HostRepor
         memtable_bytes: context.budget.used() as u64,
     };
     let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
-    context.parts.metrics.report(&mut reported, now);
+    context.deps.metrics.report(&mut reported, now);
 }
