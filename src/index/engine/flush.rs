@@ -1,4 +1,4 @@
-//! Flush: a full memtable becomes runs, and the log it was replayed from goes.
+//! Flush: a memtable becomes runs, and log extents with only its rows are removed.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::index::engine::write_run::{RunPlan, write_run};
 use crate::index::rows::Family;
 
 impl Partition {
-    /// Writes everything committed before the call to runs; writers go on meanwhile.
+    /// Writes all rows committed before the call to runs. Writers go on meanwhile.
     ///
     /// # Errors
-    /// [`Failed`]: it may be tried again, unless another owner has the partition or nobody knows
-    /// where its log goes on.
+    /// [`Failed`]. The flush may be tried again, unless another owner has the partition or it is
+    /// unknown which extent its log continues in.
     pub(crate) async fn flush(&self) -> Result<(), Failed> {
         let _one = self.flushing.lock().await;
         let context = &self.core.context;
-        // Twice when an earlier flush left a frozen table behind.
+        // Two rounds if an earlier flush left a frozen memtable.
         for _ in 0..2 {
             let frozen = match self.command(Command::Freeze).await? {
                 Ok(frozen) => frozen,

@@ -8,10 +8,10 @@
 //! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
 //!    `merge.rs`), queues writes, and sends commands to the committer (`commands.rs`). `write.rs`:
 //!    the path of a write up to the queue.
-//! 3. `commit.rs`: the committer. It evaluates a batch of writes, appends it durably to the log
-//!    (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated on a snapshot
-//!    before their turn; `watches.rs` detects commits that change the rows they read. `pace.rs`:
-//!    how many rows one answer may read.
+//! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
+//!    durably to the log (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated
+//!    on a snapshot before their turn; `watches.rs` detects commits that change the rows they read.
+//!    `pace.rs`: how many rows one answer may read.
 //! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
 //!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
 //!    manifest record.
@@ -32,6 +32,7 @@
 //! (`objects/`), when to split.
 
 mod ahead;
+
 mod change;
 mod chores;
 mod codec;
@@ -48,6 +49,7 @@ mod extents;
 mod failed;
 mod failure;
 mod flush;
+mod group_commit;
 mod install;
 mod log;
 mod merge;

@@ -1,4 +1,4 @@
-//! A partition is opened here: its log is taken over, and its committer begins.
+//! Opens a partition: takes over its log and starts its committer.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -19,20 +19,21 @@ use crate::index::engine::recover::{NotOpened, Recovered};
 use crate::index::engine::refusals::Refusals;
 use crate::types::PartitionId;
 
-/// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
+/// The most commands that wait for a committer: of a flush, a compaction, a change of the map and a
+/// stop.
 const COMMANDS: usize = 4;
 
 impl Partition {
-    /// Becomes the owner of a partition of the coordinator and recovers it.
+    /// Becomes the owner of partition `id` and recovers it.
     ///
     /// # Errors
-    /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
-    /// [`Error::Unavailable`], [`Error::Full`].
+    /// [`Error::WrongPartition`] if there is no such partition or another owner was faster;
+    /// [`Error::Corrupt`], [`Error::Unavailable`], [`Error::Full`].
     pub(crate) async fn open(context: &Arc<HostContext>, id: PartitionId) -> Result<Self, Error> {
         Self::open_or_tell(context, id).await.map_err(|not| not.error)
     }
 
-    /// As [`Self::open`]; the error tells whether the partition was claimed.
+    /// As [`Self::open`]. The error says whether the partition was claimed.
     pub(crate) async fn open_or_tell(
         context: &Arc<HostContext>,
         id: PartitionId,
@@ -41,7 +42,7 @@ impl Partition {
         Ok(Self::start(context, recovered))
     }
 
-    /// Begins to serve.
+    /// Starts the committer of a recovered partition.
     pub(crate) fn start(context: &Arc<HostContext>, recovered: Recovered) -> Self {
         let (queue, queued) = mpsc::channel(context.config.queue_ops);
         let (commands, obeyed) = mpsc::channel(COMMANDS);
@@ -86,7 +87,7 @@ impl Partition {
     }
 }
 
-/// A committer that panicked serves nobody any more: the partition is to be opened again.
+/// Stops the partition if its committer panics, so that it is opened again.
 struct StopOnPanic(Arc<Core>);
 
 impl Drop for StopOnPanic {

@@ -1,4 +1,5 @@
-//! Recovery: becoming a partition's owner from nothing but its descriptor.
+//! Recovery: becomes the owner of a partition, and reads its state from the extents that its
+//! descriptor names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// A partition ready to serve.
+/// The state of a recovered partition, from which
+/// [`Partition::start`](crate::index::engine::partition::Partition::start) starts its committer.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) core: Core,
@@ -38,24 +40,24 @@ pub(crate) struct Recovered {
     pub(crate) flushed: Sequence,
 }
 
-/// A partition of the coordinator that names its owner.
+/// A descriptor that names this host as the owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimed {
     pub(crate) descriptor: PartitionDescriptor,
-    /// The change by which the owner became it.
+    /// The change of the descriptor that made this host the owner.
     pub(crate) revision: Revision,
 }
 
 /// Why a partition was not taken over.
 #[derive(Debug)]
 pub(crate) struct NotOpened {
-    /// The partition, when it was claimed: then what stands in the way are files it needs.
+    /// The descriptor, if the partition was claimed. Then the files that it needs cannot be used.
     pub(crate) claimed: Option<PartitionDescriptor>,
     pub(crate) error: Error,
 }
 
-/// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log,
-/// replays.
+/// Takes over a partition: claims it in the coordinator, fences its log against earlier owners, and
+/// replays the log.
 pub(crate) async fn take_over(
     context: &Arc<HostContext>,
     id: PartitionId,
@@ -92,7 +94,7 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
         let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
         if let Err(failed) = log.roll(manifest).await {
             if matches!(failed, Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) {
-                // No descriptor names the manifest that names them.
+                // No descriptor names the extent of the manifest that names these runs.
                 spilled.iter().for_each(|run| run.retire(&extents));
             }
             return Err(failed.of_opening());
@@ -107,12 +109,12 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
-/// Fences and seals all extents of a log: earlier owners cannot add to it.
+/// Fences and seals all extents of a log, so that earlier owners cannot append to it.
 async fn lock_out(context: &HostContext, descriptor: &PartitionDescriptor) -> Result<(), Error> {
     for (number, extent) in descriptor.log.iter().enumerate() {
         let shut = shut(context.deps.capacity.as_ref(), *extent, descriptor.epoch).await;
-        // Partitions split from one share its log; one of them may have shut it at a higher epoch.
-        // Where it ends for this one stands in the extent after it.
+        // The children of a split share the log of their parent. One of them may have fenced it at
+        // a higher epoch. The link in the next extent says where it ends for this partition.
         let inherited = number + 1 < descriptor.log.len();
         match shut {
             Err(Error::WrongPartition) if inherited => {}
@@ -122,18 +124,18 @@ async fn lock_out(context: &HostContext, descriptor: &PartitionDescriptor) -> Re
     Ok(())
 }
 
-/// The rows of a log.
+/// The rows that a replay found in a log.
 struct Rows {
-    /// Those that fit into memory.
+    /// The rows that fit into memory.
     tables: Arc<Tables>,
-    /// Runs of those that did not, newest first. No manifest names them.
+    /// Runs with the other rows, newest first. No manifest names these runs.
     spilled: Vec<Arc<Run>>,
     /// Commits up to here are in runs.
     flushed: Sequence,
     replayed: Replayed,
 }
 
-/// Replays a log. What memory has no room for is written to runs.
+/// Replays a log. Rows for which memory has no room are written to runs.
 async fn replay(
     context: &Arc<HostContext>,
     descriptor: &PartitionDescriptor,
@@ -142,7 +144,8 @@ async fn replay(
     let mut replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
     let mut tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
     let replay_max = context.config.replay_bytes_max;
-    // Partitions recover side by side: those with little leave the spilling to those with much.
+    // Partitions recover concurrently. Only a partition with many rows in memory writes them to
+    // runs.
     let fair_share = replay_max / (2 * context.config.parallel_opens.max(1));
     let mut spilled: Vec<Arc<Run>> = Vec::new();
     let mut flushed = replay.manifest().flushed;
@@ -160,8 +163,8 @@ async fn replay(
     Ok(Rows { tables, spilled, flushed, replayed: replay.finish() })
 }
 
-/// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any
-/// more.
+/// Raises the epoch in the coordinator, so that an earlier owner can no longer change the
+/// descriptor.
 async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error> {
     let coordinator = context.deps.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
@@ -177,11 +180,11 @@ async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error>
     Ok(Claimed { descriptor, revision })
 }
 
-/// Fences and seals a log extent: earlier owners cannot add to it, and its end is final (I2).
+/// Fences and seals a log extent: earlier owners cannot append to it, and its end is final (I2).
 async fn shut(capacity: &dyn Capacity, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
     let lost = |error: capacity::Error| match error {
         capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
-        // Only a restart verifies the disk: to try again before that is of no use.
+        // Only a restart verifies the disk; a retry before that fails again.
         capacity::Error::Poisoned { .. } => Error::DiskOut(error.to_string()),
         capacity::Error::Sealed { .. }
         | capacity::Error::Fenced { .. }

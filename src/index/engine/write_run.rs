@@ -1,4 +1,4 @@
-//! Runs are written and opened, with or without a partition.
+//! Writes and opens runs, for an open partition or during its recovery.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::index::engine::sources::Frozen;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
-/// Rows written before other tasks have a turn: a fraction of a millisecond.
+/// Rows written before the task yields: a fraction of a millisecond.
 const ROWS_AT_A_TIME: u64 = 128;
 
 /// A run to be written.
@@ -25,12 +25,12 @@ pub(crate) struct RunPlan {
     pub(crate) family: Family,
     /// The most rows there can be.
     pub(crate) rows_max: u64,
-    /// Whether no older run has rows that its tombstones hide: then they are left out.
+    /// Whether no older run has rows that its tombstones hide. Then the tombstones are left out.
     pub(crate) is_bottom: bool,
 }
 
-/// Writes one run of what `rows` yields; `None` when that is nothing. No manifest names it yet: its
-/// extent is released when the run is dropped, unless [`Run::keep`] is called before one does.
+/// Writes the rows to one run; `None` if there are none. No manifest names the run yet: its extent
+/// is released when the run is dropped, unless [`Run::keep`] is called first.
 pub(crate) async fn write_run(
     context: &Arc<HostContext>,
     owner: Owner<'_>,
@@ -46,7 +46,7 @@ pub(crate) async fn write_run(
     }
     let Some(mut row) = next else { return Ok(None) };
     let PinnedExtent { extent, pin } = context.create(ExtentKind::Run, owner).await?;
-    // No manifest names it yet, and its writer may be given up in the middle.
+    // No manifest names the extent yet, and this task may be cancelled while it writes.
     let unfinished = Unfinished::new(context, extents, extent);
     let capacity = Arc::clone(&context.deps.capacity);
     let target = RunTarget { extent, epoch, family, stripe: rows.stripe(), rows_max };
@@ -62,7 +62,7 @@ pub(crate) async fn write_run(
                 None => break,
             }
             if number.is_multiple_of(ROWS_AT_A_TIME) {
-                // Most rows come from memory: without this a thread would do nothing else for long.
+                // Most rows come from memory, so reading them does not yield.
                 tokio::task::yield_now().await;
             }
         }
@@ -98,7 +98,7 @@ async fn open_pinned(context: &HostContext, pinned: PinnedRun) -> Result<Arc<Run
     Ok(Arc::new(run))
 }
 
-/// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
+/// Writes memtables to runs during recovery, when the log has more rows than memory may hold.
 pub(crate) async fn spill(
     context: &Arc<HostContext>,
     owner: Owner<'_>,

@@ -1,10 +1,10 @@
-//! Handoff: a partition goes to another host. The host to be opens its runs and follows its log
-//! while the old one serves; then the partition is held, the last records are read, and one change
-//! of the descriptor, to the next epoch and the new host, decides. The log goes on in the same
-//! extent, which is fenced: the old owner could not add to it (I2).
+//! Handoff: a partition moves to another host. The new host opens the runs and follows the log
+//! while the old host serves. Then the partition is held, and the new host reads the last records.
+//! One change of the descriptor, to the next epoch and the new host, completes the move. The log
+//! continues in the same extent, which is fenced: the old owner can no longer append to it (I2).
 //!
-//! Nothing but the descriptor, the log and the runs goes from one to the other, so that hosts may
-//! be processes. A crash before the change leaves the old owner, after it the new one, who recovers
+//! The hosts exchange nothing but the descriptor, the log and the runs, so hosts may be processes.
+//! After a crash before the change the old host is the owner; after it the new one is, and recovers
 //! as after any crash (I8).
 
 use std::collections::BTreeSet;
@@ -30,26 +30,26 @@ use crate::index::engine::write_run;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
-/// A partition that serves at its new host as soon as it is stopped at the old one.
+/// A partition at its new host. It serves as soon as the caller has stopped it at the old one.
 #[derive(Debug)]
 pub(crate) struct HandedOff {
     pub(crate) partition: Partition,
-    /// Monotonic time since which no write was made durable.
+    /// Since when no write has been made durable; monotonic time.
     pub(crate) frozen_at: Duration,
 }
 
 /// Why a partition was not handed off.
 #[derive(Debug)]
 pub(crate) enum NotMoved {
-    /// Its log moved on while it was read; nothing has happened.
+    /// Its log grew or changed while it was read. Nothing has changed.
     Busy(&'static str),
-    /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile,
-    /// and a run that the manifest read before named is gone.
+    /// It could not be read. Nothing has changed. The reason may be that a compaction has removed a
+    /// run that an older manifest names.
     Unread(String),
-    /// The new host owns it and must open it anew: what failed was after the change. No write was
-    /// made durable since then, in monotonic time.
+    /// The failure came after the change: the new host is the owner and must open the partition.
+    /// The time says since when no write has been made durable; monotonic.
     Owned(Failed, Duration),
-    /// As for a split.
+    /// See [`NotChanged::Failed`](crate::index::engine::NotChanged::Failed).
     Failed(Failed),
 }
 
@@ -64,22 +64,23 @@ impl From<Failed> for NotMoved {
     }
 }
 
-/// Hands `from` over to the host of `to`. When it returns the coordinator names that one; the old
-/// one takes no write, and its reads are right until the new one is given its first write: the
-/// caller stops it first.
+/// Hands `from` over to the host `to`. When this returns, the coordinator names the new host, and
+/// the old one takes no writes. Reads at the old host are correct until the new one gets its first
+/// write. The caller must stop the old partition before that.
 ///
 /// # Errors
 /// [`NotMoved`]. After [`NotMoved::Busy`], [`NotMoved::Unread`], [`Failed::Full`] and
-/// [`Failed::Refused`] nothing has changed and the partition goes on.
+/// [`Failed::Refused`] nothing has changed, and the old partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
     to: &Arc<HostContext>,
 ) -> Result<HandedOff, NotMoved> {
-    // Little is left to follow, and nothing but appends changes what is followed.
+    // After a flush the log is short. With flush and compaction locked out, only appends change
+    // what the new host follows.
     from.flush().await?;
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;
-    // A log that cannot be read now is no reason to stop its owner.
+    // If the log cannot be read now, its owner goes on.
     let unread = |error: Error| match Failed::unread(error) {
         Failed::Refused(reason) => NotMoved::Unread(reason),
         failed @ (Failed::Full(_) | Failed::Busy(_) | Failed::Fenced | Failed::Other(_)) => {
@@ -120,7 +121,7 @@ pub(crate) async fn hand_off(
     Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
 }
 
-/// The partition's descriptor as the coordinator has it.
+/// The partition's descriptor in the coordinator.
 async fn current(to: &HostContext, from: &Partition) -> Result<PartitionDescriptor, Error> {
     let key = PartitionDescriptor::coordinator_key(from.core.id);
     let found = to.deps.coordinator.get(&key).await;
@@ -128,7 +129,7 @@ async fn current(to: &HostContext, from: &Partition) -> Result<PartitionDescript
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
 
-/// A partition read by a host that does not own it yet. The runs that it has open are pinned.
+/// Reads a partition that this host does not own yet. Its open runs are pinned.
 struct Follower<'a> {
     context: &'a Arc<HostContext>,
     log: Vec<ExtentId>,
@@ -153,13 +154,13 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
-    /// Applies what was appended meanwhile.
+    /// Applies the records that were appended meanwhile.
     async fn catch_up(&mut self) -> Result<(), Error> {
         while self.replay.step(&self.sources.active).await? {}
         Ok(())
     }
 
-    /// Whether all of the held partition has been read, and nothing else.
+    /// Whether the follower has read exactly the state of the held partition.
     fn is_at(&self, held: &Held) -> bool {
         let same_log = self.log == held.log.descriptor.log && self.replay.link() == held.log.link;
         let same_runs = self.sources.entries() == held.sources.entries();
@@ -167,14 +168,15 @@ impl<'a> Follower<'a> {
         same_log && same_runs && same_state && self.replay.sequence() == held.sequence
     }
 
-    /// Becomes the owner that the descriptor names already.
+    /// Makes this host the owner; the descriptor names it already.
     async fn take_over(self, held: &Held, claimed: Claimed) -> Result<Recovered, Failed> {
         let Claimed { descriptor, revision } = claimed;
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
             match self.context.deps.capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
-                // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
+                // A poisoned disk takes no appends, which is as good as a fence (see
+                // `Capacity::fence`). The log continues in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
                 Err(error) => return Err(error.into()),
             }

@@ -1,10 +1,11 @@
-//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each
-//! is first brought to hold rows of one of the partitions only. While they still serve, they are
-//! flushed; what was written since is copied into the log of the new one, which needs neither of
-//! the old logs.
+//! Merge: neighbouring partitions, or all stripes of a range, become one partition. The new one
+//! takes over their runs. Before that, runs with rows of other partitions are rewritten, and all
+//! partitions are flushed while they still serve. Rows written since then are copied into the log
+//! of the new partition, which needs none of the old logs.
 //!
-//! A crash before the transaction leaves the old partitions, the first of which has the new extent
-//! in its record and removes it; after it the new one (I8), which removes the old logs.
+//! After a crash before the transaction the old partitions serve; the first of them has the new log
+//! extent in its record and removes it. After a crash later the new partition serves (I8) and
+//! removes the old logs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,29 +44,30 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Rows copied while writes wait are at most this; more means that the partitions are too busy to
-/// be merged.
+/// The most bytes of rows that are copied while writes wait. With more the partitions are too busy
+/// to be merged.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 /// Bytes of rows in one record of the copied tail, as in a batch of the committer.
 const RECORD_BYTES: usize = 40 << 10;
-/// Tries to bring partitions into runs of their own while they go on writing.
+/// The most tries to separate the runs of partitions that go on writing.
 const TRIES: usize = 4;
 
-/// A partition that serves as soon as those it was made of are stopped.
+/// The new partition. It serves as soon as the caller has stopped the old ones.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub(crate) partition: Partition,
-    /// Monotonic time since which no write of the first partition was made durable.
+    /// Since when the first held partition has made no write durable; monotonic time.
     pub(crate) frozen_at: Duration,
 }
 
-/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition
-/// `id`. When it returns the coordinator names that one; the old ones take no write, and their
-/// reads are right until the new one is given its first write: the caller stops them first.
+/// Merges partitions into partition `id`: neighbours in key order, or all stripes of a range by
+/// number. When this returns, the coordinator names the new partition, and the old ones take no
+/// writes. Reads of the old ones are correct until the new one gets its first write. The caller
+/// must stop the old ones before that.
 ///
 /// # Errors
-/// [`NotChanged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
-/// them.
+/// After [`NotChanged::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has changed and the
+/// old partitions go on. The other errors stop them.
 pub(crate) async fn merge(
     context: &Arc<HostContext>,
     id: PartitionId,
@@ -76,7 +78,7 @@ pub(crate) async fn merge(
             part.flush().await?;
             while !part.is_separate() && part.separate().await? {}
         }
-        // Always in key order: nobody else takes locks of two partitions.
+        // Locks are taken in key order. No other code takes the locks of two partitions.
         let mut kept_out = Vec::new();
         for part in parts {
             kept_out.push((part.flushing.lock().await, part.keep_compaction_out().await));
@@ -89,7 +91,7 @@ pub(crate) async fn merge(
 }
 
 impl Partition {
-    /// Whether nothing waits to be flushed and no run holds rows of others.
+    /// Whether no memtable is frozen and no run holds rows of other partitions.
     fn is_separate(&self) -> bool {
         let sources = self.core.published().sources;
         let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.keys));
@@ -97,7 +99,7 @@ impl Partition {
     }
 }
 
-/// Merges partitions that neither flush nor compact.
+/// Merges partitions whose flush and compaction are locked out.
 async fn quiet(
     context: &Arc<HostContext>,
     id: PartitionId,
@@ -140,7 +142,7 @@ async fn quiet(
     }
 }
 
-/// The new partition: its id and epoch, and the extent of its log.
+/// The id and epoch of the new partition, and the extent of its log.
 #[derive(Clone, Copy)]
 struct United {
     id: PartitionId,
@@ -148,7 +150,7 @@ struct United {
     extent: ExtentId,
 }
 
-/// Writes the new partition's log and has the coordinator name it.
+/// Writes the log of the new partition, and replaces the old descriptors by its descriptor.
 async fn unite(
     context: &Arc<HostContext>,
     united: United,
@@ -185,7 +187,7 @@ async fn unite(
     }
     check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
     let deps = &context.deps;
-    // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
+    // If this fails, no descriptor names the log, and the old partitions are unchanged.
     let end = writer::write_first(deps.capacity.as_ref(), extent, epoch, records)
         .await
         .map_err(Failed::before_it_counts)?;
@@ -215,7 +217,7 @@ async fn unite(
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
-/// The same sources with uses of the runs of its own.
+/// The same sources, with an own use of each run.
 fn own(mut sources: Sources) -> Sources {
     for run in sources.runs.iter_mut().flatten() {
         *run = Arc::new(run.share());
@@ -223,7 +225,7 @@ fn own(mut sources: Sources) -> Sources {
     sources
 }
 
-/// What is in memory only, newest versions, in pieces that fit a record each.
+/// The rows that are only in memory, in their newest versions, in pieces that each fit in a record.
 async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
     let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut pieces = vec![RowBatch::default()];
@@ -232,7 +234,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
         for family in Family::ALL {
             let active = Arc::clone(&held.sources.active);
             let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.keys);
-            // Memory only: there is nothing to fail on.
+            // These rows are in memory; reading them does not fail.
             while let Some((key, value)) = rows.next().await.map_err(unreadable)? {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
                 all += cost;

@@ -38,7 +38,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads the head; `None` when it is damaged or of a version not known here.
+    /// Decodes the head; `None` if it is damaged or of an unknown version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..HEADER_LEN)?;
         let (checked, mut crc) = head.split_at_checked(12)?;
@@ -64,14 +64,14 @@ impl Header {
         })
     }
 
-    /// Whether this is the body the head was written for.
+    /// Whether the length and checksum of the head match this body.
     pub(crate) fn matches(&self, body: &[u8]) -> bool {
         codec::wide(body.len()) == u64::from(self.body_len)
             && Crc32c::of(body).get() == self.body_crc
     }
 }
 
-/// A record around `body`; `None` when the body is 4 GiB or longer.
+/// Encodes a record with this body; `None` if the body is 4 GiB or longer.
 pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
     let mut record = BytesMut::with_capacity(HEADER_LEN + body.len());
     record.put_bytes(0, HEADER_LEN);
@@ -79,7 +79,7 @@ pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
     fill_header(kind, record)
 }
 
-/// Fills in the head of a record whose body is there already.
+/// Fills in the head of a record that already has its body.
 fn fill_header(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
     let (head, body) = record.split_at_mut_checked(HEADER_LEN)?;
     let mut fields = Vec::with_capacity(HEADER_LEN);
@@ -121,13 +121,13 @@ impl BatchBuilder {
         }
     }
 
-    /// Begins the next commit, which is added in parts; so many calls of [`Self::add`] follow.
+    /// Begins the next commit. The caller then calls [`Self::add`] once for each of its `changes`.
     pub(crate) fn begin(&mut self, changes: usize) {
         self.commits += 1;
         codec::put_varint(&mut self.record, codec::wide(changes));
     }
 
-    /// Adds a row that the commit puts, or removes.
+    /// Adds a row of the commit. Without a value the row is removed.
     pub(crate) fn add(&mut self, family: Family, key: &[u8], value: Option<&Bytes>) {
         let tag = family as u8 | if value.is_none() { TOMBSTONE } else { 0 };
         self.record.put_u8(tag);
@@ -154,7 +154,8 @@ impl BatchBuilder {
         self.commits
     }
 
-    /// The record; `time` is that of the last commit. `None` when it is 4 GiB or longer.
+    /// Finishes the record; `time` is that of the last commit. `None` if the record is 4 GiB or
+    /// longer.
     pub(crate) fn finish(mut self, time: Timestamp) -> Option<Bytes> {
         let mut head = Vec::with_capacity(BATCH_HEAD_LEN);
         head.put_u64_le(self.first.get());
@@ -178,7 +179,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Reads a batch body; `None` when it is malformed.
+    /// Decodes the body of a batch record; `None` if it is malformed.
     pub(crate) fn decode(body: &Bytes) -> Option<Self> {
         let mut rest = body.as_ref();
         let first = Sequence::new(codec::take_u64(&mut rest)?);
@@ -198,7 +199,7 @@ impl Batch {
         self.first.plus(u64::from(self.commits) - 1)
     }
 
-    /// Decodes its rows commit by commit; `None` when they are malformed. Keys and values share the
+    /// Decodes the rows of each commit; `None` if they are malformed. Keys and values share the
     /// record's memory.
     pub(crate) fn rows(&self) -> Option<Vec<RowBatch>> {
         let mut rest = self.rows.as_ref();
