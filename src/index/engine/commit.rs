@@ -30,6 +30,7 @@ use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
 use crate::index::engine::watches::{ChangedRow, Outcome};
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -241,7 +242,7 @@ impl Committer {
                 None => return give_back(answer),
             },
         };
-        if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
+        if rows.changes.iter().any(|row| !self.core.keys.contains(&row.key)) {
             // Such a row could never be read.
             tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
             reply = Err(Error::Unavailable("a row lies outside the partition".into()));
@@ -253,7 +254,7 @@ impl Committer {
             // only makes an audit run early.
             self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
             let mut turn = 0;
-            for (family, key, value) in rows.changes {
+            for RowChange { family, key, value } in rows.changes {
                 batch.rows.add(family, &key, value.as_ref());
                 turn += 1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW;
                 // Readers see the row once it is published. The next writes of the batch see it

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::index::engine::commands::Command;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::write_run::{RunPlan, write_run};
@@ -61,7 +61,7 @@ impl Partition {
             {
                 let is_bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
-                let merged = self.merge(family, chosen, is_bottom).await;
+                let merged = self.merge_runs(family, chosen, is_bottom).await;
                 // A compaction that gave up or had no space may succeed at any time. A damaged run
                 // fails as long as the runs are the same.
                 if matches!(
@@ -78,7 +78,7 @@ impl Partition {
 
     /// Merges `runs` into one. `is_bottom` says that the oldest run is among them: then no older
     /// row needs a tombstone. Returns false if it gave up.
-    pub(super) async fn merge(
+    pub(super) async fn merge_runs(
         &self,
         family: Family,
         runs: &[Arc<Run>],
@@ -86,7 +86,7 @@ impl Partition {
     ) -> Result<bool, Failed> {
         let context = &self.core.context;
         let rows_max = runs.iter().map(|run| run.entry().rows).sum();
-        let merge = Merge::of_runs(runs, family, &self.core.keys);
+        let merge = MergedRows::of_runs(runs, family, &self.core.keys);
         let plan = RunPlan { family, rows_max, is_bottom };
         self.reserve(1).await?;
         let into = tokio::select! {

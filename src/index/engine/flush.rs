@@ -8,7 +8,7 @@ use crate::index::engine::commands::Command;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::extents::ids;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::sources::Frozen;
 use crate::index::engine::write_run::{RunPlan, write_run};
@@ -36,7 +36,8 @@ impl Partition {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {
-                let merge = Merge::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
+                let merge =
+                    MergedRows::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
                 let rows_max = codec::wide(tables.len(family));
                 let is_bottom = sources.runs(family).is_empty();
                 let plan = RunPlan { family, rows_max, is_bottom };

@@ -6,7 +6,7 @@
 //!    readers and the maintenance of one partition share. `sources.rs`: its memtables and runs.
 //!    `failed.rs`: why durable work failed, and what that means for the partition.
 //! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
-//!    `merge.rs`), queues writes, and sends commands to the committer (`commands.rs`). `write.rs`:
+//!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`). `write.rs`:
 //!    the path of a write up to the queue.
 //! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
 //!    durably to the log (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated
@@ -15,7 +15,7 @@
 //! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
 //!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
 //!    manifest record.
-//! 5. `change/`: split, merge, and move to another host. `spread.rs`: how the rows of a partition
+//! 5. `change/`: split, merge, and move to another host. `distribution.rs`: how the rows of a partition
 //!    are distributed over its keys.
 //! 6. `extents/`: which partitions use which logs and runs. An extent is removed only if the
 //!    records in the coordinator allow it, in the background (`chores.rs`, `do_chores.rs`).
@@ -43,6 +43,7 @@ mod config;
 mod context;
 mod core;
 mod cut;
+mod distribution;
 mod do_chores;
 mod edit;
 mod extents;
@@ -52,7 +53,7 @@ mod flush;
 mod group_commit;
 mod install;
 mod log;
-mod merge;
+mod merge_rows;
 mod offline;
 mod open;
 mod pace;
@@ -63,7 +64,7 @@ mod replay;
 mod rewrite;
 mod run;
 mod sources;
-mod spread;
+
 mod table;
 mod untrusted;
 mod view;

@@ -14,6 +14,7 @@ use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
 use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
+use crate::index::rows::RowChange;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -197,7 +198,7 @@ impl<'a> Replay<'a> {
         let mut is_shared = false;
         for commit in &mut commits {
             let all = commit.changes.len();
-            commit.changes.retain(|(_, key, _)| self.keys.contains(key));
+            commit.changes.retain(|row| self.keys.contains(&row.key));
             is_shared |= commit.changes.len() < all;
         }
         // If the record holds rows of other partitions, own rows are copied: a reference would keep
@@ -212,7 +213,7 @@ impl<'a> Replay<'a> {
                 .assert(sequence > self.applied, || format!("commit {sequence} is applied again"))
                 .map_err(|violation| damaged(extent, violation))?;
             self.applied = sequence;
-            for (family, key, value) in commit.changes {
+            for RowChange { family, key, value } in commit.changes {
                 tables.insert(family, own(key), sequence, value.map(own));
             }
         }

@@ -35,7 +35,7 @@ impl Partition {
             let runs = sources.runs(family);
             let all = family == Family::Work || runs.iter().any(may_hold_accounts);
             // A single run is rewritten too: it may be older than the sealed values.
-            if all && !runs.is_empty() && !self.merge(family, runs, true).await? {
+            if all && !runs.is_empty() && !self.merge_runs(family, runs, true).await? {
                 return Ok(false);
             }
         }

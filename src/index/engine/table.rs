@@ -196,10 +196,10 @@ impl Tables {
         let Page { sequence, limit } = page;
         let versions_max = limit.max(VERSIONS_MAX);
         let start = match from {
-            From::At(key) => {
+            ScanStart::At(key) => {
                 Bound::Included(Version { key: key.clone(), sequence: Reverse(sequence) })
             }
-            From::After(key) => {
+            ScanStart::After(key) => {
                 Bound::Excluded(Version { key: key.clone(), sequence: Reverse(Sequence::new(0)) })
             }
         };
@@ -215,7 +215,7 @@ impl Tables {
             if seen == versions_max || taken == limit && !is_passed {
                 // Both positions are after all versions of the key that were examined.
                 let key = key.clone();
-                let resume = if is_taken { From::After(key) } else { From::At(key) };
+                let resume = if is_taken { ScanStart::After(key) } else { ScanStart::At(key) };
                 return Collected { seen, resume: Some(resume) };
             }
             seen += 1;
@@ -264,7 +264,7 @@ impl fmt::Debug for Tables {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval<'a> {
     /// The start.
-    pub(crate) from: &'a From,
+    pub(crate) from: &'a ScanStart,
     /// The first key after the interval; `None` if the interval has no end.
     pub(crate) to: Option<&'a [u8]>,
 }
@@ -284,12 +284,12 @@ pub(crate) struct Collected {
     /// Versions that it examined.
     pub(crate) seen: usize,
     /// Where the next call continues; `None` at the end.
-    pub(crate) resume: Option<From>,
+    pub(crate) resume: Option<ScanStart>,
 }
 
 /// Where a walk over rows starts or continues.
 #[derive(Clone, Debug)]
-pub(crate) enum From {
+pub(crate) enum ScanStart {
     /// At this key or the first above it.
     At(Bytes),
     /// Above this key.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::index::api::Error;
-use crate::index::engine::merge::{Bounds, Merge, Step, Visible};
+use crate::index::engine::merge_rows::{Bounds, MergedRows, Step, Visible};
 use crate::index::engine::pace::Pace;
 use crate::index::engine::sources::Sources;
 use crate::index::invariant::Violation;
@@ -93,10 +93,10 @@ impl Rows for Snapshot {
             return Err(Error::Overloaded);
         }
         let visible = Visible { sources: &self.sources, keys: &self.keys, sequence: self.sequence };
-        let mut merge = Merge::of_sources(visible, family, Bounds { from, to }, limit);
+        let mut rows = MergedRows::of_sources(visible, family, Bounds { from, to }, limit);
         let mut bytes = 0;
-        while found.rows.len() < limit && merge.seen() < STEP_ROWS && bytes < STEP_BYTES {
-            let key = match merge.step().await? {
+        while found.rows.len() < limit && rows.seen() < STEP_ROWS && bytes < STEP_BYTES {
+            let key = match rows.step().await? {
                 Step::Row((key, Some(value))) => {
                     bytes += value.len();
                     found.rows.push(Row { key: key.clone(), value });
@@ -112,7 +112,7 @@ impl Rows for Snapshot {
         }
         // The lowest position above the last row that was examined.
         found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
-        self.pace.take_long(merge.seen(), bytes / BYTES_OF_A_ROW).await;
+        self.pace.take_long(rows.seen(), bytes / BYTES_OF_A_ROW).await;
         Ok(found)
     }
 

@@ -53,7 +53,7 @@ impl Evaluated {
     pub(super) fn weight(&self) -> usize {
         let bytes = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len);
         let rows = self.rows.changes.iter();
-        rows.map(|(_, key, value)| key.len() + bytes(value) + ROW_OVERHEAD).sum()
+        rows.map(|row| row.key.len() + bytes(&row.value) + ROW_OVERHEAD).sum()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::index::engine::context::{HostContext, Unfinished};
 use crate::index::engine::extents::{Owner, PinnedExtent};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::RunEntry;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::run::reader::{PinnedRun, Run};
 use crate::index::engine::run::writer::{RunTarget, RunWriter};
 use crate::index::engine::sources::Frozen;
@@ -35,7 +35,7 @@ pub(crate) async fn write_run(
     context: &Arc<HostContext>,
     owner: Owner<'_>,
     plan: RunPlan,
-    mut rows: Merge,
+    mut rows: MergedRows,
 ) -> Result<Option<Arc<Run>>, Failed> {
     let RunPlan { family, rows_max, is_bottom } = plan;
     let Owner { extents, epoch } = owner;
@@ -107,7 +107,7 @@ pub(crate) async fn spill(
 ) -> Result<Vec<Arc<Run>>, Failed> {
     let mut runs = Vec::new();
     for family in Family::ALL {
-        let merge = Merge::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
+        let merge = MergedRows::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
         let rows_max = codec::wide(rows.tables.len(family));
         let plan = RunPlan { family, rows_max, is_bottom: false };
         runs.extend(write_run(context, owner, plan, merge).await?);

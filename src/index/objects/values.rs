@@ -24,7 +24,7 @@ use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::Timestamp;
 
-pub(crate) use crate::index::objects::contents::{Content, Lies, Parts};
+pub(crate) use crate::index::objects::contents::{Content, Protection, StoredBytes};
 
 /// The first byte of every value that never had another shape; another one is refused.
 pub(super) const VERSION: u8 = 1;
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub(crate) id: BlockId,
     /// Bytes.
     pub(crate) len: u64,
-    /// Of its bytes.
+    /// The checksum of its bytes.
     pub(crate) crc64: Crc64,
     /// Its bytes.
     pub(crate) content: Content,
@@ -131,7 +131,7 @@ pub(crate) struct BlobContent {
 pub(crate) struct StagedBlock {
     /// Bytes.
     pub(crate) len: u64,
-    /// Of its bytes.
+    /// The checksum of its bytes.
     pub(crate) crc64: Crc64,
     /// When it was staged.
     pub(crate) time: Timestamp,

@@ -84,7 +84,7 @@ impl IndexServer {
         let mut spread = Vec::new();
         for partition in opened {
             let keys = KEYS_PER_PART.saturating_mul(parts);
-            spread.extend(partition.spread(range, keys, ROWS_MAX).await?);
+            spread.extend(partition.row_distribution(range, keys, ROWS_MAX).await?);
         }
         Ok(even(spread, parts, range))
     }
@@ -92,7 +92,8 @@ impl IndexServer {
 
 async fn row_cuts_of(opened: &Partition, parts: usize) -> Result<Vec<RoutingKey>, ChangeError> {
     let range = opened.core.range();
-    let spread = opened.spread(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
+    let spread =
+        opened.row_distribution(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
     Ok(even(spread, parts, range))
 }
 
@@ -183,7 +184,7 @@ mod tests {
         near(&server.even_cuts(only, 4).await.unwrap(), &[250, 500, 750]);
         server.flush().await.unwrap();
         let opened = server.hosts[0].opened.all().pop().unwrap();
-        let coarse = opened.spread(&KeyRange::all(), 1_000, 0).await.unwrap();
+        let coarse = opened.row_distribution(&KeyRange::all(), 1_000, 0).await.unwrap();
         let rows: u64 = coarse.iter().map(|(_, weight)| weight).sum();
         assert!(coarse.len() < 100 && (900..=1_000).contains(&rows), "{coarse:?}");
         assert_eq!(coarse[0].0, key(0));

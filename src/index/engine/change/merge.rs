@@ -28,7 +28,7 @@ use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
 use crate::index::engine::sources::{Published, Sources};
@@ -37,6 +37,7 @@ use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -181,7 +182,7 @@ async fn unite(
         let mut batch = BatchBuilder::new(sequence);
         batch.push(&rows);
         records.push(batch.finish(time).ok_or(Failed::Full(Full::Disks))?);
-        for (family, key, value) in rows.changes {
+        for RowChange { family, key, value } in rows.changes {
             sources.active.insert(family, key, sequence, value);
         }
     }
@@ -233,7 +234,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
     for held in held {
         for family in Family::ALL {
             let active = Arc::clone(&held.sources.active);
-            let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.keys);
+            let mut rows = MergedRows::of_tables(active, family, held.sequence, &held.core.keys);
             // These rows are in memory; reading them does not fail.
             while let Some((key, value)) = rows.next().await.map_err(unreadable)? {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
@@ -247,7 +248,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
                 }
                 bytes += cost;
                 if let Some(piece) = pieces.last_mut() {
-                    piece.changes.push((family, key, value));
+                    piece.changes.push(RowChange { family, key, value });
                 }
             }
         }

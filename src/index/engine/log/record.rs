@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::index::engine::codec;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Crc32c;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -116,7 +117,7 @@ impl BatchBuilder {
     /// Adds the next commit.
     pub(crate) fn push(&mut self, rows: &RowBatch) {
         self.begin(rows.changes.len());
-        for (family, key, value) in &rows.changes {
+        for RowChange { family, key, value } in &rows.changes {
             self.add(*family, key, value.as_ref());
         }
     }
@@ -215,15 +216,16 @@ impl Batch {
         rest.is_empty().then_some(commits)
     }
 
-    fn row(&self, rest: &mut &[u8]) -> Option<(Family, Bytes, Option<Bytes>)> {
+    fn row(&self, rest: &mut &[u8]) -> Option<RowChange> {
         let tag = codec::take_u8(rest)?;
         let family = Family::from_number(tag & !TOMBSTONE)?;
         let len = codec::take_len(rest)?;
         let key = self.rows.slice_ref(codec::take(rest, len)?);
         if tag & TOMBSTONE != 0 {
-            return Some((family, key, None));
+            return Some(RowChange { family, key, value: None });
         }
         let len = codec::take_len(rest)?;
-        Some((family, key, Some(self.rows.slice_ref(codec::take(rest, len)?))))
+        let value = Some(self.rows.slice_ref(codec::take(rest, len)?));
+        Some(RowChange { family, key, value })
     }
 }

@@ -21,7 +21,7 @@ use crate::index::engine::run::block::Block;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
-use crate::index::engine::table::{From, Interval, Item};
+use crate::index::engine::table::{Interval, Item, ScanStart};
 use crate::index::rows::Family;
 use crate::types::ByteLen;
 use crate::types::Crc32c;
@@ -237,9 +237,9 @@ impl Run {
         limit: usize,
         through_cache: bool,
         out: &mut VecDeque<Item>,
-    ) -> Result<Option<From>, Error> {
+    ) -> Result<Option<ScanStart>, Error> {
         let Interval { from, to } = interval;
-        let (From::At(start) | From::After(start)) = from;
+        let (ScanStart::At(start) | ScanStart::After(start)) = from;
         let mut number = self.block_of(start).unwrap_or(0);
         while let Some(block) = self.block(number, through_cache).await? {
             let mut rows = block.iter_from(start).ok_or_else(|| self.damaged(number))?;
@@ -248,7 +248,7 @@ impl Run {
                 if to.is_some_and(|to| key.as_ref() >= to) {
                     return Ok(None);
                 }
-                if matches!(from, From::After(after) if *after == key) {
+                if matches!(from, ScanStart::After(after) if *after == key) {
                     continue;
                 }
                 out.push_back((key, value));
@@ -257,7 +257,7 @@ impl Run {
                 }
             }
             if out.len() > before {
-                return Ok(out.back().map(|(key, _)| From::After(key.clone())));
+                return Ok(out.back().map(|(key, _)| ScanStart::After(key.clone())));
             }
             number += 1;
         }

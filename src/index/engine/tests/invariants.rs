@@ -147,7 +147,7 @@ impl Machine for Violating {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
         let reply = Plain.evaluate(view, write, now, out).await?;
-        if out.changes.iter().any(|(_, key, _)| key == "broken") {
+        if out.changes.iter().any(|row| row.key == "broken") {
             return Err(view.violated(Invariant::ExactBlocks.violated("a block is missing")));
         }
         Ok(reply)

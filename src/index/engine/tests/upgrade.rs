@@ -275,7 +275,7 @@ async fn runs_that_the_record_lacks_are_not_removed() {
     let families = Family::ALL.into_iter();
     let family = families.max_by_key(|family| sources.runs(*family).len()).unwrap();
     assert_eq!(sources.runs(family).len(), 3);
-    partition.merge(family, sources.runs(family), true).await.unwrap();
+    partition.merge_runs(family, sources.runs(family), true).await.unwrap();
     drop(sources);
     partition.core.context.do_chores().await;
     let there = world.capacity.extents_of_index();

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
-use crate::index::engine::table::{Collected, From, Interval, Item, Page, Tables};
+use crate::index::engine::table::{Collected, Interval, Item, Page, ScanStart, Tables};
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
@@ -38,7 +38,7 @@ pub(crate) struct Bounds<'a> {
 
 /// A walk over several sources. It holds a chunk of the rows of each.
 #[derive(Debug)]
-pub(crate) struct Merge {
+pub(crate) struct MergedRows {
     family: Family,
     sequence: Sequence,
     to: Option<Bytes>,
@@ -69,7 +69,7 @@ struct Source {
     input: Input,
     rows: VecDeque<Item>,
     /// Where to read on when `rows` is empty; `None` at the end.
-    resume: Option<From>,
+    resume: Option<ScanStart>,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ enum Input {
     Run(Arc<Run>),
 }
 
-impl Merge {
+impl MergedRows {
     /// The rows among `keys` in `bounds` as of a commit, for a reader that wants `wanted` of them.
     pub(crate) fn of_sources(
         visible: Visible<'_>,
@@ -232,6 +232,6 @@ impl Merge {
 
 impl Source {
     fn at(input: Input, from: Bytes) -> Self {
-        Self { input, rows: VecDeque::new(), resume: Some(From::At(from)) }
+        Self { input, rows: VecDeque::new(), resume: Some(ScanStart::At(from)) }
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::sources::Published;
-use crate::index::engine::table::{From, Interval, Page, Tables};
+use crate::index::engine::table::{Interval, Page, ScanStart, Tables};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
@@ -28,7 +28,7 @@ impl Partition {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
-    pub(crate) async fn spread(
+    pub(crate) async fn row_distribution(
         &self,
         range: &KeyRange,
         fewest: usize,
@@ -82,7 +82,7 @@ struct SampledKeys {
 
 /// Samples the keys of the memtables' rows in `range`.
 async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> SampledKeys {
-    let mut from = From::At(range.low().as_bytes().clone());
+    let mut from = ScanStart::At(range.low().as_bytes().clone());
     let to = range.high().map(|high| high.as_bytes().as_ref());
     let (mut kept, mut stride, mut seen) = (Vec::new(), 1_u64, 0_u64);
     let mut page = VecDeque::new();
