@@ -13,6 +13,7 @@ use blockyard::index::Guard;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
+use blockyard::index::ListedFields;
 use blockyard::index::Metrics;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
@@ -206,6 +207,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
+            shown: ListedFields { metadata: false, copy: false },
         };
         index.read(Read::Blobs(list))
     });

@@ -64,6 +64,6 @@ pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
-pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption};
+pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, PartitionStatus};
