@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::audit_log::AuditLog;
+use crate::index::Dependencies;
 use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
-use crate::index::Parts;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::engine::testing::World;
@@ -25,7 +25,7 @@ use crate::types::RoutingKey;
 /// A server of two hosts, not managed yet.
 struct Rig {
     server: Arc<IndexServer>,
-    parts: Parts,
+    deps: Dependencies,
 }
 
 async fn open(world: &World) -> Rig {
@@ -35,10 +35,10 @@ async fn open(world: &World) -> Rig {
 /// The partitions of a new store lie between the borders.
 async fn open_with(world: &World, borders: &[RoutingKey]) -> Rig {
     world.capacity.crash();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let hosts = vec![parts.clone(); 2];
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let hosts = vec![deps.clone(); 2];
     let server = IndexServer::open_with(hosts, world.config, borders).await.unwrap();
-    Rig { server: Arc::new(server), parts }
+    Rig { server: Arc::new(server), deps }
 }
 
 fn name(number: u64) -> AccountName {
@@ -55,7 +55,7 @@ fn account(number: u64) -> Write {
 
 impl Rig {
     fn setup(&self, policy: Option<PolicyConfig>, audit_log: AuditLog) -> Setup {
-        let (index, env) = (Arc::clone(&self.server), self.parts.env.clone());
+        let (index, env) = (Arc::clone(&self.server), self.deps.env.clone());
         Setup { index, env, policy, audit_log }
     }
 
@@ -65,7 +65,7 @@ impl Rig {
     }
 
     async fn map(&self) -> PartitionMap {
-        PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
+        PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap()
     }
 
     /// Sends a write where the map says, again when that has changed.
@@ -116,7 +116,7 @@ impl Rig {
     }
 
     async fn sleep(&self, time: Duration) {
-        self.parts.env.clock.sleep(time).await;
+        self.deps.env.clock.sleep(time).await;
     }
 
     /// As a node does.

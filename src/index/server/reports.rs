@@ -35,17 +35,17 @@ impl IndexServer {
     /// # Errors
     /// [`Error::Unavailable`] for a server without hosts.
     pub fn load_reports(self: &Arc<Self>) -> Result<LoadReports, Error> {
-        let parts = self.parts()?;
-        let clock = Arc::clone(&parts.env.clock);
-        let hosts = self.hosts.iter().map(|host| host.shared.host).collect();
+        let deps = self.deps()?;
+        let clock = Arc::clone(&deps.env.clock);
+        let hosts = self.hosts.iter().map(|host| host.context.host).collect();
         let sample = LoadSample::new(clock.monotonic(), hosts);
-        let (server, metrics) = (Arc::clone(self), parts.metrics.clone());
+        let (server, metrics) = (Arc::clone(self), deps.metrics.clone());
         Ok(LoadReports { server, clock, metrics, sample, followed: None })
     }
 
     fn in_key_order(&self) -> Vec<(Arc<Partition>, HostId)> {
         let of_host = |host: &Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id))
         };
         let mut all: Vec<_> = self.hosts.iter().flat_map(of_host).collect();

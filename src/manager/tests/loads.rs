@@ -43,7 +43,7 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
 /// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that
 /// was.
 async fn load_until(rig: &Rig, count: u64, done: impl Fn(&Rig) -> bool) -> Duration {
-    let clock = &rig.parts.env.clock;
+    let clock = &rig.deps.env.clock;
     let began = clock.monotonic();
     for number in 0..count {
         rig.write(account(number * 7_919 % count)).await;
@@ -128,7 +128,7 @@ async fn manager_without_a_policy_measures_and_changes_nothing() {
     assert_eq!(rig.server.partitions(), 1);
     rig.stop(manager).await;
     let mut registry = Registry::default();
-    rig.parts.metrics.register(&mut registry);
+    rig.deps.metrics.register(&mut registry);
     let text = render(&registry, Exposition::OpenMetrics).unwrap();
     let counted = "requests_total{class=\"write\"} 4001";
     assert!(text.lines().any(|line| line.ends_with(counted)), "{text}");

@@ -15,7 +15,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
 use crate::index::map::PartitionMap;
 use crate::types::*;
@@ -24,7 +24,7 @@ const ACCOUNT: AccountId = AccountId::new(1);
 const CONTAINER: ContainerId = ContainerId::new(1 << 62);
 
 struct Rig {
-    parts: Parts,
+    deps: Dependencies,
     server: Arc<IndexServer>,
 }
 
@@ -57,16 +57,16 @@ impl Rig {
     /// Opens the store, whose container has a partition of its own.
     async fn open(world: &World) -> Self {
         world.capacity.crash();
-        let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
+        let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
         let range = RoutingKey::container_range(ACCOUNT, CONTAINER);
         let borders = [range.low().clone(), range.high().unwrap().clone()];
-        let hosts = vec![parts.clone(); 2];
+        let hosts = vec![deps.clone(); 2];
         let server = IndexServer::open_with(hosts, world.config, &borders).await.unwrap();
-        Self { parts, server: Arc::new(server) }
+        Self { deps, server: Arc::new(server) }
     }
 
     async fn map(&self) -> PartitionMap {
-        PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
+        PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap()
     }
 
     /// The partitions of the container.
@@ -147,7 +147,7 @@ impl Rig {
         // The host's own upkeep may be half-way through its chores.
         for _ in 0..1_000 {
             for host in &self.server.hosts {
-                host.shared.do_chores().await;
+                host.context.do_chores().await;
             }
             if self.server.owned_extents().await == world.capacity.extents_of_index() {
                 return;
@@ -224,9 +224,9 @@ async fn log_without_rows_of_its_own_is_left_behind_by_a_flush() {
 #[tokio::test]
 async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
     let world = World::empty();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let server = IndexServer::open_with(vec![parts.clone()], world.config, &[]).await.unwrap();
-    let rig = Rig { parts, server: Arc::new(server) };
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let server = IndexServer::open_with(vec![deps.clone()], world.config, &[]).await.unwrap();
+    let rig = Rig { deps, server: Arc::new(server) };
     rig.write_all(0..100).await;
     let whole = rig.map().await.partitions()[0].id;
     let from = |number| RoutingKey::blob(&key(number));

@@ -4,7 +4,7 @@ use crate::index::api::ListAccounts;
 use crate::index::api::Read;
 use crate::index::api::Target;
 use crate::index::api::Write;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
 use crate::index::map::PartitionMap;
 use crate::index::server::IndexServer;
@@ -16,14 +16,14 @@ const TICK: Duration = Duration::from_millis(250);
 
 struct Rig {
     server: Arc<IndexServer>,
-    parts: Parts,
+    deps: Dependencies,
 }
 
 async fn open() -> Rig {
     let world = World::empty();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let hosts = vec![parts.clone(); 2];
-    Rig { server: Arc::new(IndexServer::open(hosts, world.config).await.unwrap()), parts }
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let hosts = vec![deps.clone(); 2];
+    Rig { server: Arc::new(IndexServer::open(hosts, world.config).await.unwrap()), deps }
 }
 
 fn name(number: u64) -> AccountName {
@@ -36,7 +36,7 @@ fn key(number: u64) -> RoutingKey {
 
 impl Rig {
     async fn target(&self, key: &[u8]) -> Target {
-        let map = PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap();
+        let map = PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap();
         Target::of(map.owner(key).unwrap())
     }
 
@@ -75,7 +75,7 @@ impl Rig {
     fn opened(&self) -> Vec<(Arc<Partition>, HostId)> {
         let all = self.server.hosts.iter();
         let of = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id)).collect::<Vec<_>>()
         };
         all.flat_map(of).collect()
