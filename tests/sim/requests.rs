@@ -216,21 +216,17 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
 pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
-        Error::BlobNotFound
-            | Error::Condition(_)
-            | Error::Lease(_)
-            | Error::SnapshotsPresent
-            | Error::Archived
-            | Error::Rehydrating
-            | Error::TierOfKind
-            | Error::UnknownBlock
-            | Error::WrongKind
-            | Error::CopyPending
-            | Error::Sealed
-            | Error::AppendPosition { .. }
-            | Error::LongerThanAllowed
-            | Error::InvalidPages { .. }
-            | Error::SequenceCondition
+        Error::Refused(Refused::BlobNotFound | Refused::Condition(_))
+            | Error::Refused(Refused::Lease(_) | Refused::SnapshotsPresent)
+            | Error::Refused(Refused::Archived | Refused::Rehydrating)
+            | Error::Refused(Refused::TierOfKind | Refused::UnknownBlock)
+            | Error::Refused(Refused::WrongKind | Refused::CopyPending)
+            | Error::Refused(Refused::Sealed | Refused::AppendPosition { .. })
+            | Error::Refused(
+                Refused::LongerThanAllowed
+                    | Refused::InvalidPages { .. }
+                    | Refused::SequenceCondition
+            )
     )
 }
 

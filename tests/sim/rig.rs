@@ -76,7 +76,7 @@ pub(crate) enum Failing {
 impl Failing {
     /// What it means when rows cannot be read.
     pub(crate) const fn of_rows(error: &Error) -> Self {
-        if matches!(error, Error::Quarantined(_)) {
+        if matches!(error, Error::Corrupt(Damage::Quarantined(_))) {
             Self::Quarantined
         } else if matches!(error, Error::Overloaded) {
             Self::Overloaded

@@ -121,7 +121,7 @@ impl<'a> LogReader<'a> {
     }
 
     fn damaged(&self, what: &str) -> Error {
-        Error::Corrupt(format!("log extent {} at {}: {what}", self.extent, self.offset))
+        Error::damaged_rows(format!("log extent {} at {}: {what}", self.extent, self.offset))
     }
 }
 
