@@ -11,6 +11,7 @@ use blockyard::index::LeaseBlob;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::PutCopy;
+use blockyard::index::Refused;
 use blockyard::index::SealBlob;
 use blockyard::index::SequenceBounds;
 use blockyard::index::SetTier;
@@ -216,17 +217,23 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
 pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
-        Error::Refused(Refused::BlobNotFound | Refused::Condition(_))
-            | Error::Refused(Refused::Lease(_) | Refused::SnapshotsPresent)
-            | Error::Refused(Refused::Archived | Refused::Rehydrating)
-            | Error::Refused(Refused::TierOfKind | Refused::UnknownBlock)
-            | Error::Refused(Refused::WrongKind | Refused::CopyPending)
-            | Error::Refused(Refused::Sealed | Refused::AppendPosition { .. })
-            | Error::Refused(
-                Refused::LongerThanAllowed
-                    | Refused::InvalidPages { .. }
-                    | Refused::SequenceCondition
-            )
+        Error::Refused(
+            Refused::BlobNotFound
+                | Refused::Condition(_)
+                | Refused::Lease(_)
+                | Refused::SnapshotsPresent
+                | Refused::Archived
+                | Refused::Rehydrating
+                | Refused::TierOfKind
+                | Refused::UnknownBlock
+                | Refused::WrongKind
+                | Refused::CopyPending
+                | Refused::Sealed
+                | Refused::AppendPosition { .. }
+                | Refused::LongerThanAllowed
+                | Refused::InvalidPages { .. }
+                | Refused::SequenceCondition
+        )
     )
 }
 

@@ -14,6 +14,7 @@ use blockyard::env::SeededRand;
 use blockyard::env::SimClock;
 use blockyard::env::SimDisk;
 use blockyard::env::Tasks;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::types::Timestamp;
 
