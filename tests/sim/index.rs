@@ -16,7 +16,9 @@ use blockyard::env::Fault;
 use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::index::CreateContainer;
+use blockyard::index::Damage;
 use blockyard::index::Error;
+use blockyard::index::Refused;
 use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
@@ -334,10 +336,13 @@ impl Session<'_> {
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {
-            Ok(_) | Err(Error::ContainerExists) => self.model.borrow_mut().container = true,
+            Ok(_) | Err(Error::Refused(Refused::ContainerExists)) => {
+                self.model.borrow_mut().container = true
+            }
             // Later sessions try again.
             Err(Error::Full(_) | Error::Overloaded) => {}
-            Err(Error::Quarantined(_)) if client.excused(Failing::Quarantined) => {}
+            Err(Error::Corrupt(Damage::Quarantined(_))) if client.excused(Failing::Quarantined) => {
+            }
             Err(Error::Unavailable(_)) if client.excused(Failing::Writes) => {}
             Err(error) => return Err(format!("the container with {:?}: {error}", self.plan)),
         }
