@@ -8,16 +8,17 @@ use blockyard::coordinator::EmbeddedCoordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
+use blockyard::index::Dependencies;
 use blockyard::index::Guard;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
+use blockyard::index::ListedFields;
 use blockyard::index::Metrics;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
 use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::PartitionMap;
-use blockyard::index::Parts;
 use blockyard::index::PutBlob;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
@@ -62,15 +63,15 @@ impl Index {
             let file = bed.folder.path().join("coordinator.redb");
             let opened = EmbeddedCoordinator::open(&file, &bed.env).await;
             let coordinator: Arc<dyn Coordinator> = Arc::new(opened.expect("a coordinator"));
-            let parts = Parts {
+            let deps = Dependencies {
                 env: bed.env.clone(),
                 capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
                 coordinator: Arc::clone(&coordinator),
-                extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+                extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };
-            let host = IndexServer::open(vec![parts], Config::default()).await.expect("a host");
+            let host = IndexServer::open(vec![deps], Config::default()).await.expect("a host");
             let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
             let owner = map.owner(&[]).expect("one partition");
             (host, Target::of(owner))
@@ -206,6 +207,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
+            shown: ListedFields { metadata: false, copy: false },
         };
         index.read(Read::Blobs(list))
     });

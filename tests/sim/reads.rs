@@ -9,6 +9,7 @@ use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
+use blockyard::index::ListedFields;
 use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::Piece;
 use blockyard::index::Read;
@@ -339,6 +340,7 @@ impl Client<'_> {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: draw.percent(50),
             snapshots: draw.percent(50),
+            shown: ListedFields::ALL,
         };
         let before = self.now();
         let mut entries = Vec::new();
