@@ -140,7 +140,7 @@ impl Catalog for SledCatalog {
         });
         if let Err(error) = kept {
             tracing::warn!(
-                %error,
+                folder = %self.folder.display(), %error,
                 "changes were not written to the catalog; the next start or audit finds them again"
             );
         }
@@ -166,7 +166,7 @@ impl Catalog for SledCatalog {
         let Some(database) = self.database() else { return };
         if let Err(error) = database.flush() {
             tracing::warn!(
-                %error,
+                folder = %self.folder.display(), %error,
                 "the catalog was not flushed; the next start examines the extents that it lacks"
             );
         }
@@ -197,7 +197,7 @@ fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
 fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     if let Err(error) = std::fs::remove_dir_all(folder) {
         tracing::warn!(
-            %error,
+            folder = %folder.display(), %error,
             "the unusable catalog could not be removed; remove its folder while the server is \
              stopped"
         );
@@ -206,7 +206,7 @@ fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
         Ok(Ok(database)) => claim(database, store_id),
         Ok(Err(error)) => {
             tracing::error!(
-                %error,
+                folder = %folder.display(), %error,
                 "the disk has no catalog; the next start examines every extent"
             );
             None

@@ -91,11 +91,14 @@ impl Store {
                     // The frame may have been freed. If so, the next audit frees it again and puts
                     // the extent back in the list.
                     Err(error @ Error::Corrupt { .. }) if extent.state().frees.may_lack_any() => {
-                        tracing::debug!(%error, "an extent is not compacted before its next audit");
+                        tracing::debug!(
+                            extent = %extent.id, %error,
+                            "not compacted before the next audit"
+                        );
                     }
                     Err(error) => tracing::warn!(
-                        %error,
-                        "an extent was not compacted; its freed space is not given back"
+                            extent = %extent.id, %error,
+                            "an extent was not compacted; its freed space is not given back"
                     ),
                 }
             }

@@ -25,7 +25,7 @@ const SETTLED_PAUSE: Duration = Duration::from_secs(600);
 /// Which extents to examine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// All.
+    /// All extents.
     All,
     /// Extents in which the scrub found holes, and of which an audit has since determined the freed
     /// frames.
