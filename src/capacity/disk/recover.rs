@@ -143,7 +143,7 @@ impl Recovery<'_> {
     ) -> Result<Store, OpenError> {
         let Opening { env, config, metrics, stop } = self.opening;
         let place = Place::of(&*self.disk, self.id);
-        let health = Arc::new(Health::new(place.clone(), metrics.clone()));
+        let health = Arc::new(Health::new(place.clone(), metrics.clone(), env.tasks.health()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let journal = Journal::new(
             journal_file,

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
+#[cfg(test)]
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,7 +29,7 @@ use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
 use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
 use crate::index::engine::watches::{ChangedRow, Outcome, Watching};
-use crate::index::invariant::{Invariant, Violation};
+use crate::index::invariant::Violation;
 use crate::index::rows::RowBatch;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -121,7 +123,7 @@ impl Committer {
             }
         }
         let ops = batch.answers.len();
-        if let Err(violation) = self.check(&batch) {
+        if let Err(violation) = self.check(batch.sound.clone(), batch.numbers()) {
             let failed = self.stop_violated(violation);
             return self.undo(batch, &failed);
         }
@@ -158,29 +160,6 @@ impl Committer {
         batch.refuse(failed);
     }
 
-    /// Whether a batch may be appended (I2): its commits follow those that are durable, and the log
-    /// is the one of this owner.
-    fn check(&self, batch: &Batch) -> Result<(), Violation> {
-        batch.sound.clone()?;
-        let (first, last) = (batch.rows.first(), batch.last);
-        let numbered = self.sequence.plus(u64::from(batch.rows.commits()));
-        let follows = first == self.sequence.plus(1) && last == numbered;
-        Invariant::OneOwner.assert(follows, || {
-            format!("commits {first} to {last} would follow commit {}", self.sequence)
-        })?;
-        self.log.check_owner(self.core.id, self.core.epoch)?;
-        self.log.check_next(first)
-    }
-
-    /// Counts a write of the queue out (I16).
-    fn uncount(&self, weight: usize) -> Result<(), Violation> {
-        let less = |queued: usize| queued.checked_sub(weight);
-        let counted = self.queued_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        counted.map(drop).map_err(|queued| {
-            Invariant::Bounded.violated(format!("{weight} bytes leave a queue of {queued}"))
-        })
-    }
-
     /// Shows readers the rows as they are here.
     ///
     /// # Errors
@@ -188,25 +167,6 @@ impl Committer {
     pub(crate) fn publish(&mut self) -> Result<(), Failed> {
         let published = self.core.publish(&self.sources, self.sequence);
         published.map_err(|violation| self.stop_violated(violation))
-    }
-
-    /// Stops the partition unless an invariant holds.
-    pub(crate) fn assert(
-        &mut self,
-        invariant: Invariant,
-        holds: bool,
-        found: impl FnOnce() -> String,
-    ) -> Result<(), Failed> {
-        invariant.assert(holds, found).map_err(|violation| self.stop_violated(violation))
-    }
-
-    /// Stops the partition because an invariant does not hold.
-    pub(crate) fn stop_violated(&mut self, violation: Violation) -> Failed {
-        let failed = Failed::from(violation);
-        if self.failed.is_none() {
-            self.stop_after(&failed);
-        }
-        failed
     }
 
     /// Refuses what is taken without trying it: after a split the memtable is the children's too,
@@ -448,6 +408,14 @@ struct Decided {
     rows: RowBatch,
 }
 
+/// The commits of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) first: Sequence,
+    pub(crate) last: Sequence,
+    pub(crate) commits: u64,
+}
+
 /// A group commit in the making.
 struct Batch {
     rows: BatchBuilder,
@@ -470,6 +438,11 @@ impl Batch {
             watches: Vec::new(),
             sound: Ok(()),
         }
+    }
+
+    fn numbers(&self) -> Numbers {
+        let (first, commits) = (self.rows.first(), self.rows.commits());
+        Numbers { first, last: self.last, commits: u64::from(commits) }
     }
 
     /// Notes what was found violated through a view.

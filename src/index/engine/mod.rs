@@ -24,10 +24,13 @@
 //! I8 a split or merge happens in one transaction (`change/`) · I14 replay is idempotent
 //! (`replay.rs`) · I16 queue, batch, memtables and cache are bounded (`config.rs`).
 //!
+//! `assertions.rs`: what the committer asserts of itself.
+//!
 //! Not here: who owns which partition (`server/` and the coordinator), what rows mean (`objects/`),
 //! when to split.
 
 mod ahead;
+mod assertions;
 mod change;
 mod chores;
 mod codec;

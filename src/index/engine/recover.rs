@@ -139,7 +139,8 @@ async fn replay(
     descriptor: &PartitionDescriptor,
     owner: Owner<'_>,
 ) -> Result<Rows, Error> {
-    let mut replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
+    let replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
+    let mut replay = replay.reporting_to(shared.parts.env.tasks.health());
     let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
     let replay_max = shared.config.replay_bytes_max;
     // Partitions recover side by side: those with little leave the spilling to those with much.

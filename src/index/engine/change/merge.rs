@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crate::capacity::ExtentKind;
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::NotChanged;
-use crate::index::engine::change::check::{check_goes_on, refused};
+use crate::index::engine::change::check::{Begin, check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
@@ -159,8 +159,9 @@ async fn unite(
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
     let keys = PartitionKeys::joined(parts);
-    let keys =
-        keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
+    let keys = keys.ok_or_else(|| {
+        refused(&shared.parts, &Invariant::Tiling.violated("they are no neighbours"))
+    })?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
@@ -183,8 +184,9 @@ async fn unite(
             sources.active.insert(family, key, sequence, value);
         }
     }
-    check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
     let parts = &shared.parts;
+    check_goes_on(Begin { partition: id, sequence, time }, held)
+        .map_err(|violation| refused(parts, &violation))?;
     // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
     let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)
         .await

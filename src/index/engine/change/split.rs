@@ -17,7 +17,7 @@ use futures_util::future::try_join_all;
 use crate::capacity::ExtentKind;
 use crate::index::api::Full;
 use crate::index::engine::change::NotChanged;
-use crate::index::engine::change::check::{check_goes_on, check_tiles, refused};
+use crate::index::engine::change::check::{Begin, check_goes_on, check_tiles, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::held::Held;
@@ -68,7 +68,7 @@ impl Partition {
     ) -> Result<Split, NotChanged> {
         let sources = self.core.published().sources;
         check_tiles(&self.core.keys, parts.iter().map(|(_, keys)| keys))
-            .map_err(|violation| refused(&violation))?;
+            .map_err(|violation| refused(&self.core.shared.parts, &violation))?;
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
         // Only when nothing is frozen is there one memtable to share: an earlier flush may have
@@ -174,8 +174,10 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
     let writes = children.iter().map(|child| {
         let manifest = manifest(child.id);
         async move {
-            check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
-                .map_err(|violation| refused(&violation))?;
+            let Manifest { partition, time, .. } = manifest;
+            let begin = Begin { partition, sequence: held.sequence, time };
+            check_goes_on(begin, std::slice::from_ref(held))
+                .map_err(|violation| refused(parts, &violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
             writer::write_first(parts.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }

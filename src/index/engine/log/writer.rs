@@ -66,6 +66,12 @@ impl Log {
         Self { shared, state, open: true, doubt: None, extents }
     }
 
+    /// Makes it the log of another owner.
+    #[cfg(test)]
+    pub(crate) fn change_owner(&mut self, id: PartitionId, epoch: Epoch) {
+        (self.state.descriptor.id, self.state.descriptor.epoch) = (id, epoch);
+    }
+
     /// Where it stands.
     pub(crate) fn state(&self) -> &LogState {
         &self.state
