@@ -55,7 +55,7 @@ pub use client::{FixedMap, Router};
 pub use engine::TOO_MANY_RUNS;
 pub use engine::open_offline;
 pub use engine::{
-    Config, CutPartition, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline, Parts,
+    Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};
@@ -64,6 +64,6 @@ pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
-pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption};
+pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, PartitionStatus};

@@ -88,11 +88,11 @@ impl Assembly {
         let extent_ids = base.ids(counter::EXTENT_IDS);
         let metrics = index::Metrics::default();
         metrics.register(registry);
-        let hosts = plan.hosts.iter().map(|tasks| index::Parts {
+        let hosts = plan.hosts.iter().map(|tasks| index::Dependencies {
             env: Env { tasks: tasks.clone(), ..base.env.clone() },
             capacity: Arc::clone(&base.capacity),
             coordinator: Arc::clone(&base.coordinator),
-            extents: Arc::clone(&extent_ids) as Arc<dyn index::ExtentIds>,
+            extent_ids: Arc::clone(&extent_ids) as Arc<dyn index::ExtentIds>,
             machine: Arc::new(Objects),
             metrics: metrics.clone(),
         });

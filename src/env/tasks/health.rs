@@ -1,5 +1,5 @@
-//! What is known about tasks that panicked: how often, and which have stopped for good. And which
-//! invariants were found violated.
+//! Panics of tasks: how often each task panicked, and which tasks will not be started again. And
+//! violations of invariants.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,18 +16,18 @@ use prometheus_client::registry::Registry;
 const ASSERTED: [&str; 15] = [
     "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I16", "I17",
 ];
-/// Violations that are kept with their texts; later ones are counted.
+/// The texts of so many violations are kept. Later ones are only counted.
 const VIOLATIONS_KEPT: usize = 16;
 
-/// The panics of all tasks that report here, and the invariants that these tasks found violated;
-/// cheap to clone, clones share the counts.
+/// The panics of all tasks that are counted together, and the invariants that these tasks found
+/// violated. Cheap to clone; clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct TaskHealth(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     panics: Family<Task, Counter>,
-    /// Why each task that is not started again has stopped.
+    /// The message of the panic of each task that is not started again.
     stopped: Mutex<BTreeMap<&'static str, String>>,
     violated: Family<Violated, Counter>,
     /// What the first violations were.
@@ -48,7 +48,7 @@ struct Violated {
 }
 
 impl TaskHealth {
-    /// Makes the counts visible as `task_panics` and `invariant_violations`.
+    /// Registers the counts as `task_panics` and `invariant_violations`.
     pub fn register(&self, registry: &mut Registry) {
         let help = "Panics of background tasks and of the tasks of requests";
         registry.register("task_panics", help, self.0.panics.clone());
@@ -81,26 +81,26 @@ impl TaskHealth {
         self.0.violations.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Panics of tasks of this name.
+    /// Number of panics of tasks with this name.
     #[must_use]
     pub fn panics(&self, task: &'static str) -> u64 {
         self.0.panics.get(&Task { task }).map_or(0, |count| count.get())
     }
 
-    /// Tasks that panicked and are not started again, and why each stopped: the node serves only in
-    /// part.
+    /// Tasks that panicked and are not started again, with the messages of their panics. A part of
+    /// the node is out of service then.
     #[must_use]
     pub fn stopped(&self) -> Vec<(&'static str, String)> {
         let stopped = self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         stopped.iter().map(|(task, why)| (*task, why.clone())).collect()
     }
 
-    /// Shows 0 for a task that runs: a first panic is seen as a growth then.
+    /// Creates the count of a task, with 0. So a monitor sees the first panic as an increase.
     pub(super) fn expect(&self, task: &'static str) {
         drop(self.0.panics.get_or_create(&Task { task }));
     }
 
-    /// Counts and logs one panic; returns what it said.
+    /// Counts and logs one panic; returns its message.
     pub(super) fn panicked(&self, task: &'static str, panic: &(dyn Any + Send)) -> String {
         let said = message(panic);
         self.0.panics.get_or_create(&Task { task }).inc();
@@ -108,7 +108,7 @@ impl TaskHealth {
         said
     }
 
-    /// Notes that a task has stopped for good.
+    /// Notes that a task will not be started again.
     pub(super) fn stop(&self, task: &'static str, why: String) {
         self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner).insert(task, why);
     }

@@ -2,22 +2,20 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::index::engine::commit::{Committer, Numbers};
+use crate::index::engine::commit::Committer;
 use crate::index::engine::failed::Failed;
+use crate::index::engine::group_commit::GroupCommit;
 use crate::index::invariant::{Invariant, Violation};
 
 impl Committer {
-    /// Whether a batch may be appended: nothing was found violated while it was evaluated, its
-    /// commits follow those that are durable (I2), the log is the one of this owner (I2), and the
-    /// bytes of the memtables are counted (I16).
-    pub(crate) fn check(
-        &self,
-        sound: Result<(), Violation>,
-        batch: Numbers,
-    ) -> Result<(), Violation> {
-        sound?;
-        let Numbers { first, last, commits } = batch;
-        let follows = first == self.sequence.plus(1) && last == self.sequence.plus(commits);
+    /// Checks that a batch may be appended: its evaluation found no violation, its commits follow
+    /// the durable ones (I2), the log belongs to this owner (I2), and the budget has the bytes of
+    /// the memtables (I16).
+    pub(super) fn check(&self, batch: &GroupCommit) -> Result<(), Violation> {
+        batch.sound.clone()?;
+        let (first, last) = (batch.rows.first(), batch.last);
+        let numbered = self.sequence.plus(u64::from(batch.rows.commits()));
+        let follows = first == self.sequence.plus(1) && last == numbered;
         Invariant::OneOwner.assert(follows, || {
             format!("commits {first} to {last} would follow commit {}", self.sequence)
         })?;
@@ -26,8 +24,8 @@ impl Committer {
         self.sources.tables().try_for_each(|tables| tables.check_counted())
     }
 
-    /// Counts a write of the queue out (I16).
-    pub(crate) fn uncount(&self, weight: usize) -> Result<(), Violation> {
+    /// Subtracts a write from the bytes of the queue (I16).
+    pub(super) fn uncount(&self, weight: usize) -> Result<(), Violation> {
         let less = |queued: usize| queued.checked_sub(weight);
         let counted = self.queued_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         counted.map(drop).map_err(|queued| {
@@ -47,7 +45,7 @@ impl Committer {
 
     /// Counts that an invariant does not hold, and stops the partition.
     pub(crate) fn stop_violated(&mut self, violation: Violation) -> Failed {
-        let health = self.core.shared.parts.env.tasks.health();
+        let health = self.core.context.deps.env.tasks.health();
         violation.report(&health, format_args!("partition {}", self.core.id));
         let failed = Failed::from(violation);
         if self.failed.is_none() {

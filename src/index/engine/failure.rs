@@ -1,10 +1,10 @@
-//! What errors of the layers below mean for a partition's callers.
+//! Maps errors of the layers below to errors of the index.
 
 use crate::capacity;
 use crate::coordinator;
 use crate::index::api::{Error, Full};
 
-/// A failed read of rows that must be there.
+/// The error of a failed read of rows that must exist.
 pub(super) fn read(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
@@ -21,7 +21,7 @@ pub(super) fn read(error: &capacity::Error) -> Error {
     }
 }
 
-/// A failed write.
+/// The error of a failed write.
 pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Full => Error::Full(Full::Disks),
@@ -37,7 +37,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
     }
 }
 
-/// A failed call of the coordinator.
+/// The error of a failed call to the coordinator.
 pub(super) fn coordinator(error: &coordinator::Error) -> Error {
     match error {
         coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),

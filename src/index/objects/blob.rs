@@ -70,7 +70,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     Ok(blob_row::written(eval.now))
 }
 
-/// What Put Blob makes.
+/// A blob as Put Blob makes it.
 struct NewBlob {
     kind: BlobKind,
     len: u64,
@@ -78,7 +78,7 @@ struct NewBlob {
     content: BlobContent,
 }
 
-/// What Put Blob makes of a kind and a body.
+/// Makes the blob that Put Blob makes of a kind and a body.
 fn begin(kind: NewKind, content: Content, crc64: Crc64, now: Timestamp) -> NewBlob {
     match kind {
         NewKind::Block => {
@@ -112,8 +112,8 @@ pub(super) async fn update(
     }
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
-    // The archive keeps content, properties and metadata from change, not the tags a blob is found
-    // by.
+    // The archive tier prevents changes of content, properties and metadata, but not of the index
+    // tags.
     if !matches!(update.change, BlobChange::Tags(_)) {
         guard::not_archived(&blob.record, eval.now)?;
     }
@@ -137,7 +137,7 @@ pub(super) async fn update(
     Ok(blob_row::written(eval.now))
 }
 
-/// Lease Blob: tag and time stay as they are.
+/// Lease Blob. ETag and last-modified time do not change.
 pub(super) async fn lease(
     eval: &mut Evaluation<'_>,
     lease: &LeaseBlob,
@@ -183,7 +183,7 @@ pub(super) async fn delete(
     Ok(WriteReply::Done)
 }
 
-/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not hold them.
+/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not protect them.
 async fn delete_snapshot(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -202,7 +202,8 @@ async fn delete_snapshot(
     Ok(WriteReply::Done)
 }
 
-/// Removes all rows of a blob, committed, staged and snapshots, leaving garbage rows.
+/// Removes all rows of a blob: the committed one, staged blocks and snapshots. Writes garbage rows
+/// for what they own.
 pub(super) async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
     let mut dropped = staged::discard(eval, key).await?;
     dropped.extend(snapshot::remove_all(eval, key).await?);

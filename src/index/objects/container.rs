@@ -1,4 +1,4 @@
-//! Accounts and containers: one row each.
+//! Accounts and containers. Each has one row.
 
 use crate::index::api::AccountChange;
 use crate::index::api::AccountPage;
@@ -52,7 +52,7 @@ pub(super) async fn account(
     }
 }
 
-/// Makes an account unless there is one.
+/// Creates an account, or returns the existing one.
 pub(super) async fn create_account(
     eval: &mut Evaluation<'_>,
     name: &AccountName,
@@ -108,7 +108,7 @@ pub(super) async fn delete_account(
     Ok(WriteReply::Account(Box::new(record)))
 }
 
-/// One page of all accounts, as far as this partition reaches.
+/// Returns one page of all accounts, as far as this partition reaches.
 pub(super) async fn list_accounts(
     view: &dyn Rows,
     range: &KeyRange,
@@ -149,7 +149,7 @@ pub(super) async fn load(
     }
 }
 
-/// A container that must exist.
+/// Reads a container that must exist.
 async fn existing(
     view: &dyn Rows,
     account: AccountId,
@@ -206,7 +206,7 @@ pub(super) async fn update(
     Ok(blob_row::written(eval.now))
 }
 
-/// Lease Container: tag and time stay as they are.
+/// Lease Container. ETag and last-modified time do not change.
 pub(super) async fn lease(
     eval: &mut Evaluation<'_>,
     lease: &LeaseContainer,
@@ -219,7 +219,8 @@ pub(super) async fn lease(
     Ok(WriteReply::Leased(Leased { written, lease: record.lease, now: eval.now }))
 }
 
-/// Delete Container: the name is free at once; a purge row remembers whose rows are to go.
+/// Delete Container. The name is free immediately; a purge row names the container whose rows must
+/// be removed.
 pub(super) async fn delete(
     eval: &mut Evaluation<'_>,
     delete: &DeleteContainer,
@@ -233,7 +234,7 @@ pub(super) async fn delete(
     Ok(WriteReply::Done)
 }
 
-/// List Containers: one page, as far as this partition reaches.
+/// List Containers: returns one page, as far as this partition reaches.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,

@@ -1,5 +1,5 @@
-//! Pending copies: a work row beside the destination from the commit that begins a copy to the one
-//! that ends it (ADR 0017).
+//! Pending copies. A work row beside the destination exists from the commit that begins a copy to
+//! the commit that ends it (ADR 0017).
 
 use bytes::Bytes;
 
@@ -30,12 +30,12 @@ use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::KeyRange;
 
-/// A work row's value.
+/// Decodes the value of a work row.
 pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
     values::decode_record(Family::Work, &row.key, &row.value)
 }
 
-/// Pending copies from a position, and where to go on.
+/// Returns pending copies from a position on, and where to continue.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,
@@ -58,7 +58,8 @@ pub(super) async fn list(
     Ok((found, cursor.paused().cloned().or(end)))
 }
 
-/// Seals the source of a pending copy anew, unless it was meanwhile or the copy has ended.
+/// Replaces the sealed source of a pending copy, unless it was replaced meanwhile or the copy has
+/// ended.
 pub(super) async fn reseal(
     eval: &mut Evaluation<'_>,
     again: &ResealCopy,
@@ -74,7 +75,7 @@ pub(super) async fn reseal(
     Ok(WriteReply::Done)
 }
 
-/// Ends a pending copy: its bytes become the blob, or it stays without any.
+/// Ends a pending copy: its bytes become the content of the blob, or the blob stays empty.
 pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
     let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;

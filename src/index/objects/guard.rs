@@ -1,5 +1,5 @@
-//! What a request demands of the current state: existence (the caller asks), then the lease, then
-//! the conditions.
+//! Checks the preconditions of a request against the current state: existence (checked by the
+//! caller), then the lease, then the conditions.
 //!
 //! Source: Lease Blob and Lease Container, "outcomes of use attempts by lease state"; a wrong id is
 //! 412 as in the table of error codes, not 409 as in that one.
@@ -21,15 +21,15 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// What a guard is held against.
+/// The current state that a guard is checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Current<'a> {
     etag: Etag,
     last_modified: Timestamp,
     lease: Option<Lease>,
-    /// Of a blob.
+    /// The tags of a blob; `None` for a container.
     tags: Option<&'a Tags>,
-    /// It is the destination of a pending copy.
+    /// Whether it is the destination of a pending copy.
     copying: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'a> From<&'a ContainerRecord> for Current<'a> {
     }
 }
 
-/// A read of what exists.
+/// Checks a read of an existing blob or container.
 pub(super) fn read<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
@@ -61,7 +61,7 @@ pub(super) fn read<'a>(
     settle(guard.conditions.check_read(current.etag, current.last_modified))
 }
 
-/// A write that makes what it names when that is missing. The lease that stays.
+/// Checks a write that creates a missing blob. Returns the lease that stays.
 pub(super) fn create<'a>(
     guard: &Guard,
     current: Option<impl Into<Current<'a>>>,
@@ -75,7 +75,7 @@ pub(super) fn create<'a>(
     Ok(lease)
 }
 
-/// A change or removal of what exists. The lease that stays.
+/// Checks a change or removal of an existing blob or container. Returns the lease that stays.
 pub(super) fn change<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
@@ -88,7 +88,7 @@ pub(super) fn change<'a>(
     Ok(lease)
 }
 
-/// A change that a lease does not lock out, but whose id must be right when it is sent.
+/// Checks a change that needs no lease id. If the request sends one, it must be right.
 pub(super) fn change_beside_lease<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
@@ -100,7 +100,7 @@ pub(super) fn change_beside_lease<'a>(
     not_copying(current)
 }
 
-/// The conditions of a change alone: there `If-None-Match: *` is a plain failed condition.
+/// Checks only the conditions of a change. `If-None-Match: *` is an ordinary failed condition here.
 pub(super) fn conditions<'a>(guard: &Guard, current: impl Into<Current<'a>>) -> Result<(), Error> {
     let current = current.into();
     tags(guard, current.tags)?;
@@ -108,7 +108,7 @@ pub(super) fn conditions<'a>(guard: &Guard, current: impl Into<Current<'a>>) -> 
     settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
 }
 
-/// A read needs no id, but one that is sent must be the holder's.
+/// Checks the lease id of a read. None is needed, but one that is sent must be the holder's.
 pub(super) fn lease_of_read(
     sent: Option<Uuid>,
     lease: Option<Lease>,
@@ -117,8 +117,8 @@ pub(super) fn lease_of_read(
     check_lease(sent, lease, now).map_err(Error::Lease)
 }
 
-/// A write of what is leased needs the holder's id. The lease that stays: one that ran out or was
-/// broken is gone after a write.
+/// Checks the lease id of a write, which an active lease requires. Returns the lease that stays: a
+/// write removes an expired or broken lease.
 pub(super) fn lease_of_write(
     sent: Option<Uuid>,
     lease: Option<Lease>,
@@ -132,7 +132,7 @@ pub(super) fn lease_of_write(
     Ok(active)
 }
 
-/// What is demanded of the tags of what exists; what does not exist satisfies no demand.
+/// Checks the condition on tags. A blob that does not exist satisfies no condition.
 fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
     match &guard.if_tags {
         Some(condition) if !current.is_some_and(|tags| condition.matches(tags)) => {
@@ -147,13 +147,13 @@ pub(super) fn is_copying(blob: &BlobRecord) -> bool {
     blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
 }
 
-/// What a pending copy refuses: every change of its destination but its own end.
+/// Refuses changes of the destination of a pending copy. Only the end of the copy may change it.
 fn not_copying(current: Current<'_>) -> Result<(), Error> {
     if current.copying { Err(Error::CopyPending) } else { Ok(()) }
 }
 
-/// What the archive refuses: reading and changing content, properties and metadata. A blob on its
-/// way out of it is not out yet.
+/// Refuses what the archive tier forbids: to read or change content, properties and metadata. A
+/// blob that is being rehydrated is still in the archive.
 pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Error> {
     match blob.tier.as_ref().map(|tier| tier.at(now)) {
         Some(TierState { rehydrating: Some(_), .. }) => Err(Error::Rehydrating),

@@ -1,4 +1,4 @@
-//! The machine itself: which file answers what.
+//! Dispatches each read and write to the function that carries it out.
 
 use async_trait::async_trait;
 
@@ -35,7 +35,8 @@ use crate::index::rows::Rows;
 use crate::types::KeyRange;
 use crate::types::Timestamp;
 
-/// Accounts, containers and blobs as rows. Holds no state: everything is in the rows.
+/// The meaning of the rows of accounts, containers and blobs. It has no state: all state is in the
+/// rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Objects;
 

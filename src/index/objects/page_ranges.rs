@@ -1,8 +1,8 @@
-//! Get Page Ranges, and what changed since a snapshot.
+//! Get Page Ranges, also of the changes since a snapshot.
 //!
-//! A snapshot takes the layers a blob has at its time and the blob goes on in a new one, so what
-//! changed between two of them is what the layers show that only the later one has: spans with
-//! bytes were written, spans without were cleared.
+//! A snapshot takes the layers that the blob has then, and later writes to the blob go to a new
+//! layer. So the layers that only the later of two has show the changes between them: spans with
+//! bytes were written, spans without bytes were cleared.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use crate::types::PAGE_BYTES;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Spans one answer looks at: the caller asks again from where it ended.
+/// The most spans that one answer examines. The caller asks again from its end.
 const SPANS_MAX: usize = 20_000;
 
 /// Get Page Ranges.
@@ -61,7 +61,7 @@ pub(super) async fn ranges(
         let cleared = match seen.span {
             None => continue,
             Some(span) if span.content.is_some() => false,
-            // Without a comparison it says no more than that nothing is there.
+            // Without a comparison a cleared span is the same as no span.
             Some(_) if read.since.is_none() => continue,
             Some(_) => true,
         };
@@ -74,7 +74,7 @@ pub(super) async fn ranges(
     Ok(PageRanges { record: blob.record, ranges: found.ranges, next })
 }
 
-/// Those of `layers` that the snapshot taken at `since` does not have.
+/// The layers that the snapshot taken at `since` does not have.
 async fn layers_since(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -93,20 +93,20 @@ async fn layers_since(
     Ok(layers)
 }
 
-/// The pages a range of bytes touches.
+/// The range of the pages that a range of bytes touches.
 fn pages(range: Range<u64>, len: u64) -> Range<u64> {
     let start = range.start - range.start % PAGE_BYTES;
     start..range.end.next_multiple_of(PAGE_BYTES).min(len)
 }
 
-/// Ranges in the making; neighbours are joined.
+/// The ranges of an answer. Adjacent ranges are joined.
 #[derive(Debug, Default)]
 struct Joined {
     ranges: Vec<PageRange>,
 }
 
 impl Joined {
-    /// Whether there was room for it.
+    /// Adds a range. Returns false if there is no room for it.
     fn add(&mut self, range: Range<u64>, cleared: bool, limit: usize) -> bool {
         let full = self.ranges.len() >= limit;
         match self.ranges.last_mut() {

@@ -1,5 +1,5 @@
-//! Snapshots: a blob's row and layout once more, under the time they were taken. The bytes are
-//! shared, not copied (ADR 0009).
+//! Snapshots: a second row and layout of a blob, under the time at which the snapshot was taken.
+//! The bytes are shared, not copied (ADR 0009).
 //!
 //! Source: "Snapshot Blob", "Delete Blob".
 
@@ -29,8 +29,8 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless
-/// it gets metadata of its own.
+/// Snapshot Blob. ETag and last-modified time of the blob do not change. The snapshot has the same,
+/// unless it gets metadata of its own.
 pub(super) async fn take(
     eval: &mut Evaluation<'_>,
     snapshot: &SnapshotBlob,
@@ -60,8 +60,8 @@ pub(super) async fn take(
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
 }
 
-/// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not
-/// hear of it.
+/// Set Blob Tags of a snapshot. Searches find only the tags of blobs, so the tag index does not
+/// change.
 pub(super) async fn set_tags(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -80,8 +80,7 @@ pub(super) async fn set_tags(
     Ok(blob_row::written(eval.now))
 }
 
-/// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred
-/// to.
+/// Removes one snapshot, whose row has `content`, and returns the locations that it owns.
 pub(super) async fn remove(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -89,14 +88,14 @@ pub(super) async fn remove(
     content: &BlobContent,
 ) -> Result<Vec<Location>, Error> {
     let dropped = layout::owned(eval, blob, &content.layout).await?;
-    // Layers may go at once: nobody finds them without the row. What their spans name waits as
-    // garbage.
+    // Layers may be removed immediately: no read finds them without the row. The locations of their
+    // spans become garbage then.
     layout::remove_rows_since(eval, blob, &content.layout, Timestamp::ZERO);
     eval.out.delete(Family::Versions, row.clone());
     Ok(dropped)
 }
 
-/// Removes all snapshots of a blob and returns what they alone referred to.
+/// Removes all snapshots of a blob, and returns the locations that they own.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

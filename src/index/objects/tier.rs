@@ -1,5 +1,5 @@
-//! Set Blob Tier. A tier is a label here: bytes lie where they lie; what counts is what the archive
-//! refuses.
+//! Set Blob Tier. Here a tier is a label: it does not change where bytes are stored. Its only
+//! effect is that the archive tier refuses some requests.
 //!
 //! Source: "Set Blob Tier", "Rehydrate blob data".
 
@@ -17,7 +17,7 @@ use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::TierState;
 
-/// Set Blob Tier, of a blob or a snapshot of it. Tag and time stay as they are.
+/// Set Blob Tier, of a blob or a snapshot. ETag and last-modified time do not change.
 pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
     let mut blob =
@@ -31,7 +31,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
             return Err(Error::Rehydrating);
         }
-        // Asked again: the first request stands, only its haste may grow.
+        // A repeated request. The first one stays in effect; only its priority may rise.
         Some(TierState { rehydrating: Some(rehydration), tier, changed }) => {
             if rehydration.to != set.tier {
                 return Err(Error::Rehydrating);

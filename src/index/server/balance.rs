@@ -30,8 +30,8 @@ use crate::types::RoutingKey;
 impl IndexServer {
     /// Begins [`Self::balance`].
     pub fn start_balance(self: Arc<Self>, config: Option<PolicyConfig>) {
-        let Ok(parts) = self.parts() else { return };
-        let env = Env { tasks: self.control.clone(), ..parts.env.clone() };
+        let Ok(deps) = self.deps() else { return };
+        let env = Env { tasks: self.control.clone(), ..deps.env.clone() };
         let stop = self.stop.clone();
         let balance = move || Arc::clone(&self).balance(config);
         drop(env.supervise("index balancer", stop, balance));
@@ -40,9 +40,9 @@ impl IndexServer {
     /// Measures load, and changes the map as `config` says, until the server stops; without it
     /// nothing is changed.
     pub async fn balance(self: Arc<Self>, config: Option<PolicyConfig>) {
-        let Ok(parts) = self.parts() else { return };
-        let clock = Arc::clone(&parts.env.clock);
-        let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.shared.host).collect();
+        let Ok(deps) = self.deps() else { return };
+        let clock = Arc::clone(&deps.env.clock);
+        let hosts: Vec<HostId> = self.hosts.iter().map(|host| host.context.host).collect();
         let mut policy = config.map(Policy::new);
         let mut sample = LoadSample::new(clock.monotonic());
         // Thousands of partitions are put in order only when they have changed.
@@ -61,7 +61,7 @@ impl IndexServer {
                 known = Some(versions);
             }
             sample.take(now, &self.claims.taken());
-            parts.metrics.sample(&sample.added, sample.loads().iter().map(|load| load.load));
+            deps.metrics.sample(&sample.added, sample.loads().iter().map(|load| load.load));
             let Some(policy) = &mut policy else { continue };
             let mut asked = BTreeSet::new();
             let plans = policy.tick(now, &hosts, sample.loads(), &mut |id| {
@@ -86,7 +86,7 @@ impl IndexServer {
 
     fn in_key_order(&self) -> Vec<(Arc<Partition>, HostId)> {
         let of_host = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id))
         };
         let mut all: Vec<_> = self.hosts.iter().flat_map(of_host).collect();

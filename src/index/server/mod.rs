@@ -48,9 +48,9 @@ use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine;
 use crate::index::engine::Config;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
+use crate::index::engine::HostContext;
 use crate::index::engine::Pins;
-use crate::index::engine::Shared;
 use crate::index::map::PartitionMap;
 use crate::index::server::changes::Changes;
 use crate::index::server::claims::Claims;
@@ -87,8 +87,8 @@ pub struct IndexServer {
 impl IndexServer {
     /// Opens every partition of the coordinator's map, several at a time, on the host its
     /// descriptor names, or on the first where that is none of these; a new store first gets its
-    /// map of [`Config::initial_partitions`]. `hosts` are the parts of each, which differ in their
-    /// tasks only; they share the memory that `config` grants.
+    /// map of [`Config::initial_partitions`]. `hosts` are the dependencies of each, which differ in
+    /// their tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
     /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
@@ -98,7 +98,7 @@ impl IndexServer {
     /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the
     /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
     /// the same time.
-    pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
+    pub async fn open(hosts: Vec<Dependencies>, config: Config) -> Result<Self, Error> {
         let boundaries = bootstrap::even_boundaries(config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await
     }
@@ -109,7 +109,7 @@ impl IndexServer {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_with(
-        hosts: Vec<Parts>,
+        hosts: Vec<Dependencies>,
         config: Config,
         boundaries: &[RoutingKey],
     ) -> Result<Self, Error> {
@@ -126,20 +126,20 @@ impl IndexServer {
             replay_bytes_max: config.replay_bytes_max / count,
             ..config
         };
-        let shared: Vec<Arc<Shared>> = (0..)
+        let contexts: Vec<Arc<HostContext>> = (0..)
             .zip(hosts)
-            .map(|(id, parts)| {
-                Arc::new(Shared::new(parts, config, HostId::new(id), Arc::clone(&pins)))
+            .map(|(id, deps)| {
+                Arc::new(HostContext::new(deps, config, HostId::new(id), Arc::clone(&pins)))
             })
             .collect();
-        let opening = shared.into_iter().map(|shared| {
+        let opening = contexts.into_iter().map(|context| {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             let here = |host: HostId| {
-                host == shared.host || (host.get() >= count && shared.host.get() == 0)
+                host == context.host || (host.get() >= count && context.host.get() == 0)
             };
             let ids: Vec<PartitionId> =
                 map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
-            Host::open(shared, ids)
+            Host::open(context, ids)
         });
         let mut opened = Vec::new();
         let mut failed = None;
@@ -165,13 +165,13 @@ impl IndexServer {
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
             let reopener = Arc::new(Reopener {
-                shared: Arc::clone(&host.shared),
+                context: Arc::clone(&host.context),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.shared.parts.env;
+            let env = &host.context.deps.env;
             let reopening = move || Arc::clone(&reopener).run();
             drop(env.supervise("index reopener", stop.clone(), reopening));
         }
@@ -236,10 +236,10 @@ impl IndexServer {
         Ok(())
     }
 
-    /// The first host's parts: all but the tasks are the same for all.
-    fn parts(&self) -> Result<&Parts, Error> {
+    /// The first host's dependencies: all but the tasks are the same for all.
+    fn deps(&self) -> Result<&Dependencies, Error> {
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        Ok(&first.shared.parts)
+        Ok(&first.context.deps)
     }
 
     fn host(&self, id: HostId) -> Option<&Host> {

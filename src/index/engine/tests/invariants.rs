@@ -14,11 +14,11 @@ use crate::index::api::WriteReply;
 use crate::index::engine::commands::BreakInvariant;
 use crate::index::engine::commands::Command;
 use crate::index::engine::commit::Committer;
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::core::Status;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{PARTITION, Plain, World, put};
 use crate::index::invariant::Invariant;
 use crate::index::rows::Family;
@@ -35,7 +35,7 @@ use crate::types::Timestamp;
 impl Partition {
     /// The test violates this invariant.
     fn expect_violation(&self, id: &'static str) {
-        self.core.shared.parts.env.tasks.health().expect_violation(id);
+        self.core.context.deps.env.tasks.health().expect_violation(id);
     }
 
     /// Breaks an invariant between two batches.
@@ -48,7 +48,7 @@ impl Partition {
 
     fn is_stopped_by(&self, id: &str) -> bool {
         let begins = format!("invariant {id} is violated");
-        let counted = self.core.shared.parts.env.tasks.health().violations();
+        let counted = self.core.context.deps.env.tasks.health().violations();
         assert!(counted.iter().any(|one| one.starts_with(&begins)), "{counted:?}");
         matches!(self.core.status(), Status::Stopped(reason) if reason.starts_with(&begins))
     }
@@ -113,7 +113,7 @@ async fn a_log_of_another_partition_stops_the_partition() {
 
 #[tokio::test]
 async fn memtables_that_are_counted_wrongly_stop_the_partition() {
-    check_write_stops(|committer| committer.core.shared.budget.forget(), "I16").await;
+    check_write_stops(|committer| committer.core.context.budget.forget(), "I16").await;
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ impl Machine for Violating {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
         let reply = Plain.evaluate(view, write, now, out).await?;
-        if out.changes.iter().any(|(_, key, _)| key == "broken") {
+        if out.changes.iter().any(|row| row.key == "broken") {
             return Err(view.violated(Invariant::ExactBlocks.violated("a block is missing")));
         }
         Ok(reply)
@@ -198,9 +198,9 @@ impl Machine for Violating {
 }
 
 async fn open_violating(world: &World) -> Partition {
-    let parts = Parts { machine: Arc::new(Violating), ..world.parts() };
-    let shared = Shared::new(parts, world.config, HostId::new(0), Arc::default());
-    Partition::open(&Arc::new(shared), PARTITION).await.unwrap()
+    let deps = Dependencies { machine: Arc::new(Violating), ..world.deps() };
+    let context = HostContext::new(deps, world.config, HostId::new(0), Arc::default());
+    Partition::open(&Arc::new(context), PARTITION).await.unwrap()
 }
 
 #[tokio::test]

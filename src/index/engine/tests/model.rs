@@ -126,11 +126,11 @@ async fn run(steps: Vec<Step>, log_extent_bytes: u64, replay_bytes_max: usize) {
             Step::Hold => held.push((partition.core.snapshot(), model.clone())),
             Step::Flush => {
                 partition.flush().await.unwrap();
-                partition.core.shared.do_chores().await;
+                partition.core.context.do_chores().await;
             }
             Step::Compact => {
                 while partition.compact().await.unwrap() {}
-                partition.core.shared.do_chores().await;
+                partition.core.context.do_chores().await;
             }
             Step::Crash | Step::Restart => {
                 for (snapshot, model) in held.drain(..) {

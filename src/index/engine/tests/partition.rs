@@ -96,11 +96,11 @@ async fn runs_stay_until_their_last_view_is_gone() {
     for number in 0..100 {
         partition.apply(remove(&format!("key{number:05}"))).await.unwrap();
     }
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert!(world.capacity.count(ExtentKind::Run) > 2, "old runs are still there");
     assert_eq!(snapshot.scan_all(Family::Main, (&[], None), 1000).await.unwrap(), before);
     drop(snapshot);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert_eq!(world.capacity.count(ExtentKind::Run), 2, "one for each family in use");
     assert_eq!(partition.rows().await.len(), 0);
 }

@@ -4,7 +4,7 @@ use crate::index::api::ListAccounts;
 use crate::index::api::Read;
 use crate::index::api::Target;
 use crate::index::api::Write;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
 use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
@@ -17,14 +17,14 @@ const TICK: Duration = Duration::from_millis(250);
 
 struct Rig {
     server: Arc<IndexServer>,
-    parts: Parts,
+    deps: Dependencies,
 }
 
 async fn open() -> Rig {
     let world = World::empty();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let hosts = vec![parts.clone(); 2];
-    Rig { server: Arc::new(IndexServer::open(hosts, world.config).await.unwrap()), parts }
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let hosts = vec![deps.clone(); 2];
+    Rig { server: Arc::new(IndexServer::open(hosts, world.config).await.unwrap()), deps }
 }
 
 fn name(number: u64) -> AccountName {
@@ -37,7 +37,7 @@ fn key(number: u64) -> RoutingKey {
 
 impl Rig {
     async fn target(&self, key: &[u8]) -> Target {
-        let map = PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap();
+        let map = PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap();
         Target::of(map.owner(key).unwrap())
     }
 
@@ -76,7 +76,7 @@ impl Rig {
     fn opened(&self) -> Vec<(Arc<Partition>, HostId)> {
         let all = self.server.hosts.iter();
         let of = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| (partition, id)).collect::<Vec<_>>()
         };
         all.flat_map(of).collect()
@@ -146,8 +146,8 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
     rig.server.flush().await.unwrap();
     let config = PolicyConfig { rows_max: 600, ..PolicyConfig::default() };
     let balance = Arc::clone(&rig.server).balance(Some(config));
-    let balancing = rig.parts.env.tasks.spawn("balance", balance);
-    rig.parts.env.clock.sleep(Duration::from_secs(200)).await;
+    let balancing = rig.deps.env.tasks.spawn("balance", balance);
+    rig.deps.env.clock.sleep(Duration::from_secs(200)).await;
     let status = rig.server.status();
     assert!((2..=4).contains(&status.len()), "{} partitions", status.len());
     for (partition, _) in rig.opened() {
@@ -160,7 +160,7 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
 /// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that
 /// was.
 async fn load_until(rig: &Rig, count: u64, done: impl Fn(&Rig) -> bool) -> Duration {
-    let clock = &rig.parts.env.clock;
+    let clock = &rig.deps.env.clock;
     let began = clock.monotonic();
     for number in 0..count {
         rig.write(number * 7_919 % count).await;
@@ -181,8 +181,8 @@ async fn a_burst_out_of_silence_is_spread_over_partitions_and_hosts_within_a_sec
         let rig = open().await;
         let config = PolicyConfig { hot_requests: 800.0, ..PolicyConfig::default() };
         let balance = Arc::clone(&rig.server).balance(Some(config));
-        let balancing = rig.parts.env.tasks.spawn("balance", balance);
-        rig.parts.env.clock.sleep(Duration::from_millis(60_000 + 50 * phase)).await;
+        let balancing = rig.deps.env.tasks.spawn("balance", balance);
+        rig.deps.env.clock.sleep(Duration::from_millis(60_000 + 50 * phase)).await;
         assert_eq!(rig.server.partitions(), 1);
         let split = load_until(&rig, 20_011, |rig| rig.server.partitions() >= 4).await;
         assert!(split < Duration::from_secs(1), "{split:?} in phase {phase}");

@@ -60,7 +60,7 @@ async fn a_split_that_does_not_tile_is_refused_and_the_partition_goes_on() {
     partition.apply(put("a", "1")).await.unwrap();
     let id = PartitionId::new;
     let parts = vec![(id(2), keys("", Some("m"))), (id(3), keys("n", None))];
-    let health = partition.core.shared.parts.env.tasks.health();
+    let health = partition.core.context.deps.env.tasks.health();
     health.expect_violation("I5");
     let refused = partition.split(parts).await.err().map(|refused| format!("{refused:?}"));
     assert!(refused.as_ref().is_some_and(|why| why.contains("invariant I5")), "{refused:?}");

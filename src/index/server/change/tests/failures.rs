@@ -27,7 +27,7 @@ async fn full_disk_leaves_the_parent_as_it_was() {
     rig.write(2).await;
     rig.check(2).await;
     rig.host.shutdown().await;
-    assert!(rig.parts.coordinator.range(b"partition/").await.unwrap().entries.len() == 1);
+    assert!(rig.deps.coordinator.range(b"partition/").await.unwrap().entries.len() == 1);
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_onc
             assert!(is_refused(&done) || is_doubtful(&done), "{change:?}, {transaction}: {done:?}");
             told += usize::from(is_doubtful(&done));
             world.store.set_full(false);
-            rig.parts.env.clock.sleep(Duration::from_secs(30)).await;
+            rig.deps.env.clock.sleep(Duration::from_secs(30)).await;
             rig.write(2).await;
             rig.check(2).await;
             rig.host.shutdown().await;
@@ -178,7 +178,7 @@ async fn automatic_changes_that_may_have_happened_are_told() {
         Arc::clone(&rig.host).carry_out(merge).await;
         let lines = told(kept.changes());
         doubts += usize::from(lines == [of("MergePartitions", "unknown")]);
-        rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
+        rig.deps.env.clock.sleep(Duration::from_secs(60)).await;
         rig.check(20).await;
         rig.host.shutdown().await;
     }
@@ -303,10 +303,10 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         // Nobody waits for it, and nothing is done to it.
         let refused = Err(ChangeError::NoSuchPartition);
         assert_eq!(rig.host.move_to(id, HostId::new(0)).await, refused);
-        rig.parts.env.clock.sleep(Duration::from_secs(60)).await;
+        rig.deps.env.clock.sleep(Duration::from_secs(60)).await;
         assert_eq!(rig.host.partitions(), 0, "nothing can be fenced");
         world.capacity.fail(When::Once(usize::MAX), fails());
-        rig.parts.env.clock.sleep(REOPEN_PAUSE_MAX * 2).await;
+        rig.deps.env.clock.sleep(REOPEN_PAUSE_MAX * 2).await;
         rig.check(20).await;
         rig.write(21).await;
         rig.check(21).await;

@@ -162,7 +162,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
     let kept = Kept::new();
     host.tell(kept.log());
     let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
-    let tasks = &rig.parts.env.tasks;
+    let tasks = &rig.deps.env.tasks;
     let balancing = tasks.spawn("balance", Arc::clone(&host).balance(Some(config)));
     for number in 1..=2_000u64 {
         // In no order, a thousand a second.
@@ -173,7 +173,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
             anonymous: false,
         };
         loop {
-            let map = PartitionMap::load(rig.parts.coordinator.as_ref()).await.unwrap();
+            let map = PartitionMap::load(rig.deps.coordinator.as_ref()).await.unwrap();
             let owner = map.owner(&write.routing_key()).unwrap();
             let target = Target::of(owner);
             match host.write(target, write.clone()).await {
@@ -181,7 +181,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
                 answer => break drop(answer.unwrap()),
             }
         }
-        rig.parts.env.clock.sleep(Duration::from_millis(1)).await;
+        rig.deps.env.clock.sleep(Duration::from_millis(1)).await;
     }
     assert!(host.partitions() >= 4, "{} partitions", host.partitions());
     host.shutdown().await;

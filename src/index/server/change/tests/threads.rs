@@ -111,7 +111,7 @@ impl Common {
     }
 
     async fn pause(&self) {
-        self.rig.parts.env.clock.sleep(Duration::from_micros(200)).await;
+        self.rig.deps.env.clock.sleep(Duration::from_micros(200)).await;
     }
 
     async fn write(&self, key: usize) {
@@ -205,13 +205,13 @@ impl Common {
 
 async fn start(world: &World, threads: &[Tasks; 3]) -> Common {
     let [hosts @ .., control] = threads;
-    let parts = Parts { machine: Arc::new(Numbers), ..world.parts() };
-    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..parts.env.clone() };
-    let hosts = hosts.iter().map(|tasks| Parts { env: on(tasks), ..parts.clone() });
+    let deps = Dependencies { machine: Arc::new(Numbers), ..world.deps() };
+    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..deps.env.clone() };
+    let hosts = hosts.iter().map(|tasks| Dependencies { env: on(tasks), ..deps.clone() });
     let range = RoutingKey::container_range(blob(0).account, blob(0).container);
     let borders: Vec<_> = [range.low().clone()].into_iter().chain(range.high().cloned()).collect();
     let server = IndexServer::open_with(hosts.collect(), world.config, &borders).await.unwrap();
-    let rig = Rig { parts, host: Arc::new(server.controlled_by(control.clone())) };
+    let rig = Rig { deps, host: Arc::new(server.controlled_by(control.clone())) };
     let map = RwLock::new(Arc::new(rig.map().await));
     let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
     Common { rig, map, begun: zeros(), done: zeros(), ends: AtomicBool::new(false) }
