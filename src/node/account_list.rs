@@ -24,6 +24,7 @@ use crate::frontend::Unread;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::AccountRows;
 use crate::frontend::accounts::part_of_one;
+use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::CreateAccount;
@@ -133,7 +134,8 @@ impl AccountList {
             }
             match self.configure(config).await {
                 Ok(account) => accounts.put(account),
-                Err(NodeError::Index(error)) if error.is_outage() => {
+                Err(error @ NodeError::Index(index::Error::Refused(_))) => return Err(error),
+                Err(NodeError::Index(error)) => {
                     tracing::warn!(account = %config.name(), %error, "the account is not served");
                     let high = RoutingKey::after_prefix(key.as_bytes());
                     let keys = KeyRange::new(key, high.map(RoutingKey::from_bytes));
@@ -169,7 +171,7 @@ impl AccountList {
         let record = self.router.tell(create).await?;
         if record.id == id {
             let detail = json!({ "anonymous": anonymous });
-            self.tell("CreateAccount", &name, detail).await;
+            self.log_change("CreateAccount", &name, detail).await;
         }
         let record = self.switched(&name, record).await?;
         let record = self.with_delegation_secret(&name, record).await?;
@@ -196,12 +198,12 @@ impl AccountList {
         let change = AccountChange::DelegationSecret(sealed.clone());
         match self.router.tell(UpdateAccount { name: name.clone(), change }).await {
             Ok(_) => Ok(AccountRecord { delegation_secret: Some(sealed), ..record }),
-            Err(error) if error.is_outage() => {
+            Err(error @ index::Error::Refused(_)) => Err(error.into()),
+            Err(error) => {
                 let until = "it issues no user delegation keys until the next start";
                 tracing::warn!(account = %name, %error, "{until}");
                 Ok(record)
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -216,12 +218,12 @@ impl AccountList {
         };
         let change = AccountChange::Anonymous(open);
         self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
-        self.tell("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
+        self.log_change("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
         Ok(AccountRecord { anonymous: open, ..record })
     }
 
     /// Writes a line of the audit log about a change that the configuration made.
-    async fn tell(&self, operation: &'static str, account: &AccountName, detail: Value) {
+    async fn log_change(&self, operation: &'static str, account: &AccountName, detail: Value) {
         let entry = Entry {
             account: Some(account.as_str().to_owned()),
             principal: Principal::Node { task: "configuration" },
