@@ -28,10 +28,13 @@
 //! replay is idempotent (`replay.rs`) · I16 queue, batch, memtables and cache are bounded
 //! (`config.rs`).
 //!
+//! `assertions.rs`: what the committer asserts of itself.
+//!
 //! Not here: which host owns which partition (`server/` and the coordinator), what rows mean
 //! (`objects/`), when to split.
 
 mod ahead;
+mod assertions;
 
 mod change;
 mod chores;
