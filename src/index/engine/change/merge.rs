@@ -162,8 +162,8 @@ async fn unite(
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
     let keys = PartitionKeys::joined(parts);
-    let keys =
-        keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
+    let keys = keys
+        .ok_or_else(|| refused(&Invariant::Tiling.violated("the partitions are not neighbours")))?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&context.budget))),
