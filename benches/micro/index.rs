@@ -43,7 +43,7 @@ use crate::bed::Bed;
 use crate::flights::Flights;
 use crate::flights::Way;
 
-/// Writes at once, as of so many connections.
+/// Concurrent writes, as of this many connections.
 const TOGETHER: u64 = 16;
 /// Names of one page.
 const PAGE: usize = 1_000;
@@ -142,7 +142,7 @@ fn key(number: u64) -> BlobKey {
     BlobKey { account, container, collation: Collation::Utf16, name }
 }
 
-/// New blobs of this size, sixteen at once: the commit without the front end.
+/// Sixteen concurrent writes of new blobs of this size: the commit without the front end.
 #[divan::bench(args = [64, 4096], sample_count = 1_000)]
 fn put_inline(bencher: Bencher<'_, '_>, bytes: usize) {
     let mut index = Index::new();
@@ -170,9 +170,8 @@ fn read_blob(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Lookups of one blob from all threads at once, content in the row, which is in the memtable or in
-/// a cached block of a run: each by itself, or joining the next one of its key, which begins after
-/// it came.
+/// Concurrent lookups of one blob from all threads. The content is in the row, and the row in the
+/// memtable or in a cached block of a run. Lookups are separate or joined.
 #[divan::bench(args = [(false, Way::Alone), (true, Way::Alone), (false, Way::Joined), (true, Way::Joined)], sample_count = 50)]
 fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
     const TASKS: u64 = 64;
@@ -201,7 +200,8 @@ fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
                             Way::Alone => drop(host.read(target, read).await.expect("a read")),
                             Way::Joined => drop(flights.read(&host, target, read).await),
                         }
-                        // As a request comes only once the one before was answered.
+                        // As a connection sends the next request only after the answer to the last
+                        // one.
                         tokio::task::yield_now().await;
                     }
                 })

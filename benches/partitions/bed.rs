@@ -23,13 +23,13 @@ use blockyard::node::storage::Storage;
 
 /// The open store.
 pub(crate) struct Bed {
-    /// The world.
+    /// Clock, randomness and tasks.
     pub(crate) env: Env,
     /// Disk and coordinator.
     pub(crate) storage: Storage,
     /// The partitions.
     pub(crate) index: Arc<IndexServer>,
-    /// Who sends requests to them.
+    /// The router of requests to them.
     pub(crate) router: Arc<Router>,
 }
 
@@ -39,7 +39,7 @@ impl Bed {
         Self::open_with(folder, index::Config::default()).await
     }
 
-    /// The same with other limits of the index.
+    /// As [`Self::open`], with other limits of the index.
     pub(crate) async fn open_with(folder: &Path, limits: index::Config) -> Result<Self, String> {
         let settings = Settings { data: Some(vec![folder.to_owned()]), ..Settings::default() };
         let config = Config::from_settings(settings).map_err(|e| e.to_string())?;

@@ -26,11 +26,11 @@ use crate::report::Section;
 use crate::report::quantile;
 use crate::rows;
 
-/// The folder of the store, which the next scene starts a server on.
+/// The folder of the store, on which the next scene starts a server.
 pub(crate) const FOLDER: &str = "many";
-/// Children of a split at most.
+/// The most children of a split.
 const WAYS: u64 = 16;
-/// Requests of the light load at a time.
+/// Concurrent requests of the light load.
 const TOGETHER: usize = 16;
 /// How often each timed action is repeated.
 const TIMES: u64 = 50;
@@ -41,7 +41,8 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.many_rows, "the store").await?;
-    // As a node does, but not for the filling, whose names grow: stripes are not split further.
+    // As in a node, but only after the store is filled. Ascending names would cause stripes,
+    // which are not split further.
     Arc::clone(&bed.index).start_balance(Some(PolicyConfig::default()));
     let about = format!(
         "One process, {} rows, 1 partition and then {}: splits into up to 16 one after the other; idle with the balancer running; \
@@ -83,7 +84,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     Ok(section)
 }
 
-/// One store at rest, then under load.
+/// The figures of a store at rest, then under load.
 struct Measured {
     settled: (f64, f64),
     at_rest: process::Usage,
@@ -100,7 +101,7 @@ struct Measured {
 
 impl Measured {
     async fn take(args: &Args, bed: &Bed, folder: &Path) -> Result<Self, String> {
-        // What was just done is cleared away first.
+        // Waits for work in the background that the last step caused.
         let at_most = args.settle;
         let settling = move || process::settle(std::process::id(), at_most);
         let settled = bed.env.tasks.spawn_blocking("settle", settling).await;
@@ -139,12 +140,12 @@ impl Measured {
     }
 }
 
-/// Splits until there are enough; the pauses, milliseconds.
+/// Splits until there are enough partitions. Returns the pauses, milliseconds.
 async fn grow(args: &Args, bed: &Bed) -> Result<Vec<f64>, String> {
     let bar = ProgressBar::new(args.count);
     let mut queue: VecDeque<(PartitionId, u64, u64)> = VecDeque::new();
     let status = bed.index.status();
-    // Blobs of each partition there is: the first measurement may have split it.
+    // The blobs of each existing partition; the first measurement may have split it.
     let borders: Vec<u64> = status.iter().map(|p| blob_at(args, p.range.low())).collect();
     for (place, partition) in status.iter().enumerate() {
         let (from, to) = (borders.get(place).copied(), borders.get(place + 1).copied());
@@ -183,9 +184,10 @@ fn blob_at(args: &Args, key: &RoutingKey) -> u64 {
     low
 }
 
-/// Reads and writes over all partitions; milliseconds of each, and how many a second.
+/// Reads and writes over all partitions. Returns the milliseconds of each, and the requests per
+/// second.
 async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
-    // A step that is no divisor of the rows: neighbours in time are far apart in keys.
+    // The step does not divide the number of rows, so consecutive requests have distant keys.
     let step = args.many_rows / 1_618 * 1_000 + 1;
     let request = |number: u64| async move {
         let start = Instant::now();
@@ -214,11 +216,11 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
     Ok((done.into_iter().collect::<Result<_, _>>()?, rate))
 }
 
-/// Splits a partition and writes to it at once, a few times: milliseconds of the write, which finds
-/// the map stale, and the pauses.
+/// Splits a partition and immediately writes to it, a few times. Returns the milliseconds of the
+/// writes, which find a stale map, and the pauses.
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
-    // Not a number at which the store was split already, now or before.
+    // A blob at which the store was not split before.
     let beside = if bed.index.partitions() > 1 { 4 } else { 3 };
     for time in 0..TIMES {
         let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + beside;

@@ -1,4 +1,4 @@
-//! Pages and conversions between the machine's sizes and the disk's.
+//! Pages, and conversions between `usize` and `u64`.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use crate::types::Crc32c;
 
-/// The unit of space on disk: holes, batches and large frames start and end on its multiples.
-/// Bytes.
+/// The unit of space on disk, bytes: holes, batches and large frames start and end on its
+/// multiples.
 pub(crate) const PAGE: u64 = 4096;
 
 static ZEROS: [u8; 4096] = [0; 4096];
@@ -22,8 +22,7 @@ pub(crate) const fn page_down(n: u64) -> u64 {
     n / PAGE * PAGE
 }
 
-/// A length from disk or wire as an index; lengths are checked against limits far below this
-/// before.
+/// A length that was read from disk, as an index. The caller has checked it against a limit.
 pub(crate) fn index(n: u64) -> usize {
     usize::try_from(n).expect("the program runs on 64-bit machines only")
 }
@@ -33,7 +32,7 @@ pub(crate) fn size(n: usize) -> u64 {
     u64::try_from(n).expect("the program runs on 64-bit machines only")
 }
 
-/// Zero bytes to fill a gap shorter than a page.
+/// Zero bytes to fill a gap of at most a page.
 pub(crate) fn zeros(len: u64) -> Bytes {
     Bytes::from_static(&ZEROS).slice(..index(len))
 }

@@ -1,7 +1,7 @@
-//! Every decoder of this role on bytes from anywhere: the entry of the fuzz target.
+//! All decoders of this role on arbitrary bytes: the entry of the fuzz target.
 //!
-//! Checksums would turn almost every input away at the door, so each layout is tried a second time
-//! with its checksum made right: what lies behind it must not panic either.
+//! Almost every input fails its checksum, so each layout is tried a second time with a corrected
+//! checksum. The code behind the checksum must not panic either.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -26,7 +26,7 @@ use crate::types::Crc32c;
 use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
 
-/// Decodes `bytes` as each layout on disk; tells how many took them. Never panics.
+/// Decodes `bytes` as each layout on disk. Returns how many decoders accepted them. Never panics.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let taken = [
@@ -51,7 +51,8 @@ fn frames(bytes: &[u8]) -> bool {
     let (Some(extent), Some(offset)) = (get_u64(bytes, 8), get_u64(bytes, 16)) else {
         return false;
     };
-    // Offsets of real extents are far below: the writer rolls to a new one at a few GiB.
+    // Offsets of real extents are far below this limit: the writer rolls to a new extent at a few
+    // GiB.
     let offset = offset % (1 << 40);
     let head = Head::parse(bytes, ExtentId::new(extent), offset);
     let whole = verify_frames(bytes, ExtentId::new(extent), offset);

@@ -10,18 +10,18 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// Committed blocks a blob may have (Put Block List).
+/// The most committed blocks of a blob (Put Block List).
 pub const BLOCKS_COMMITTED_MAX: usize = 50_000;
-/// Blocks an append blob may have (Append Block).
+/// The most blocks of an append blob (Append Block).
 pub const APPENDS_MAX: u32 = 50_000;
-/// Uncommitted blocks a blob may have (Put Block).
+/// The most uncommitted blocks of a blob (Put Block).
 pub const BLOCKS_UNCOMMITTED_MAX: usize = 100_000;
 
 /// Bytes of the longest block id, decoded.
 const ID_LEN_MAX: usize = 64;
 
-/// The name of a block within its blob: 1 to 64 bytes, chosen by the client, sent as base64. Held
-/// in place: a list of 50,000 blocks is one allocation.
+/// The name of a block within its blob: 1 to 64 bytes, chosen by the client, sent as base64. Stored
+/// inline, so that a list of 50,000 blocks is one allocation.
 #[derive(Clone, Copy)]
 pub struct BlockId {
     len: u8,
@@ -41,16 +41,16 @@ pub enum BlockIdError {
 }
 
 impl BlockId {
-    /// Reads the id as it stands in the query or the block list.
+    /// Parses the id from the query or the block list.
     ///
     /// # Errors
-    /// [`BlockIdError`] says what is wrong with it.
+    /// [`BlockIdError`] says why it is refused.
     pub fn from_base64(text: &str) -> Result<Self, BlockIdError> {
         let bytes = STANDARD.decode(text).map_err(|_| BlockIdError::NotBase64)?;
         Self::from_bytes(&bytes).ok_or(BlockIdError::Length)
     }
 
-    /// Wraps decoded bytes; `None` unless there are 1 to 64.
+    /// An id of these decoded bytes; `None` unless there are 1 to 64.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut held = [0; ID_LEN_MAX];
@@ -58,13 +58,13 @@ impl BlockId {
         Some(Self { len: u8::try_from(bytes.len()).ok()?, bytes: held })
     }
 
-    /// The decoded bytes; all ids of one blob have the same number of them.
+    /// The decoded bytes. All ids of one blob have the same length.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// The id as it goes over the wire.
+    /// The id in base64, as clients send it.
     #[must_use]
     pub fn to_base64(&self) -> String {
         STANDARD.encode(self.as_bytes())
@@ -136,21 +136,21 @@ impl<'de> Visitor<'de> for IdVisitor {
     }
 }
 
-/// Which list a named block is taken from.
+/// The list from which a named block is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSource {
     /// The blob's committed block list.
     Committed,
     /// The staged blocks.
     Uncommitted,
-    /// The staged block of that id if there is one, else the committed one.
+    /// The staged block with that id if there is one, otherwise the committed one.
     Latest,
 }
 
 /// One entry of a Put Block List request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockListEntry {
-    /// Where to look.
+    /// The list to take it from.
     pub source: BlockSource,
     /// The block.
     pub id: BlockId,

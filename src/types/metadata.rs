@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Names and values together, bytes; the limit of the service.
+/// The most bytes of names and values together; Azure's limit.
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Name/value pairs of a blob or container, in the order and case the client sent.
@@ -28,7 +28,7 @@ impl Metadata {
     /// Checks names and total size.
     ///
     /// # Errors
-    /// [`MetadataError`], in the order the service checks.
+    /// [`MetadataError`], in Azure's order of checks.
     pub fn new(pairs: Vec<(String, String)>) -> Result<Self, MetadataError> {
         let mut bytes = 0usize;
         for (i, (name, value)) in pairs.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Metadata {
     }
 }
 
-/// The ASCII part of C# identifiers: HTTP header names carry no more.
+/// Whether it is a C# identifier in ASCII. Names of HTTP headers have no other characters.
 fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

@@ -1,17 +1,17 @@
-//! Names of the three levels, checked when made.
+//! Names of accounts, containers and blobs. Constructors check them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a name is refused; the front ends map it to their codes.
+/// Why a name is refused. Each dialect maps it to a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// Too short or too long.
     #[error("the name's length is out of range")]
     Length,
-    /// Characters or places of characters that the rule forbids.
+    /// It has characters that are not allowed, or not at that place.
     #[error("the name has characters that are not allowed")]
     Invalid,
 }
@@ -71,12 +71,12 @@ impl ContainerName {
     }
 }
 
-/// Parts of a blob name between slashes.
+/// The most parts of a blob name between slashes.
 const SEGMENTS_MAX: usize = 254;
 
-/// A blob name: 1 to 1,024 UTF-16 code units (as the service counts), any but NUL, in at most 254
-/// parts between slashes. Never normalised. Source: "Naming and referencing containers, blobs, and
-/// metadata".
+/// A blob name: 1 to 1,024 UTF-16 code units (as Azure counts), any except NUL, in at most 254
+/// parts between slashes. It is never normalised. Source: "Naming and referencing containers,
+/// blobs, and metadata".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobName(Box<str>);
 

@@ -1,4 +1,4 @@
-//! What a client reads, compared with the reference.
+//! Reads of a client, compared with the reference model.
 
 use std::ops::Range;
 
@@ -41,13 +41,13 @@ use crate::state::Committed;
 use crate::state::State;
 use crate::when::When;
 
-/// What a read brought, or that it failed with the session's trouble as excuse.
+/// The result of a read, or a failure that the session's fault excuses.
 pub(crate) enum Seen<T> {
     Value(T),
     Excused,
 }
 
-/// What a read of a blob brought.
+/// The result of a read of a blob.
 pub(crate) enum Found {
     Missing,
     Archived,
@@ -65,7 +65,7 @@ impl Found {
         }
     }
 
-    /// Whether this may be read of what is committed.
+    /// Whether this committed blob may give this result.
     fn fits(&self, committed: Option<&mut Committed>, when: When) -> bool {
         let Some(committed) = committed else { return matches!(self, Self::Missing) };
         match self {
@@ -98,7 +98,7 @@ impl Client<'_> {
 
     /// Reads one of the snapshots, if there are any.
     pub(crate) async fn check_snapshot(&self, name: &str) -> Result<(), Violation> {
-        // Of one that others change it may be gone.
+        // Another client may have deleted the snapshot of a shared name.
         let snapshots = if is_shared(name) { Vec::new() } else { self.likely(name).snapshots };
         match self.session.draw.one(&snapshots).and_then(|taken| taken.at) {
             Some(at) => self.check_range(name, Some(at), None).await,
@@ -187,7 +187,7 @@ impl Client<'_> {
                     reading.names(more.pieces.iter().filter_map(Piece::extent));
                     (pieces, end) = (more.pieces, more.pieces_end);
                 }
-                // Somebody changed it meanwhile.
+                // Another client changed it meanwhile.
                 Err(error) if is_shared(name) && is_refusal(&error) => return Ok(Seen::Excused),
                 Err(error) => return self.excuse(Failing::of_rows(&error), &error),
             }
@@ -222,11 +222,11 @@ impl Client<'_> {
         Err(format!("{failing:?} with {:?}: {error}", self.session.plan))
     }
 
-    /// Reads the lists of blocks or page ranges.
+    /// Reads the block lists or the page ranges.
     pub(crate) async fn check_layout(&self, name: &str) -> Result<(), Violation> {
         let body = self.likely(name).committed.map(|committed| committed.body);
         let result = match body {
-            // Answer by answer: others may change it between two.
+            // Page ranges take several requests, and others may change the blob between two.
             Some(Body::Pages(_)) if is_shared(name) => Ok(()),
             Some(Body::Pages(pages)) => self.check_pages(name, pages.len).await,
             Some(Body::Appended { .. }) => Ok(()),
@@ -278,10 +278,10 @@ impl Client<'_> {
         self.with_blob(name, |blob| blob.seen_by(ticket, &what, fits))
     }
 
-    /// Page ranges, answer by answer.
+    /// Reads page ranges, with several requests.
     async fn check_pages(&self, name: &str, len: u64) -> Result<(), Violation> {
         if len == 0 {
-            // Nothing is asked, so nothing is seen.
+            // No request is made, so nothing is compared.
             return Ok(());
         }
         let key = key(name);
@@ -309,7 +309,7 @@ impl Client<'_> {
                     from = page.next;
                 }
                 Ok(other) => return Err(format!("unexpected answer {other:?}")),
-                // An unlikely outcome; the read of the blob decides.
+                // A possible but rare outcome; a read of the blob decides whether it is right.
                 Err(Error::BlobNotFound | Error::WrongKind | Error::InvalidRange { .. }) => {
                     return Ok(());
                 }
@@ -369,7 +369,7 @@ impl Client<'_> {
         list: &ListBlobs,
         when: When,
     ) -> Result<(), Violation> {
-        // The blob itself comes after its snapshots.
+        // The blob itself is listed after its snapshots.
         let places: Vec<(&str, Timestamp)> = entries
             .iter()
             .map(|entry| match entry {
@@ -396,7 +396,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Reads all the client's blobs whole, their blocks and their list.
+    /// Reads all blobs of the client, their blocks and their list.
     pub(crate) async fn check_all(&self) -> Result<(), Violation> {
         self.check_list().await?;
         for number in 0..NAMES {

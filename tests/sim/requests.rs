@@ -1,4 +1,4 @@
-//! Changes as messages of the index, and the meaning of its answers.
+//! Requests of the index for changes, and the interpretation of its answers.
 
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;
@@ -48,10 +48,10 @@ use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
 
-/// Where the bytes of a change are.
+/// The stored bytes of a change.
 #[derive(Clone, Debug)]
 pub(crate) enum Given {
-    /// It has none.
+    /// It has no bytes.
     Nothing,
     New(NewContent, Crc64),
     Copied(CopiedContent, Crc64),
@@ -181,7 +181,7 @@ impl Given {
     }
 }
 
-/// What an answer shows; none when it is no answer to a change of a blob.
+/// What an answer shows; `None` if it is not the answer to a change of a blob.
 pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     let of = |written: &Written, more| Done {
         etag: Some(written.etag),
@@ -212,7 +212,7 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     })
 }
 
-/// Whether a change is refused with this because of what the blob is.
+/// Whether this error refuses a change because of the state of the blob.
 pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
@@ -245,12 +245,12 @@ pub(crate) fn guard(demand: Demand) -> Guard {
     Guard { conditions, lease: demand.lease, ..Guard::default() }
 }
 
-/// The metadata of a mark.
+/// The metadata that encodes a mark.
 pub(crate) fn metadata(mark: u64) -> Metadata {
     Metadata::new(vec![("mark".to_owned(), mark.to_string())]).unwrap()
 }
 
-/// The tags of a number; 0 for none.
+/// The tags that encode a number; 0 means no tags.
 pub(crate) fn tags(number: u64) -> Tags {
     let mut pairs = Vec::new();
     if number > 0 {

@@ -1,5 +1,5 @@
-//! Tags: the index entries that a front end puts after its commit, and what a search finds once all
-//! work is done.
+//! Tags: the entries of the tag index that a front end writes after its commit, and the results of
+//! searches when all updates are done.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use crate::rig::Failing;
 use crate::seeds::Violation;
 
 impl Client<'_> {
-    /// Brings the index up to a blob's new tags, as the front end does before it answers; sometimes
-    /// it gives up halfway.
+    /// Updates the tag index for a blob's new tags, as the front end does before it answers.
+    /// Sometimes it stops halfway.
     pub(crate) async fn show_tags(&self, name: &str, tags: u64) -> Result<(), Violation> {
         if tags == 0 || self.session.draw.percent(30) {
             return Ok(());
@@ -68,7 +68,8 @@ impl Client<'_> {
         Ok(work)
     }
 
-    /// Once nothing is left to bring in, a search finds exactly the blobs that have a tag.
+    /// Checks that a search finds exactly the blobs with a tag, when no updates of the tag index
+    /// are left.
     pub(crate) async fn check_search(&self) -> Result<(), Violation> {
         self.wait_for_work().await?;
         for value in 0..3 {
@@ -105,7 +106,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Names of the blobs with this tag: candidates of the index, each compared with its blob.
+    /// The names of blobs with this tag: entries of the tag index, each compared with its blob.
     async fn search(&self, value: &str) -> Result<BTreeSet<String>, Error> {
         let (account, id) = (key("x").account, key("x").container);
         let start = TagEntryKey::exact(account, "k", value, Some(id));

@@ -1,9 +1,9 @@
-//! The catalog of a simulation: kept in memory over simulated restarts, and as forgetful as a
-//! database that writes behind.
+//! The catalog of a simulation: kept in memory over simulated restarts. It loses changes as a
+//! write-behind database may.
 //!
-//! Changes reach the device in order and late: [`Catalog::flush`], or a change that marks bytes as
-//! dead, makes all so far durable, as with sled. A crash forgets some of the newest that were not;
-//! sometimes the whole catalog is damaged and begun anew, or an old state of it is found.
+//! Changes become durable in order and late. As with sled, [`Catalog::flush`], or a change that
+//! marks bytes as dead, makes all earlier changes durable. A crash loses some of the newest changes
+//! that were not durable. Sometimes it leaves an empty catalog, as after damage, or an old state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::capacity::disk::catalog::SealedEntry;
 use crate::env::Rand;
 use crate::types::ExtentId;
 
-/// A catalog that outlives simulated crashes; clones are the same one.
+/// A catalog that survives simulated crashes; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedCatalog(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Everything that was ever noted, oldest first.
+    /// All changes, oldest first.
     changes: Vec<Change>,
-    /// So many of them are durable.
+    /// How many of them are durable.
     durable: usize,
 }
 
 impl SimulatedCatalog {
-    /// What a kill or a power cut leaves of it.
+    /// Simulates a kill or a power failure.
     pub fn crash(&self, rand: &dyn Rand) {
         let mut state = self.lock();
         let len = state.changes.len();
         let kept = match rand.below(10) {
             // Damaged.
             0 => 0,
-            // An old one.
+            // An old state.
             1 => below(rand, len),
             _ => state.durable + below(rand, len - state.durable),
         };
@@ -79,7 +79,7 @@ impl Catalog for SimulatedCatalog {
 
     fn load(&self) -> Contents {
         let mut contents = Contents::default();
-        // By where they start, as in the database: a range replaces another that starts there.
+        // Keyed by the start, as in the database: a range replaces another with the same start.
         let mut dead: BTreeMap<ExtentId, BTreeMap<u64, u64>> = BTreeMap::new();
         for change in &self.lock().changes {
             match change {

@@ -1,5 +1,5 @@
-//! Verification of one stopped data directory, for `blockyard check`: every checksum of every
-//! frame, header and journal batch. Changes nothing.
+//! Verification of the data directory of a stopped node, for `blockyard check`: all checksums of
+//! frames, headers and journal batches. Changes nothing.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -26,10 +26,10 @@ use crate::capacity::units::{PAGE, index, page_up, size};
 use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::ExtentId;
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckProgress {
-    /// Extents done.
+    /// Extents that were checked.
     pub extents: u64,
     /// Extents in all.
     pub extents_total: u64,
@@ -37,10 +37,10 @@ pub struct CheckProgress {
     pub bytes: u64,
 }
 
-/// Something wrong with a data directory.
+/// A problem of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The journal cannot be replayed, so the store would not start.
+    /// The journal cannot be replayed, so the disk could not be opened.
     #[error("journal: {reason}")]
     Journal {
         /// Why, in words.
@@ -60,14 +60,14 @@ pub enum Problem {
         /// Where the frame starts.
         offset: u64,
     },
-    /// An open extent ends before the journal says it does.
+    /// An open extent ends before its last record in the journal.
     #[error("extent {extent}: acknowledged bytes from {from} to {to} are missing")]
     Missing {
         /// The extent.
         extent: ExtentId,
-        /// Where its frames end.
+        /// Where its intact frames end.
         from: u64,
-        /// Where they should.
+        /// Where its last record in the journal ends.
         to: u64,
     },
     /// A file cannot be read.
@@ -80,51 +80,51 @@ pub enum Problem {
     },
 }
 
-/// An extent as a check found it.
+/// The state of an extent that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedExtent {
     /// The extent.
     pub extent: ExtentId,
     /// What it is for.
     pub kind: ExtentKind,
-    /// Whether it was sealed; an open one is sealed by the next start.
+    /// Whether it is sealed. The next start seals an open extent.
     pub sealed: bool,
-    /// Where its good frames end.
+    /// If sealed, its length; if open, where its intact frames end.
     pub len: u64,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Extents with a good first page.
     pub extents: Vec<CheckedExtent>,
-    /// Good frames.
+    /// Frames that were examined in sealed extents, and intact frames of open ones.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of intact frames.
     pub bytes: u64,
-    /// Frames with a page of zeros: freed and partly given back, or a lost page. An index that
-    /// names one tells which.
+    /// Extent and offset of frames with a page of zeros: they were freed and a page was given back,
+    /// or a page was lost. A frame that the index names is damaged.
     pub holed: Vec<(ExtentId, u64)>,
-    /// Records a start would replay from the journal.
+    /// Journal records that a start would replay.
     pub journal_records: u64,
-    /// Everything wrong.
+    /// All problems.
     pub problems: Vec<Problem>,
 }
 
-/// Verifies one disk of a stopped store; `progress` is called after each extent.
+/// Verifies one disk of a stopped store. Calls `progress` after each extent.
 ///
 /// # Errors
-/// [`OpenError`] when it is no data directory of this format or cannot be listed. Damage is in the
-/// report.
+/// [`OpenError`] if it is no data directory of a known format, or cannot be listed. Damage is in
+/// the report.
 pub async fn check_disk(
     disk: &Arc<dyn Disk>,
-    number: usize,
+    place: usize,
     progress: &mut (dyn FnMut(CheckProgress) + Send),
 ) -> Result<CheckReport, OpenError> {
-    let failed = |error| OpenError::Disk { disk: number, error };
-    let format = format::read(disk, number).await?;
+    let failed = |error| OpenError::Disk { disk: place, error };
+    let format = format::read(disk, place).await?;
     let store = format.and_then(|format| format.store_id());
-    let store = store.ok_or(OpenError::NoFormat { disk: number })?;
+    let store = store.ok_or(OpenError::NoFormat { disk: place })?;
     let mut report = CheckReport::default();
     let mut records = journal_records(disk, &mut report).await.map_err(failed)?;
     let names = disk.list("extents").await.map_err(failed)?;
@@ -176,7 +176,7 @@ async fn check_extent(
     let page = file.read_at(0, index(PAGE)).await?;
     let header = Header::parse(&page).filter(|h| h.extent == id && h.store == store);
     let (Some(header), Some(slot)) = (header, Slot::parse(&page)) else {
-        // Nothing behind the first page: a creation that was never acknowledged.
+        // A file without frames was left by a creation that was never acknowledged.
         if file.len().await? > PAGE {
             report.problems.push(Problem::Header { extent: id });
         }
@@ -220,7 +220,8 @@ async fn check_sealed(
     Ok(())
 }
 
-/// An open extent: what is in its file, continued by what is in the journal.
+/// Checks an open extent: the frames in its file, continued by those in the journal. Returns where
+/// its intact frames end.
 async fn check_open(
     file: &Arc<dyn DiskFile>,
     id: ExtentId,
@@ -229,7 +230,7 @@ async fn check_open(
 ) -> Result<u64, DiskError> {
     let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
     let mut end = 0;
-    // In the order they were queued, which is that of their offsets.
+    // Records are in the order in which they were queued, so their offsets ascend.
     let mut queued = records.iter();
     loop {
         let reach = walker.follow(end).await?;
@@ -248,7 +249,7 @@ async fn check_open(
     Ok(end)
 }
 
-/// What a record adds to an extent that ends at `end`.
+/// The range that a record adds to an extent that ends at `end`.
 fn continues(record: &Record, id: ExtentId, end: u64) -> Option<Range<u64>> {
     if record.offset + record.len <= end {
         return None;

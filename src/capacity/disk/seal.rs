@@ -13,7 +13,7 @@ use crate::env::DiskError;
 use crate::types::Crc32c;
 use crate::types::Epoch;
 
-/// The padding list of a sealed extent, as its slot names it; by default there is none.
+/// The padding list as the slot of a sealed extent describes it. The default is no list.
 #[derive(Default)]
 struct PaddingList {
     count: u32,
@@ -21,10 +21,10 @@ struct PaddingList {
 }
 
 impl Store {
-    /// Refuses lower epochs from now on.
+    /// Raises the extent's epoch, so that lower ones are refused.
     pub(crate) async fn fence(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<(), Error> {
         self.health.check()?;
-        let _turn = extent.turn.lock().await;
+        let _changing = extent.changing.lock().await;
         if check_epoch(extent, epoch)? == epoch {
             return Ok(());
         }
@@ -36,10 +36,10 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the extent. Frames first, then the slot that says where they end: a crash between the
-    /// two leaves an open extent, which the restart seals.
+    /// Seals the extent and returns its length. The frames are made durable before the slot: after
+    /// a crash between the two, the extent is open and the restart seals it.
     pub(crate) async fn seal(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<u64, Error> {
-        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
         {
             let state = extent.state();
@@ -47,11 +47,11 @@ impl Store {
                 return Ok(state.end);
             }
         }
-        let end = self.write_tail(extent, &turn).await?;
+        let end = self.write_tail(extent, &changing).await?;
         let padding = self.write_padding(extent, end).await?;
         self.sync_to(extent, end).await?;
-        // Before the slot, whose sync makes it durable too: the catalog knows the extent as sealed
-        // then, and no later start looks at its file.
+        // Before the slot, whose sync also makes the new file length durable. After the seal the
+        // extent is in the catalog, so no later start would examine its file.
         self.trim(extent, end, padding.count).await;
         let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
@@ -62,7 +62,8 @@ impl Store {
             slot.padding_crc = padding.crc;
         })
         .await?;
-        // Once more into the other slot: damage to one of them must not make the extent look open.
+        // The other slot gets the seal too, so that damage to one slot does not make the extent
+        // open again.
         self.write_slot(extent, false, |_| {}).await?;
         self.note_open(extent).await;
         let mut changes = vec![sealed_change(extent)];
@@ -74,12 +75,12 @@ impl Store {
         if all_dead {
             self.remove_now(extent).await?;
         }
-        drop(turn);
+        drop(changing);
         Ok(end)
     }
 
-    /// Writes the list of padding after the last page. Only accounting: without room for it the
-    /// extent is sealed without, and the audit finds the padding dead.
+    /// Writes the list of padding after the last page. The list only serves accounting: on a full
+    /// disk the extent is sealed without it, and the audit marks the padding as dead.
     async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<PaddingList, Error> {
         let padding = extent.state().padding.clone();
         let Ok(count) = u32::try_from(padding.len()) else { return Ok(PaddingList::default()) };
@@ -96,7 +97,7 @@ impl Store {
         }
         let _one = extent.syncing.lock().await;
         self.health.check()?;
-        // Not below `end`, so `sync_to` would not know of it.
+        // The list lies beyond `end`, so `sync_to` does not cover it.
         self.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.poison("sync", &e))?;
         let mut state = extent.state();
@@ -104,12 +105,12 @@ impl Store {
         Ok(PaddingList { count, crc })
     }
 
-    /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing
-    /// else.
+    /// Gives the space that is reserved beyond the end back. A failure is only logged: the space is
+    /// wasted.
     async fn trim(&self, extent: &Arc<Extent>, end: u64, padding: u32) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
-        // Before the cut: a seal that ends after it, but before its slot, leaves the extent open,
-        // and the next append must reserve its space once more.
+        // Before the file is shortened: if the seal then fails before its slot is written, the
+        // extent stays open, and the next append must reserve its space again.
         {
             let mut state = extent.state();
             state.allocated = state.allocated.min(page_up(end));
@@ -117,12 +118,13 @@ impl Store {
         if let Err(error) = file.set_len(padding_at(end) + padding_len(padding)).await {
             tracing::warn!(
                 extent = %extent.id, %error,
-                "the space behind a sealed extent was not given back to the file system"
+                "space reserved beyond the end of a sealed extent was not given back; it stays \
+                 in use"
             );
         }
     }
 
-    /// What the catalog was not yet told of an extent's padding.
+    /// The changes for padding that are not yet noted in the catalog.
     pub(crate) fn padding_changes(&self, extent: &Arc<Extent>) -> Vec<Change> {
         let mut state = extent.state();
         let from = state.padding_noted;
@@ -136,7 +138,7 @@ impl Store {
     }
 }
 
-/// The extent's epoch, if `epoch` is not below it and the extent is there.
+/// The extent's epoch, if `epoch` is not below it and the extent was not removed.
 fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
     let state = extent.state();
     if state.status == Status::Removed {
@@ -148,13 +150,13 @@ fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
     Ok(state.slot.epoch)
 }
 
-/// What the catalog keeps of a sealed extent.
+/// The catalog entry of a sealed extent.
 pub(crate) fn sealed_change(extent: &Extent) -> Change {
     let slot = extent.state().slot;
     Change::Sealed { extent: extent.id, kind: extent.kind, epoch: slot.epoch, len: slot.len }
 }
 
-/// The same with all that is dead in it.
+/// The catalog entries of a sealed extent and of its dead ranges.
 pub(crate) fn sealed_changes(extent: &Extent) -> Vec<Change> {
     let sealed = sealed_change(extent);
     let dead = |range| Change::Dead { extent: extent.id, range, swallowed: Vec::new() };

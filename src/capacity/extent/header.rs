@@ -11,7 +11,7 @@ use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
-/// Where logical offset 0 lies in the file.
+/// The position of logical offset 0 in the file.
 pub(crate) const DATA_AT: u64 = PAGE;
 
 /// Bytes of one entry of the map of a compacted extent.
@@ -24,7 +24,7 @@ const HEADER: usize = 64;
 const SLOT: usize = 64;
 const SLOT_AT: [u64; 2] = [1024, 2048];
 
-/// What never changes of an extent file.
+/// The part of an extent file that never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The extent.
@@ -37,7 +37,8 @@ pub(crate) struct Header {
     pub(crate) store: u128,
 }
 
-/// What changes; written to the two slots in turn, so that a torn write leaves the one before.
+/// The part of the first page that changes. Written alternately to two slots, so that after a torn
+/// write the older slot is intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// Grows by one with each write.
@@ -46,18 +47,18 @@ pub(crate) struct Slot {
     pub(crate) epoch: Epoch,
     /// Whether it is sealed.
     pub(crate) sealed: bool,
-    /// Logical length if sealed; else bytes known to be durable and whole, where a recovery starts
-    /// to look.
+    /// If sealed, the logical length. If open, a length that is known to be durable and intact;
+    /// recovery searches for later frames from there.
     pub(crate) len: u64,
-    /// Entries of the padding list that follows the last page of frames, when sealed.
+    /// If sealed, the number of entries of the padding list, which follows the last page of frames.
     pub(crate) padding: u32,
     /// CRC-32C of that list.
     pub(crate) padding_crc: Crc32c,
-    /// Entries of the map of a compacted extent; 0 when it was never compacted.
+    /// Entries of the map of a compacted extent; 0 if the extent was never compacted.
     pub(crate) map: u32,
     /// CRC-32C of the map.
     pub(crate) map_crc: Crc32c,
-    /// Where the map is, bytes from the start of the file.
+    /// Position of the map in the file.
     pub(crate) map_at: u64,
 }
 
@@ -96,7 +97,7 @@ impl Header {
         bytes.freeze()
     }
 
-    /// Parses the header from an extent file's first page; `None` when it is damaged or of a newer
+    /// Parses the header from an extent file's first page; `None` if it is damaged or has another
     /// version.
     pub(crate) fn parse(page: &[u8]) -> Option<Self> {
         let crc_ok = Crc32c::of(page.get(..HEADER - 4)?) == get_crc(page, HEADER - 4)?;
@@ -154,7 +155,7 @@ impl Slot {
         bytes.freeze()
     }
 
-    /// The later valid slot of an extent file's first page.
+    /// The valid slot with the higher sequence number of an extent file's first page.
     pub(crate) fn parse(page: &[u8]) -> Option<Self> {
         let slots = SLOT_AT.iter().filter_map(|&at| {
             let bytes = page.get(index(at)..index(at) + SLOT)?;
@@ -187,17 +188,17 @@ impl Slot {
     }
 }
 
-/// Where the padding list of a sealed extent lies in its file.
+/// Position of the padding list in the file of a sealed extent of this length.
 pub(crate) fn padding_at(len: u64) -> u64 {
     DATA_AT + page_up(len)
 }
 
-/// Bytes of a padding list of so many ranges.
+/// Bytes of a padding list with this number of ranges.
 pub(crate) fn padding_len(ranges: u32) -> u64 {
     16 * u64::from(ranges)
 }
 
-/// Bytes of a sealed extent's file.
+/// Length of a sealed extent's file, bytes.
 pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
     if slot.map > 0 {
         return slot.map_at + MAP_ENTRY * u64::from(slot.map);
@@ -205,7 +206,7 @@ pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
     padding_at(slot.len) + padding_len(slot.padding)
 }
 
-/// The padding list: start and end of each range.
+/// Encodes the padding list: start and end of each range.
 pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(16 * ranges.len());
     for range in ranges {
@@ -215,7 +216,7 @@ pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
     bytes.freeze()
 }
 
-/// Parses a padding list; `None` when it is not the one the slot names.
+/// Parses a padding list; `None` if its length or checksum differs from those in the slot.
 pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<u64>>> {
     if size(bytes.len()) != padding_len(slot.padding) || Crc32c::of(bytes) != slot.padding_crc {
         return None;

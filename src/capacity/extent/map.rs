@@ -14,21 +14,21 @@ use crate::types::Crc32c;
 /// One logical range and where it starts in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Logical.
+    /// The logical range.
     pub(crate) range: Range<u64>,
-    /// Bytes from the start of the file.
+    /// Position of its first byte in the file.
     pub(crate) at: u64,
 }
 
-/// Where a logical offset lies in a file.
+/// The position of a logical offset in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InFile {
     at: u64,
-    /// Bytes from there on that lie together.
+    /// Contiguous bytes from there to the end of the entry.
     left: u64,
 }
 
-/// Entries in logical order, disjoint.
+/// The map of a compacted extent: disjoint entries in logical order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Map {
     entries: Vec<Entry>,
@@ -45,7 +45,7 @@ impl Map {
         self.entries.len()
     }
 
-    /// Its bytes.
+    /// The encoded map.
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(self.entries.len() * index(MAP_ENTRY));
         for entry in &self.entries {
@@ -56,7 +56,7 @@ impl Map {
         bytes.freeze()
     }
 
-    /// Parses the map a slot names; `None` when it is damaged.
+    /// Parses the map that a slot names; `None` if it is damaged.
     pub(crate) fn parse(bytes: &[u8], slot: &Slot) -> Option<Self> {
         if size(bytes.len()) != MAP_ENTRY * u64::from(slot.map) || Crc32c::of(bytes) != slot.map_crc
         {
@@ -69,7 +69,7 @@ impl Map {
         entries.collect::<Option<Vec<Entry>>>().map(Self::new)
     }
 
-    /// Where a logical offset lies in the file; `None` where no range has it.
+    /// The position of a logical offset in the file; `None` if no entry covers it.
     fn find(&self, offset: u64) -> Option<InFile> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;
@@ -88,7 +88,7 @@ impl Map {
 pub(crate) struct Body {
     /// The file.
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Absent unless the extent was compacted: then logical offset x is at `4096 + x`.
+    /// The map of a compacted extent. Without a map, logical offset x is at position 4096 + x.
     pub(crate) map: Option<Arc<Map>>,
 }
 
@@ -98,8 +98,8 @@ impl Body {
         Self { file, map: None }
     }
 
-    /// A sealed extent's file with the map its slot names. `None` when that is damaged: then
-    /// nothing can be found.
+    /// A sealed extent's file with the map that its slot names. `None` if the map is damaged: no
+    /// frame can be found then.
     pub(crate) async fn load(
         file: Arc<dyn DiskFile>,
         slot: &Slot,
@@ -111,7 +111,8 @@ impl Body {
         Ok(Map::parse(&bytes, slot).map(|map| Self { file, map: Some(Arc::new(map)) }))
     }
 
-    /// Up to `len` bytes at a logical offset; fewer where the file or the range of the map ends.
+    /// Up to `len` bytes at a logical offset; fewer if the file or the entry of the map ends
+    /// before.
     pub(crate) async fn read(&self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
         let (at, len) = match &self.map {
             None => (DATA_AT + offset, len),

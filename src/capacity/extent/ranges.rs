@@ -10,7 +10,8 @@ pub(crate) struct Ranges {
     total: u64,
 }
 
-/// What an insertion changed: the one range that now covers it, and those it swallowed.
+/// The result of an insertion: the range that now contains the inserted one, and the ranges that
+/// were merged into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Merged {
     /// The range in the set.
@@ -25,7 +26,7 @@ impl Ranges {
         self.total
     }
 
-    /// Adds a range; `None` when it is empty or all of it was there already.
+    /// Adds a range; `None` if it is empty or already in the set.
     pub(crate) fn insert(&mut self, range: Range<u64>) -> Option<Merged> {
         if range.is_empty() || self.contains(&range) {
             return None;
@@ -74,7 +75,7 @@ impl Ranges {
         self.by_start.iter().map(|(&start, &end)| start..end)
     }
 
-    /// What of `0..len` is not in the set, in order.
+    /// The parts of `0..len` that are not in the set, in order.
     pub(crate) fn gaps(&self, len: u64) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
         let mut from = 0;

@@ -9,7 +9,7 @@ use crate::types::Crc32c;
 use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
 
-/// Where the ring of batches starts in the file; two superblock pages lie before it.
+/// Where the ring of batches starts in the file, after two superblock pages.
 pub(crate) const RING_AT: u64 = 2 * PAGE;
 
 /// A batch's header, bytes.
@@ -23,18 +23,18 @@ const BATCH_MAGIC: u32 = u32::from_le_bytes(*b"BYJB");
 const VERSION: u16 = 1;
 const SUPER: usize = 64;
 
-/// Where replay starts; written to two pages in turn.
+/// Where replay starts. Written alternately to two pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
     /// Grows by one with each write.
     pub(crate) generation: u64,
-    /// Random, chosen when the ring is made: bytes of users cannot imitate a batch.
+    /// Chosen at random when the ring is made, so that payload of users cannot imitate a batch.
     pub(crate) ring: u64,
     /// Bytes of the whole file.
     pub(crate) size: u64,
     /// Number of the first batch to replay.
     pub(crate) lsn: u64,
-    /// Where that batch is, or will be written, in the file.
+    /// Position of that batch in the file, whether it is already written or not.
     pub(crate) position: u64,
 }
 
@@ -77,7 +77,7 @@ impl Superblock {
         })
     }
 
-    /// The later valid one of the file's first two pages.
+    /// The superblock with the higher generation of those that are valid in the first two pages.
     pub(crate) fn latest(pages: &[u8]) -> Option<Self> {
         let both = [0, PAGE].into_iter().filter_map(|at| {
             let found = Self::decode(pages.get(index(at)..)?)?;
@@ -87,12 +87,12 @@ impl Superblock {
     }
 }
 
-/// Frames of one append, for the journal.
+/// The frames of one append, as the journal holds them.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     /// The extent.
     pub(crate) extent: ExtentId,
-    /// Where the bytes go in it.
+    /// The logical offset of the first byte.
     pub(crate) offset: u64,
     /// The bytes.
     pub(crate) pieces: Vec<Bytes>,
@@ -101,18 +101,18 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Bytes it takes in a batch.
+    /// Bytes that the record takes in a batch.
     pub(crate) fn encoded_len(&self) -> u64 {
         RECORD_HEADER + self.len
     }
 }
 
-/// Bytes a batch with this much body takes in the ring.
+/// Bytes that a batch with a body of this length takes in the ring.
 pub(crate) const fn batch_len(body: u64) -> u64 {
     page_up(BATCH_HEADER + body)
 }
 
-/// Builds a batch: the pieces to write, whole pages.
+/// Encodes a batch as pieces to write. Together they are whole pages.
 pub(crate) fn encode_batch(ring: u64, lsn: u64, checkpoint: u64, records: &[Record]) -> Vec<Bytes> {
     let mut pieces = Vec::with_capacity(2 + records.len() * 4);
     let mut body_crc = Crc32cHasher::default();
@@ -150,15 +150,15 @@ pub(crate) fn encode_batch(ring: u64, lsn: u64, checkpoint: u64, records: &[Reco
 /// A batch's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
-    /// The batch's number; each batch has the next one.
+    /// The batch's number; each batch has the number after that of the one before.
     pub(crate) lsn: u64,
     /// Bytes of records.
     pub(crate) body: u64,
-    /// How many records.
+    /// Number of records.
     pub(crate) records: u32,
     /// CRC-32C of the body.
     pub(crate) body_crc: Crc32c,
-    /// The first batch a replay needed when this one was written.
+    /// Number of the first batch that a replay would have needed when this one was written.
     pub(crate) checkpoint: u64,
 }
 
@@ -181,7 +181,7 @@ impl BatchHeader {
         bytes.freeze()
     }
 
-    /// Parses the header of a batch of this ring; `None` when it is none or damaged.
+    /// Parses the header of a batch of this ring; `None` if there is none, or it is damaged.
     pub(crate) fn decode(bytes: &[u8], ring: u64) -> Option<Self> {
         let end = index(BATCH_HEADER) - 4;
         if get_u32(bytes, 0)? != BATCH_MAGIC || get_u16(bytes, 4)? != VERSION {

@@ -1,5 +1,5 @@
-//! What a restart finds in the ring: the batches since the last checkpoint, up to the torn one a
-//! crash may have left.
+//! Replay of the ring at a restart: the batches since the last checkpoint, up to a torn batch that
+//! a crash may have left.
 
 use std::sync::Arc;
 
@@ -17,32 +17,34 @@ pub enum JournalError {
     /// Reading it failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Neither superblock is valid: the place where replay starts is lost.
+    /// Neither superblock is valid, so it is not known where replay starts.
     #[error("both superblocks of the journal are damaged")]
     Superblock,
-    /// The file was cut: whatever was in the missing part may have been acknowledged.
-    #[error("the journal has {found} bytes of {size}: acknowledged data may be lost")]
+    /// The file is shorter than its superblock says. The missing part may have held acknowledged
+    /// data.
+    #[error("the journal has {found} bytes instead of {size}: acknowledged data may be lost")]
     Short {
-        /// Bytes it was made with.
+        /// Length with which the file was made, bytes.
         size: u64,
-        /// Bytes it has.
+        /// Its length now, bytes.
         found: u64,
     },
-    /// A batch is damaged although a later one was written, so it had been acknowledged.
+    /// A batch is damaged although a later one was written. So its appends had been acknowledged.
     #[error(
-        "journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: acknowledged data is lost"
+        "journal batch {lsn} at byte {position} is damaged, yet batch {later} follows it: \
+         acknowledged data is lost"
     )]
     Damaged {
         /// The damaged batch.
         lsn: u64,
         /// Where it was expected, bytes from the start of the journal file.
         position: u64,
-        /// A later batch that is there.
+        /// A later batch that was found.
         later: u64,
     },
 }
 
-/// A batch that is whole.
+/// An intact batch.
 struct FoundBatch {
     records: Vec<Record>,
     /// Bytes of the ring that it takes.
@@ -80,8 +82,8 @@ impl Replay {
         Ok(None)
     }
 
-    /// The superblock of a ring in which all that was replayed is forgotten. The next number is
-    /// skipped, so that a torn batch with it can never be taken for a new one.
+    /// The superblock that makes the ring start after all replayed batches. The next batch number
+    /// is skipped, so that a torn batch with that number is never taken for a new one.
     pub(crate) fn restarted(&self) -> Superblock {
         Superblock {
             generation: self.superblock.generation + 1,
@@ -113,8 +115,8 @@ impl Replay {
         Ok(decode_body(&header, &body).map(|records| FoundBatch { records, len }))
     }
 
-    /// One batch is in flight at a time: a later one proves that the one missing here had been
-    /// durable.
+    /// Fails if the ring holds a later batch. One batch is in flight at a time, so a later batch
+    /// proves that the missing one had been durable.
     async fn refuse_later_batch(&self) -> Result<(), JournalError> {
         const STEP: u64 = 1024 * 1024;
         let mut at = RING_AT;

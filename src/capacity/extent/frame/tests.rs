@@ -116,11 +116,11 @@ proptest! {
             let frames = frames_of(location);
             covered += frames.end - frames.start;
             let mut read = Vec::new();
-            for part in parts(location, &(0..location.len.get())) {
-                let at = index(part.offset - placed.start);
-                let head = Head::parse(&bytes[at..], EXTENT, part.offset).unwrap();
-                prop_assert_eq!(head.len, part.len);
-                read.extend_from_slice(&bytes[at + index(head.head_len())..][..index(part.len)]);
+            for frame in frames_in(location, &(0..location.len.get())) {
+                let at = index(frame.offset - placed.start);
+                let head = Head::parse(&bytes[at..], EXTENT, frame.offset).unwrap();
+                prop_assert_eq!(head.len, frame.len);
+                read.extend_from_slice(&bytes[at + index(head.head_len())..][..index(frame.len)]);
             }
             prop_assert_eq!(&read, payload);
         }

@@ -39,7 +39,7 @@ fn first_page_has_these_bytes() {
     .concat();
     assert_eq!(page[..60], fields);
     assert_eq!(page[60..64], Crc32c::of(&fields).get().to_le_bytes());
-    assert!(page[64..2048].iter().all(|b| *b == 0), "sequence 1 is odd: the second slot");
+    assert!(page[64..2048].iter().all(|b| *b == 0), "sequence 1 is odd: second slot");
     assert_eq!(Header::parse(&page), Some(header()));
     assert_eq!(Slot::parse(&page).map(|s| (s.sequence, s.epoch)), Some((1, Epoch::new(3))));
 }
