@@ -347,7 +347,10 @@ impl Committer {
             ) => {
                 let pause = self.rolls.note(clock.monotonic(), &refused);
                 let partition = self.core.id;
-                tracing::warn!(%partition, ?refused, ?pause, "the log cannot be rolled now; it is tried again after the pause");
+                tracing::warn!(
+                    %partition, ?refused, ?pause,
+                    "the log cannot be rolled now; it is tried again after the pause"
+                );
                 Err(refused)
             }
             Err(failed) => Err(failed),
@@ -384,7 +387,10 @@ impl Committer {
             Failed::Fenced => self.core.fail(Status::Lost),
             Failed::Other(reason) => {
                 let partition = self.core.id;
-                tracing::error!(%partition, %reason, "writes stop until the partition is opened again");
+                tracing::error!(
+                    %partition, %reason,
+                    "writes stop until the partition is opened again"
+                );
                 self.core.fail(Status::Stopped(reason.to_string()));
             }
         }

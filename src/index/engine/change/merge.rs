@@ -163,7 +163,7 @@ async fn unite(
     let parts = held.iter().map(|held| held.core.keys.as_ref());
     let keys = PartitionKeys::joined(parts);
     let keys = keys.ok_or_else(|| {
-        refused(&context.deps, &Invariant::Tiling.violated("they are no neighbours"))
+        refused(&context.deps, &Invariant::Tiling.violated("the partitions are not neighbours"))
     })?;
     let tail = tail(held).await?;
     let sources = Sources {
