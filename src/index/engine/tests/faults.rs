@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
+use crate::index::api::Damage;
 use crate::index::api::{Error, Full};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
@@ -202,7 +203,10 @@ async fn recovery_cuts_a_torn_tail_and_refuses_damage_before_it() {
     for frame in 0..world.capacity.frames(log) - 2 {
         world.capacity.flip(log, frame, 33);
         let refused = world.open().await.map(|_| ());
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "frame {frame}: {refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Corrupt(Damage::Rows(_)))),
+            "frame {frame}: {refused:?}"
+        );
         world.capacity.flip(log, frame, 33);
     }
     assert_eq!(world.open().await.unwrap().rows().await.len(), 5);
@@ -329,7 +333,7 @@ async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
     assert_eq!(partition.compact().await, Ok(true));
 }
 
-/// Who merges or moves a partition flushes it first, and may try often.
+/// A merge or move flushes the partition first, and may be tried often.
 #[tokio::test(start_paused = true)]
 async fn partition_on_a_disk_that_takes_no_writes_leaves_no_extent_and_goes_on_on_another() {
     let world = World::new().await;

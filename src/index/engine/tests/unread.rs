@@ -12,6 +12,7 @@ use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
 use crate::index::ExtentRecord;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::context::Dependencies;
 use crate::index::engine::extents::Sharers;
@@ -23,14 +24,14 @@ use crate::types::PartitionId;
 
 const GARBAGE: &[u8] = &[1, 0xFF, 0xFF];
 
-/// Replaces a value; gives what it was.
+/// Replaces a value, and returns the old one.
 async fn replace(deps: &Dependencies, key: &Bytes, value: impl Into<Bytes>) -> Bytes {
     let before = deps.coordinator.get(key).await.unwrap().unwrap().value;
     deps.coordinator.txn(&[], &[Op::Put(key.clone(), value.into())]).await.unwrap();
     before
 }
 
-/// Two partitions that share runs, served by nobody; and the runs.
+/// Two closed partitions that share runs, and the runs.
 async fn two_closed(world: &World, deps: &Dependencies) -> ([PartitionId; 2], Vec<ExtentId>) {
     let both = shared_by_two(world, deps).await;
     let runs = both[0].core.snapshot().sources.extents().collect();
@@ -54,7 +55,7 @@ async fn a_record_of_a_newer_release_is_told_as_that() {
     let one = ExtentRecord::load(deps.coordinator.as_ref(), PARTITION).await.unwrap_err();
     let all = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().whole();
     for refused in [one, all.unwrap_err()] {
-        let Error::Corrupt(text) = &refused else { panic!("{refused:?}") };
+        let Error::Corrupt(Damage::Rows(text)) = &refused else { panic!("{refused:?}") };
         let parts = ["`extents/0000000000000001`", "version 7", "run that release"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
@@ -76,7 +77,10 @@ async fn a_malformed_record_keeps_what_its_partition_may_use_and_nothing_else() 
 
     let process = process(&world, &deps);
     let refused = Partition::open(&process, ids[1]).await.unwrap_err();
-    assert!(matches!(&refused, Error::Corrupt(why) if why.contains(&text)), "{refused:?}");
+    assert!(
+        matches!(&refused, Error::Corrupt(Damage::Rows(why)) if why.contains(&text)),
+        "{refused:?}"
+    );
     let left = Partition::open(&process, ids[0]).await.unwrap();
     process.do_chores().await;
     for _ in 0..5 {

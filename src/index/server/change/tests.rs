@@ -16,11 +16,11 @@ use super::*;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Dependencies;
 use crate::index::engine::testing::{Fault, When, World};
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
 use crate::types::AccountName;
@@ -101,7 +101,7 @@ impl Rig {
                 assert_eq!(found.id, AccountId::new(number));
                 true
             }
-            Err(Error::AccountNotFound) => false,
+            Err(Error::Refused(Refused::AccountNotFound)) => false,
             other => panic!("{other:?}"),
         }
     }
