@@ -135,8 +135,8 @@ impl FrontEnd {
         };
         drop(counted);
         if head.version < Version::HTTP_2 && body.is_unread() {
-            // When a body stays unread, hyper takes the next request before this answer is sent, and
-            // holds as many answers as the client requests without reading them.
+            // When a body stays unread, hyper takes the next request before this answer is sent,
+            // and holds as many answers as the client requests without reading them.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if context.authenticated {
