@@ -127,21 +127,11 @@ impl Roles {
         let OpenIndex { assembly, host_tasks, control } =
             open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.index);
-        let hot_requests = f64::from(config.split_requests);
-        let policy = (config.split_requests > 0)
-            .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
-        let manager = assembly.manager(control, policy, audit_log.clone());
+        let manager = assembly.manager(control, balancing(config), audit_log.clone());
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         let all_sealed = seal_all(config, &router, secrets).await?;
-        let list = AccountList {
-            configured: config.accounts.clone(),
-            public_access: config.public_access,
-            router: Arc::clone(&router),
-            secrets: secrets.clone(),
-            ids: base.ids(counter::ACCOUNT_IDS),
-            audit_log: audit_log.clone(),
-        };
+        let list = account_list(config, &assembly, secrets, audit_log);
         let accounts = list.read().await?;
         accounts.register(registry);
         Arc::new(list).complete(&accounts, &front);
@@ -149,11 +139,8 @@ impl Roles {
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
         let faults = faults.with_audit_log(audit_log.clone());
-        let endpoints = Endpoints {
-            blob: reachable(blob.address),
-            http: !config.https_only,
-            https: tls.is_some(),
-        };
+        let (http, https) = (!config.https_only, tls.is_some());
+        let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
             partitions: PartitionStore::new(
@@ -318,6 +305,29 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
         tracing::info!(secrets = done.secrets, key, "secrets sealed under the active master key");
     }
     Ok(!done.incomplete)
+}
+
+/// When partitions are split, merged and moved; `None` when only commands do that.
+fn balancing(config: &Config) -> Option<PolicyConfig> {
+    let hot_requests = f64::from(config.split_requests);
+    (config.split_requests > 0).then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() })
+}
+
+/// The sources of the accounts that the front end serves.
+fn account_list(
+    config: &Config,
+    assembly: &Assembly,
+    secrets: &Secrets,
+    audit_log: &AuditLog,
+) -> AccountList {
+    AccountList {
+        configured: config.accounts.clone(),
+        public_access: config.public_access,
+        router: Arc::clone(&assembly.router),
+        secrets: secrets.clone(),
+        ids: assembly.base.ids(counter::ACCOUNT_IDS),
+        audit_log: audit_log.clone(),
+    }
 }
 
 /// The accounts, as the admin listener shows and changes them.

@@ -6,8 +6,8 @@
 //! too, and one mark covers them all. Most commits become visible in the order of their times. A
 //! write that is evaluated ahead does not: it takes its time when its evaluation begins. The
 //! partition hides rows with later times until that write is visible or has failed
-//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition; they
-//! are never compared with a clock.
+//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition;
+//! they are never compared with a clock.
 
 use crate::index::inflight::ReadMark;
 use crate::reclaim::error::Error;

@@ -14,8 +14,8 @@
 //! by the claims of an issuer that the configuration binds to the account.
 //!
 //! Invariants: a request is parsed only after its sender is identified, and carried out only after
-//! its sender is permitted to do it. A stored policy is read from its partition for each request, so
-//! that revoking it takes effect immediately.
+//! its sender is permitted to do it. A stored policy is read from its partition for each request,
+//! so that revoking it takes effect immediately.
 
 pub(crate) mod actions;
 pub(crate) mod admit;

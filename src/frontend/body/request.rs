@@ -1,6 +1,6 @@
 //! Request bodies. While the next piece of a client's body is awaited, the body is watched
-//! (`answers/`). The body of another server is watched too, and has a deadline and a minimum rate. A
-//! blob of this store has an idle limit.
+//! (`answers/`). The body of another server is watched too, and has a deadline and a minimum rate.
+//! A blob of this store has an idle limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -314,8 +314,8 @@ impl RequestBody {
         watch.flow().offer(self.env.clock.monotonic());
     }
 
-    /// Counts a piece that arrived. `since` is when the wait for it began, for a body with a minimum
-    /// rate.
+    /// Counts a piece that arrived. `since` is when the wait for it began, for a body with a
+    /// minimum rate.
     fn count(&mut self, bytes: u64, since: Option<Duration>) -> Result<(), Refusal> {
         self.received += bytes;
         if let Some(watch) = &self.watch {

@@ -1,5 +1,5 @@
-//! The order in which a request is identified, permitted and parsed. Each dialect has its own order,
-//! because clients can observe it in refusals.
+//! The order in which a request is identified, permitted and parsed. Each dialect has its own
+//! order, because clients can observe it in refusals.
 //!
 //! Azure identifies the sender, then parses, then permits the operation. Anonymous callers get no
 //! parse errors: they would reveal what the caller may not access. A `Foreign` dialect permits

@@ -3,8 +3,8 @@
 //!
 //! 1. `Dialects::of` chooses a `Dialect`, once for each request. Its methods, and those of the
 //!    `Echo` that it makes, are the only matches on it.
-//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the sender
-//!    of an Azure request.
+//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the
+//!    sender of an Azure request.
 //! 3. `echo.rs` renders replies and refusals, with the parts of the request that they repeat.
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.

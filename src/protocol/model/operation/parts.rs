@@ -90,7 +90,7 @@ pub struct AccessPolicy {
     pub permissions: Option<String>,
 }
 
-/// Whoever a user delegation key is made for.
+/// The user for whom a user delegation key is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The object id.
@@ -201,8 +201,8 @@ pub struct Batch {
 pub struct BatchPart {
     /// Its id, repeated by the answer.
     pub id: Option<String>,
-    /// The request. It stays as it came: the dialect of the batch identifies its sender by these
-    /// very bytes, and only then reads it.
+    /// The request, unchanged: the dialect of the batch verifies its signature over these bytes
+    /// before it parses them.
     pub request: http::Request<()>,
 }
 
