@@ -59,7 +59,13 @@ impl Health {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
             let DiskName { number, path } = &self.name;
-            tracing::error!(disk = number, path, task, why, "disk poisoned: no more writes");
+            tracing::error!(
+                disk = number,
+                path,
+                task,
+                why,
+                "a task failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
     }
 
@@ -85,7 +91,10 @@ impl Health {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
             let DiskName { number, path } = &self.name;
-            tracing::error!(disk = number, path, doing, %error, "disk poisoned: no more writes");
+            tracing::error!(
+                disk = number, path, doing, %error,
+                "an operation failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
         self.error()
     }

@@ -40,7 +40,7 @@ pub struct CapacityMetrics {
     pub compacted_bytes: Counter,
     /// Frames the scrub verified.
     pub scrubbed_frames: Counter,
-    /// Disks that take no writes because a write or sync failed.
+    /// Poisoned disks.
     pub poisoned_disks: Gauge,
     /// Disks that could not be recovered at the start and are out of service.
     pub failed_disks: Gauge,

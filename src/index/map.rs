@@ -139,9 +139,9 @@ impl PartitionMap {
             .iter()
             .map(|(_, entry)| PartitionDescriptor::decode(&entry.value))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::Corrupt("a partition descriptor is malformed".into()))?;
+            .ok_or_else(|| Error::damaged_rows("a partition descriptor is malformed"))?;
         let map = Self::new(partitions)
-            .ok_or_else(|| Error::Corrupt("the partitions do not tile the key space".into()))?;
+            .ok_or_else(|| Error::damaged_rows("the partitions do not tile the key space"))?;
         Ok((map, snapshot.revision))
     }
 

@@ -17,6 +17,7 @@ use blockyard::index::PutBlob;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::index::Write;
 use blockyard::index::inflight::ReadGuard;
 use blockyard::protocol::model::Reason;
@@ -109,7 +110,7 @@ impl<'a> Calls<'a> {
                 guard.names(extents(&view));
                 Ok(Some(Opened { view, _guard: guard }))
             }
-            Err(Error::BlobNotFound) => Ok(None),
+            Err(Error::Refused(Refused::BlobNotFound)) => Ok(None),
             Ok(other) => Err(format!("{name}: unexpected answer {other:?}")),
             Err(error) => Err(format!("{name}: {error}")),
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use blockyard::capacity::Capacity;
 use blockyard::frontend::write::Stored;
 use blockyard::index::CopiedContent;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::Write;
 use blockyard::index::inflight::CopyGuard;
@@ -200,7 +201,9 @@ impl Client<'_> {
                 self.session.counts.add("writes refused as overload", 1);
                 Ok(Answer::NotDone)
             }
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(Answer::NotDone),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(Answer::NotDone)
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(Answer::Unknown),
             Err(error) => Err(format!("write with {:?}: {error}", self.session.plan)),
         }

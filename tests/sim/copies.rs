@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use blockyard::index::CopiedContent;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::FillLayer;
 use blockyard::index::NewContent;
@@ -144,7 +145,9 @@ impl Client<'_> {
             Ok(reply) => Ok(Some(reply)),
             Err(Error::Full(_) | Error::Overloaded) => Ok(None),
             Err(error) if is_refusal(&error) => Ok(None),
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(None),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(None)
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(None),
             Err(error) => Err(format!("copy with {:?}: {error}", self.session.plan)),
         }

@@ -16,7 +16,9 @@ use blockyard::env::Fault;
 use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::index::CreateContainer;
+use blockyard::index::Damage;
 use blockyard::index::Error;
+use blockyard::index::Refused;
 use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
@@ -171,19 +173,19 @@ fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
     keys
 }
 
-/// One history.
+/// Runs one history.
 pub(crate) fn run(seed: u64, device: Device) -> Run {
     run_counted(seed, device, &Counts::default())
 }
 
-/// One history, and what happened in it.
+/// Runs one history and adds to `counts` what happened in it.
 pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     let draw = Draw::new(seed);
     let plans: Vec<Plan> = (0..draw.between(2, 4)).map(|_| Plan::draw(&draw)).collect();
     run_planned(seed, device, &plans, counts)
 }
 
-/// One history of these sessions.
+/// Runs one history of these sessions.
 pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(1 << 32));
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));
@@ -334,10 +336,13 @@ impl Session<'_> {
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {
-            Ok(_) | Err(Error::ContainerExists) => self.model.borrow_mut().container = true,
+            Ok(_) | Err(Error::Refused(Refused::ContainerExists)) => {
+                self.model.borrow_mut().container = true
+            }
             // Later sessions try again.
             Err(Error::Full(_) | Error::Overloaded) => {}
-            Err(Error::Quarantined(_)) if client.excused(Failing::Quarantined) => {}
+            Err(Error::Corrupt(Damage::Quarantined(_))) if client.excused(Failing::Quarantined) => {
+            }
             Err(Error::Unavailable(_)) if client.excused(Failing::Writes) => {}
             Err(error) => return Err(format!("the container with {:?}: {error}", self.plan)),
         }

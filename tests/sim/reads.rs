@@ -16,6 +16,7 @@ use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadPages;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::types::ByteRange;
 use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
@@ -149,9 +150,13 @@ impl Client<'_> {
         let mut reading = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let mut view = match self.view(name, snapshot, range, Demand::default()).await {
             Ok(view) => view,
-            Err(Error::BlobNotFound) => return Ok(Seen::Value(Found::Missing)),
-            Err(Error::Archived | Error::Rehydrating) => return Ok(Seen::Value(Found::Archived)),
-            Err(Error::InvalidRange { len }) => return Ok(Seen::Value(Found::PastEnd(len))),
+            Err(Error::Refused(Refused::BlobNotFound)) => return Ok(Seen::Value(Found::Missing)),
+            Err(Error::Refused(Refused::Archived | Refused::Rehydrating)) => {
+                return Ok(Seen::Value(Found::Archived));
+            }
+            Err(Error::Refused(Refused::InvalidRange { len })) => {
+                return Ok(Seen::Value(Found::PastEnd(len)));
+            }
             Err(error) => return self.excuse(Failing::of_rows(&error), &error),
         };
         reading.names(view.pieces.iter().filter_map(Piece::extent));
@@ -244,8 +249,8 @@ impl Client<'_> {
         {
             Ok(ReadReply::BlockList(list)) => (list.committed, list.uncommitted),
             Ok(other) => return Err(format!("unexpected answer {other:?}")),
-            Err(Error::BlobNotFound) => (Vec::new(), Vec::new()),
-            Err(Error::WrongKind) => {
+            Err(Error::Refused(Refused::BlobNotFound)) => (Vec::new(), Vec::new()),
+            Err(Error::Refused(Refused::WrongKind)) => {
                 let fits = |state: &mut State| {
                     let body = state.committed.as_ref().map(|committed| &committed.body);
                     body.is_some_and(|body| !matches!(body, Body::Blocks(_)))
@@ -310,7 +315,9 @@ impl Client<'_> {
                 }
                 Ok(other) => return Err(format!("unexpected answer {other:?}")),
                 // A possible but rare outcome; a read of the blob decides whether it is right.
-                Err(Error::BlobNotFound | Error::WrongKind | Error::InvalidRange { .. }) => {
+                Err(Error::Refused(
+                    Refused::BlobNotFound | Refused::WrongKind | Refused::InvalidRange { .. },
+                )) => {
                     return Ok(());
                 }
                 Err(error) => {

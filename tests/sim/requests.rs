@@ -11,6 +11,7 @@ use blockyard::index::LeaseBlob;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::PutCopy;
+use blockyard::index::Refused;
 use blockyard::index::SealBlob;
 use blockyard::index::SequenceBounds;
 use blockyard::index::SetTier;
@@ -216,21 +217,23 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
 pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
-        Error::BlobNotFound
-            | Error::Condition(_)
-            | Error::Lease(_)
-            | Error::SnapshotsPresent
-            | Error::Archived
-            | Error::Rehydrating
-            | Error::TierOfKind
-            | Error::UnknownBlock
-            | Error::WrongKind
-            | Error::CopyPending
-            | Error::Sealed
-            | Error::AppendPosition { .. }
-            | Error::LongerThanAllowed
-            | Error::InvalidPages { .. }
-            | Error::SequenceCondition
+        Error::Refused(
+            Refused::BlobNotFound
+                | Refused::Condition(_)
+                | Refused::Lease(_)
+                | Refused::SnapshotsPresent
+                | Refused::Archived
+                | Refused::Rehydrating
+                | Refused::TierOfKind
+                | Refused::UnknownBlock
+                | Refused::WrongKind
+                | Refused::CopyPending
+                | Refused::Sealed
+                | Refused::AppendPosition { .. }
+                | Refused::LongerThanAllowed
+                | Refused::InvalidPages { .. }
+                | Refused::SequenceCondition
+        )
     )
 }
 

@@ -14,6 +14,7 @@ use blockyard::env::SeededRand;
 use blockyard::env::SimClock;
 use blockyard::env::SimDisk;
 use blockyard::env::Tasks;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::types::Timestamp;
 
@@ -77,7 +78,7 @@ pub(crate) enum Failing {
 impl Failing {
     /// The failure that this error of a read of rows means.
     pub(crate) const fn of_rows(error: &Error) -> Self {
-        if matches!(error, Error::Quarantined(_)) {
+        if matches!(error, Error::Corrupt(Damage::Quarantined(_))) {
             Self::Quarantined
         } else if matches!(error, Error::Overloaded) {
             Self::Overloaded

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::IndexTag;
@@ -11,6 +12,7 @@ use blockyard::index::ListTags;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::index::TagWork;
 use blockyard::index::Write;
 use blockyard::types::Collation;
@@ -34,7 +36,9 @@ impl Client<'_> {
         }
         match self.bring_up(name).await {
             Ok(()) | Err(Error::Full(_) | Error::Overloaded) => Ok(()),
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(()),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(())
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(()),
             Err(error) => Err(format!("{name}: tag index with {:?}: {error}", self.session.plan)),
         }
@@ -138,7 +142,7 @@ impl Client<'_> {
         match self.stack.router.read(position.as_bytes(), read).await {
             Ok(ReadReply::Blob(view)) => Ok(view.record.tags.get("k") == Some(value)),
             Ok(other) => panic!("a blob was asked for: {other:?}"),
-            Err(Error::BlobNotFound) => Ok(false),
+            Err(Error::Refused(Refused::BlobNotFound)) => Ok(false),
             Err(error) => Err(error),
         }
     }

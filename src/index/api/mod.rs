@@ -54,7 +54,7 @@ pub use containers::{
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
-pub use error::{EncryptionFault, Error, Full, LeaseRefusal};
+pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};

@@ -141,6 +141,7 @@ mod tests {
     use crate::env::Tasks;
     use crate::env::clock::SimClock;
     use crate::env::rand::SeededRand;
+    use crate::index::api::Damage;
     use crate::types::Epoch;
     use crate::types::HostId;
     use crate::types::KeyRange;
@@ -229,7 +230,7 @@ mod tests {
         let mut follower = MapFollower::new(&coordinator).await.unwrap();
         coordinator.txn(&[], &[delete(1)]).await.unwrap();
         let refused = follower.refresh(&coordinator, false).await.unwrap_err();
-        assert!(matches!(refused, Error::Corrupt(_)), "{refused:?}");
+        assert!(matches!(refused, Error::Corrupt(Damage::Rows(_))), "{refused:?}");
         assert_eq!(ids(&follower.map()), [1]);
         coordinator.txn(&[], &[put(&part(2, 0, u64::MAX))]).await.unwrap();
         assert_eq!(ids(&follower.refresh(&coordinator, false).await.unwrap()), [2]);

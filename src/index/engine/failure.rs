@@ -2,15 +2,16 @@
 
 use crate::capacity;
 use crate::coordinator;
+use crate::index::api::Damage;
 use crate::index::api::{Error, Full};
 
 /// The error of a failed read of rows that must exist.
 pub(super) fn read(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
-            Error::Corrupt(error.to_string())
+            Error::damaged_rows(error.to_string())
         }
-        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::OutOfService { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Fenced { .. }
         | capacity::Error::Sealed { .. }
         | capacity::Error::WrongOffset { .. }
@@ -26,7 +27,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Full => Error::Full(Full::Disks),
         capacity::Error::Fenced { .. } => Error::WrongPartition,
-        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::OutOfService { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Corrupt { .. }
         | capacity::Error::NoSuchExtent { .. }
         | capacity::Error::Sealed { .. }
@@ -40,7 +41,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
 /// The error of a failed call to the coordinator.
 pub(super) fn coordinator(error: &coordinator::Error) -> Error {
     match error {
-        coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),
+        coordinator::Error::Corrupt { .. } => Error::damaged_rows(error.to_string()),
         coordinator::Error::Unavailable { reason } if reason.is_full() => {
             Error::Full(Full::Coordinator(reason.to_string()))
         }

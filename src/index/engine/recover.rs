@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::capacity;
 use crate::capacity::Capacity;
 use crate::coordinator::Revision;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
@@ -172,7 +173,9 @@ async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error>
     let found = found.ok_or(Error::WrongPartition)?;
     let mut descriptor = PartitionDescriptor::decode(&found.value)
         .filter(|descriptor| descriptor.id == id)
-        .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
+        .ok_or_else(|| {
+            Error::damaged_rows(format!("the descriptor of partition {id} is malformed"))
+        })?;
     descriptor.epoch = descriptor.epoch.next();
     descriptor.host = context.host;
     let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await;
@@ -183,9 +186,9 @@ async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error>
 /// Fences and seals a log extent: earlier owners cannot append to it, and its end is final (I2).
 async fn shut(capacity: &dyn Capacity, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
     let lost = |error: capacity::Error| match error {
-        capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
+        capacity::Error::NoSuchExtent { .. } => Error::damaged_rows(format!("log {error}")),
         // Only a restart verifies the disk; a retry before that fails again.
-        capacity::Error::Poisoned { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::Poisoned { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Sealed { .. }
         | capacity::Error::Fenced { .. }
         | capacity::Error::WrongOffset { .. }

@@ -251,7 +251,7 @@ async fn newest_manifest(
 }
 
 fn damaged(extent: ExtentId, what: impl Display) -> Error {
-    Error::Corrupt(format!("log extent {extent}: {what}"))
+    Error::damaged_rows(format!("log extent {extent}: {what}"))
 }
 
 #[cfg(test)]

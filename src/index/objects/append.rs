@@ -4,6 +4,7 @@
 
 use crate::index::api::AppendBlock;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SealBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -50,17 +51,17 @@ pub(super) async fn append(
     blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
     encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
-        return Err(Error::Sealed);
+        return Err(Refused::Sealed.into());
     }
     let content = Content::from(&append.content);
     let (offset, len) = (blob.record.len, content.len());
     check_position(append.position, offset)?;
-    let end = offset.checked_add(len).ok_or(Error::LongerThanAllowed)?;
+    let end = offset.checked_add(len).ok_or(Refused::LongerThanAllowed)?;
     if append.len_max.is_some_and(|max| end > max) {
-        return Err(Error::LongerThanAllowed);
+        return Err(Refused::LongerThanAllowed.into());
     }
     if blocks >= APPENDS_MAX {
-        return Err(Error::TooManyAppends);
+        return Err(Refused::TooManyAppends.into());
     }
     let mut layout = blob.content(&key)?.layout;
     let Layout::Appended { generation, directory, tail } = &mut layout else {
@@ -161,16 +162,16 @@ struct AppendBlob {
 }
 
 async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<AppendBlob, Error> {
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     match blob.record.kind {
         BlobKind::Append { blocks, sealed } => Ok(AppendBlob { blob, blocks, sealed }),
-        BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),
+        BlobKind::Block | BlobKind::Page { .. } => Err(Refused::WrongKind.into()),
     }
 }
 
 fn check_position(wanted: Option<u64>, len: u64) -> Result<(), Error> {
     if wanted.is_some_and(|wanted| wanted != len) {
-        return Err(Error::AppendPosition { len });
+        return Err(Refused::AppendPosition { len }.into());
     }
     Ok(())
 }

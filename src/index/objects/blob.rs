@@ -6,6 +6,7 @@ use crate::index::api::Error;
 use crate::index::api::LeaseBlob;
 use crate::index::api::Leased;
 use crate::index::api::PutBlob;
+use crate::index::api::Refused;
 use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -110,7 +111,7 @@ pub(super) async fn update(
     if let Some(taken) = update.snapshot {
         return snapshot::set_tags(eval, &key, taken, update).await;
     }
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
     // tags.
@@ -143,9 +144,9 @@ pub(super) async fn lease(
     lease: &LeaseBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&lease.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
-    let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Error::Lease)?;
+    let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
     blob.record.lease = after;
     let BlobRecord { etag, last_modified, .. } = blob.record;
     let now = eval.now;
@@ -159,7 +160,7 @@ pub(super) async fn delete(
     delete: &DeleteBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     match delete.scope {
         DeleteScope::Snapshot(taken) => {
             return delete_snapshot(eval, &key, blob, delete, taken).await;
@@ -169,7 +170,9 @@ pub(super) async fn delete(
         }
     }
     match delete.scope {
-        DeleteScope::Blob if blob.record.snapshots > 0 => return Err(Error::SnapshotsPresent),
+        DeleteScope::Blob if blob.record.snapshots > 0 => {
+            return Err(Refused::SnapshotsPresent.into());
+        }
         DeleteScope::Snapshots => {
             let dropped = snapshot::remove_all(eval, &key).await?;
             garbage::write(eval, &key, &dropped, &[]);
@@ -192,7 +195,7 @@ async fn delete_snapshot(
     taken: Timestamp,
 ) -> Result<WriteReply, Error> {
     let found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, eval.now)?;
     let row = keys::snapshot(key, taken);
     let dropped = snapshot::remove(eval, key, &row, &found.content(key)?).await?;

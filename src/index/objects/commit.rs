@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::WriteReply;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::objects::blob_row;
@@ -48,12 +49,12 @@ pub(super) async fn commit(
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     if before.is_some_and(|old| old.kind != BlobKind::Block) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     let lease = guard::create(&commit.guard, before, eval.now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
-        return Err(Error::TooManyBlocks);
+        return Err(Refused::TooManyBlocks.into());
     }
     let mut dropped = Vec::new();
     let mut committed = Vec::new();
@@ -159,7 +160,7 @@ async fn resolve(
             BlockSource::Uncommitted => from_staged(),
             BlockSource::Latest => from_staged().or_else(from_committed),
         };
-        entries.push(found.ok_or(Error::UnknownBlock)?);
+        entries.push(found.ok_or(Refused::UnknownBlock)?);
     }
     Ok(entries)
 }

@@ -14,6 +14,7 @@ use crate::index::api::Leased;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListContainers;
 use crate::index::api::PAGE_WEIGHT_MAX;
+use crate::index::api::Refused;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -74,7 +75,7 @@ pub(super) async fn update_account(
     name: &AccountName,
     change: &AccountChange,
 ) -> Result<WriteReply, Error> {
-    let mut record = account(eval.view, name).await?.ok_or(Error::AccountNotFound)?;
+    let mut record = account(eval.view, name).await?.ok_or(Refused::AccountNotFound)?;
     match change {
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
@@ -103,7 +104,7 @@ pub(super) async fn delete_account(
     id: AccountId,
 ) -> Result<WriteReply, Error> {
     let found = account(eval.view, name).await?.filter(|record| record.id == id);
-    let record = found.ok_or(Error::AccountNotFound)?;
+    let record = found.ok_or(Refused::AccountNotFound)?;
     eval.out.delete(Family::Main, RoutingKey::account(name).as_bytes().clone());
     Ok(WriteReply::Account(Box::new(record)))
 }
@@ -155,7 +156,7 @@ async fn existing(
     account: AccountId,
     name: &ContainerName,
 ) -> Result<ContainerRecord, Error> {
-    load(view, account, name).await?.ok_or(Error::ContainerNotFound)
+    load(view, account, name).await?.ok_or(Error::Refused(Refused::ContainerNotFound))
 }
 
 fn store(
@@ -174,7 +175,7 @@ pub(super) async fn create(
     create: &CreateContainer,
 ) -> Result<WriteReply, Error> {
     if load(eval.view, create.account, &create.name).await?.is_some() {
-        return Err(Error::ContainerExists);
+        return Err(Refused::ContainerExists.into());
     }
     let record = ContainerRecord {
         metadata: create.metadata.clone(),
@@ -213,7 +214,7 @@ pub(super) async fn lease(
 ) -> Result<WriteReply, Error> {
     let mut record = existing(eval.view, lease.account, &lease.name).await?;
     guard::conditions(&lease.guard, &record)?;
-    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Error::Lease)?;
+    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
     store(eval, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified };
     Ok(WriteReply::Leased(Leased { written, lease: record.lease, now: eval.now }))

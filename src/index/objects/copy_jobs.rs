@@ -9,6 +9,7 @@ use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::api::PendingCopy;
+use crate::index::api::Refused;
 use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -78,17 +79,17 @@ pub(super) async fn reseal(
 /// Ends a pending copy: its bytes become the content of the blob, or the blob stays empty.
 pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
     }
     let mut copied = match record.copy.take() {
         Some(copied) if copied.status == CopyStatus::Pending => copied,
-        Some(_) | None => return Err(Error::NoPendingCopy),
+        Some(_) | None => return Err(Refused::NoPendingCopy.into()),
     };
     if copied.id != end.id {
-        return Err(Error::OtherCopy);
+        return Err(Refused::OtherCopy.into());
     }
     let nothing = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
     let (content, crc64) = match &end.end {

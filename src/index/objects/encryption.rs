@@ -3,6 +3,7 @@
 use crate::index::api::EncryptionClaim;
 use crate::index::api::EncryptionFault;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::objects::values::Entry;
 use crate::types::BlobProperties;
 use crate::types::Encryption;
@@ -21,7 +22,7 @@ pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Resul
         }
         (Some(_), Some(_)) => EncryptionFault::Mismatch,
     };
-    Err(Error::Encryption(fault))
+    Err(Refused::Encryption(fault).into())
 }
 
 /// As [`check`], for a request that adds content. A request that says nothing of encryption adds
@@ -41,7 +42,7 @@ pub(super) fn check_properties(
 ) -> Result<(), Error> {
     let by_key = matches!(blob, Some(Encryption::Customer(_)));
     if by_key && properties.content_md5.plain().is_some() {
-        return Err(Error::Encryption(EncryptionFault::KeyMissing));
+        return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
     Ok(())
 }
@@ -79,7 +80,7 @@ mod tests {
             (scope("a"), scope("b"), Some(EncryptionFault::Mismatch)),
         ];
         for (given, blob, fault) in rows {
-            let expected = fault.map_or(Ok(()), |fault| Err(Error::Encryption(fault)));
+            let expected = fault.map_or(Ok(()), |fault| Err(Refused::Encryption(fault).into()));
             let claim = EncryptionClaim::Given(given);
             assert_eq!(check(&claim, blob.as_ref()), expected, "{claim:?} {blob:?}");
             assert_eq!(check(&EncryptionClaim::Unchecked, blob.as_ref()), Ok(()));

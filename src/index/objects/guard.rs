@@ -6,9 +6,9 @@
 
 use uuid::Uuid;
 
-use crate::index::api::Error;
 use crate::index::api::Guard;
 use crate::index::api::LeaseRefusal;
+use crate::index::api::Refused;
 use crate::index::api::check_lease;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
     tags(guard, current.tags)?;
@@ -66,7 +66,7 @@ pub(super) fn create<'a>(
     guard: &Guard,
     current: Option<impl Into<Current<'a>>>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     let current = current.map(Into::into);
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
     tags(guard, current.and_then(|c| c.tags))?;
@@ -80,7 +80,7 @@ pub(super) fn change<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     let current = current.into();
     let lease = lease_of_write(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
@@ -93,7 +93,7 @@ pub(super) fn change_beside_lease<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
@@ -101,7 +101,10 @@ pub(super) fn change_beside_lease<'a>(
 }
 
 /// Checks only the conditions of a change. `If-None-Match: *` is an ordinary failed condition here.
-pub(super) fn conditions<'a>(guard: &Guard, current: impl Into<Current<'a>>) -> Result<(), Error> {
+pub(super) fn conditions<'a>(
+    guard: &Guard,
+    current: impl Into<Current<'a>>,
+) -> Result<(), Refused> {
     let current = current.into();
     tags(guard, current.tags)?;
     let outcome = guard.conditions.check_write(Some((current.etag, current.last_modified)));
@@ -113,8 +116,8 @@ pub(super) fn lease_of_read(
     sent: Option<Uuid>,
     lease: Option<Lease>,
     now: Timestamp,
-) -> Result<(), Error> {
-    check_lease(sent, lease, now).map_err(Error::Lease)
+) -> Result<(), Refused> {
+    check_lease(sent, lease, now).map_err(Refused::Lease)
 }
 
 /// Checks the lease id of a write, which an active lease requires. Returns the lease that stays: a
@@ -123,20 +126,20 @@ pub(super) fn lease_of_write(
     sent: Option<Uuid>,
     lease: Option<Lease>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     lease_of_read(sent, lease, now)?;
     let active = lease.filter(|lease| lease.is_active(now));
     if active.is_some() && sent.is_none() {
-        return Err(Error::Lease(LeaseRefusal::Missing));
+        return Err(Refused::Lease(LeaseRefusal::Missing));
     }
     Ok(active)
 }
 
 /// Checks the condition on tags. A blob that does not exist satisfies no condition.
-fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
+fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Refused> {
     match &guard.if_tags {
         Some(condition) if !current.is_some_and(|tags| condition.matches(tags)) => {
-            Err(Error::Condition(Outcome::Failed))
+            Err(Refused::Condition(Outcome::Failed))
         }
         Some(_) | None => Ok(()),
     }
@@ -148,22 +151,22 @@ pub(super) fn is_copying(blob: &BlobRecord) -> bool {
 }
 
 /// Refuses changes of the destination of a pending copy. Only the end of the copy may change it.
-fn not_copying(current: Current<'_>) -> Result<(), Error> {
-    if current.copying { Err(Error::CopyPending) } else { Ok(()) }
+fn not_copying(current: Current<'_>) -> Result<(), Refused> {
+    if current.copying { Err(Refused::CopyPending) } else { Ok(()) }
 }
 
 /// Refuses what the archive tier forbids: to read or change content, properties and metadata. A
 /// blob that is being rehydrated is still in the archive.
-pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Error> {
+pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Refused> {
     match blob.tier.as_ref().map(|tier| tier.at(now)) {
-        Some(TierState { rehydrating: Some(_), .. }) => Err(Error::Rehydrating),
-        Some(TierState { tier: AccessTier::Archive, .. }) => Err(Error::Archived),
+        Some(TierState { rehydrating: Some(_), .. }) => Err(Refused::Rehydrating),
+        Some(TierState { tier: AccessTier::Archive, .. }) => Err(Refused::Archived),
         Some(_) | None => Ok(()),
     }
 }
 
-fn settle(outcome: Outcome) -> Result<(), Error> {
-    if outcome == Outcome::Proceed { Ok(()) } else { Err(Error::Condition(outcome)) }
+fn settle(outcome: Outcome) -> Result<(), Refused> {
+    if outcome == Outcome::Proceed { Ok(()) } else { Err(Refused::Condition(outcome)) }
 }
 
 #[cfg(test)]

@@ -265,7 +265,7 @@ pub(super) fn just_after(key: &[u8]) -> Bytes {
 /// The error of a malformed row.
 pub(crate) fn corrupt(family: Family, key: &[u8], what: &str) -> Error {
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    Error::Corrupt(format!("{family:?} row {key}: {what}"))
+    Error::damaged_rows(format!("{family:?} row {key}: {what}"))
 }
 
 fn join(blob: &RoutingKey, suffix: &[&[u8]]) -> Bytes {

@@ -133,7 +133,7 @@ impl Merge<'_> {
             Some((_, cursor)) => cursor.take().await?,
             None => None,
         };
-        row.ok_or_else(|| Error::Corrupt("a row vanished from a view".to_owned()))
+        row.ok_or_else(|| Error::damaged_rows("a row vanished from a view"))
     }
 
     fn seek(&mut self, position: &Bytes) {

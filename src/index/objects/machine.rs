@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::api::purge_key;
@@ -109,14 +110,14 @@ impl Machine for Objects {
         Ok(match read {
             Read::Account(name) => {
                 let found = container::account(view, name).await?;
-                ReadReply::Account(found.ok_or(Error::AccountNotFound)?)
+                ReadReply::Account(found.ok_or(Refused::AccountNotFound)?)
             }
             Read::Accounts(page) => {
                 ReadReply::Accounts(container::list_accounts(view, range, page).await?)
             }
             Read::Container(account, name) => {
                 let found = container::load(view, *account, name).await?;
-                ReadReply::Container(Box::new(found.ok_or(Error::ContainerNotFound)?))
+                ReadReply::Container(Box::new(found.ok_or(Refused::ContainerNotFound)?))
             }
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use crate::index::api::Error;
 use crate::index::api::FillLayer;
 use crate::index::api::PageSpan;
+use crate::index::api::Refused;
 use crate::index::api::SharePages;
 use crate::index::api::SharedPages;
 use crate::index::api::WriteReply;
@@ -45,9 +46,9 @@ pub(super) async fn share(
     let key = RoutingKey::blob(&share.key);
     let blob = blob_row::load_version(eval.view, &key, share.snapshot)
         .await?
-        .ok_or(Error::BlobNotFound)?;
+        .ok_or(Refused::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     guard::read(&share.guard, &blob.record, eval.now)?;
     let Layout::Pages { layers } = blob.content(&key)?.layout else {
@@ -125,7 +126,7 @@ pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<
         let len = span.range.end.saturating_sub(span.range.start);
         let held = content.len().checked_sub(span.skip).is_some_and(|held| held >= len);
         if len == 0 || !held || content.locations().len() > 1 {
-            return Err(Error::InvalidPages { len: span.range.end });
+            return Err(Refused::InvalidPages { len: span.range.end }.into());
         }
         let row = keys::span(&key, layer, span.range.end);
         let value = Span { len, skip: span.skip, content: Some(content) };

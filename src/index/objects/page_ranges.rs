@@ -10,6 +10,7 @@ use crate::index::api::Error;
 use crate::index::api::PageRange;
 use crate::index::api::PageRanges;
 use crate::index::api::ReadPages;
+use crate::index::api::Refused;
 use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -33,9 +34,9 @@ pub(super) async fn ranges(
 ) -> Result<PageRanges, Error> {
     let key = RoutingKey::blob(&read.key);
     let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     guard::read(&read.guard, &blob.record, now)?;
     let Layout::Pages { mut layers } = blob.content(&key)?.layout else {
@@ -43,14 +44,14 @@ pub(super) async fn ranges(
     };
     if let Some(since) = read.since {
         if read.snapshot.is_some_and(|snapshot| snapshot < since) {
-            return Err(Error::ComparedWithNewer);
+            return Err(Refused::ComparedWithNewer.into());
         }
         layers = layers_since(view, &key, layers, since).await?;
     }
     let len = blob.record.len;
     let wanted = match read.range {
         None => 0..len,
-        Some(range) => pages(range.within(len).ok_or(Error::InvalidRange { len })?, len),
+        Some(range) => pages(range.within(len).ok_or(Refused::InvalidRange { len })?, len),
     };
     let mut found = Joined::default();
     let mut overlay = Overlay::new(view, &key, &layers, &wanted).await?;
@@ -82,12 +83,12 @@ async fn layers_since(
     since: Timestamp,
 ) -> Result<Vec<u64>, Error> {
     let before = blob_row::load_version(view, key, Some(since)).await?;
-    let before = before.ok_or(Error::ComparedWithNothing)?;
+    let before = before.ok_or(Refused::ComparedWithNothing)?;
     let Layout::Pages { layers: old } = before.content(key)?.layout else {
-        return Err(Error::MadeAnew);
+        return Err(Refused::MadeAnew.into());
     };
     if old.is_empty() || !layers.ends_with(&old) {
-        return Err(Error::MadeAnew);
+        return Err(Refused::MadeAnew.into());
     }
     layers.truncate(layers.len() - old.len());
     Ok(layers)

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::index::api::Error;
 use crate::index::api::PagesWritten;
+use crate::index::api::Refused;
 use crate::index::api::SequenceAction;
 use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
@@ -56,24 +57,24 @@ pub(super) async fn write(
     let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
-        return Err(Error::SequenceCondition);
+        return Err(Refused::SequenceCondition.into());
     }
     let Range { start, end } = write.range;
     encryption::check_content(&write.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let whole = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
     if start >= end || end > len || !whole(start) || !whole(end) {
-        return Err(Error::InvalidPages { len });
+        return Err(Refused::InvalidPages { len }.into());
     }
     let content = write.content.as_ref().map(Content::from);
     if content.as_ref().is_some_and(|content| content.len() != end - start) {
-        return Err(Error::InvalidPages { len });
+        return Err(Refused::InvalidPages { len }.into());
     }
     let mut change = Change::new(eval.view, &key, &layers);
     let done = change.take(&write.range).await?;
     let hides = (layers.len() > 1).then_some(Span { len: done - start, skip: 0, content: None });
     match content {
-        Some(_) if done < end => return Err(Error::InvalidPages { len }),
+        Some(_) if done < end => return Err(Refused::InvalidPages { len }.into()),
         Some(content) => change.add(start, &content),
         None => change.put_span(done, hides),
     }
@@ -99,7 +100,7 @@ pub(super) async fn update(
         Some(SequenceAction::Increment) => {
             let highest = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
             if old >= highest {
-                return Err(Error::SequenceExhausted);
+                return Err(Refused::SequenceExhausted.into());
             }
             old.saturating_add(1)
         }
@@ -146,10 +147,10 @@ struct PageBlob {
 }
 
 async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<PageBlob, Error> {
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     let sequence = match blob.record.kind {
         BlobKind::Page { sequence } => sequence,
-        BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),
+        BlobKind::Block | BlobKind::Append { .. } => return Err(Refused::WrongKind.into()),
     };
     let Layout::Pages { layers } = blob.content(key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));

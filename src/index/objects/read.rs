@@ -11,6 +11,7 @@ use crate::index::api::Error;
 use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
+use crate::index::api::Refused;
 use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
@@ -49,7 +50,7 @@ pub(super) async fn blob(
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
     let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
     guard::read(&read.guard, &blob.record, now)?;
     if read.pieces {
         guard::not_archived(&blob.record, now)?;
@@ -57,7 +58,7 @@ pub(super) async fn blob(
     encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let range = match read.range {
-        Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
+        Some(range) => range.within(len).ok_or(Refused::InvalidRange { len })?,
         None => 0..len,
     };
     let mut view_of = BlobView {
@@ -182,7 +183,7 @@ impl Cut {
                 break;
             }
             if entry.content.len() != entry.len {
-                return Err(Error::Corrupt("a block's length is not that of its bytes".to_owned()));
+                return Err(Error::damaged_rows("a block's length is not that of its bytes"));
             }
             self.add(&entry.content)?;
         }
@@ -215,7 +216,7 @@ impl Cut {
         let start = self.at;
         self.at = start
             .checked_add(len)
-            .ok_or_else(|| Error::Corrupt("a blob's layout is longer than 2^64".to_owned()))?;
+            .ok_or_else(|| Error::damaged_rows("a blob's layout is longer than 2^64"))?;
         let from = self.range.start.max(start);
         let to = self.range.end.min(self.at);
         Ok((from < to).then(|| from - start..to - start))
@@ -238,7 +239,7 @@ impl Held<'_> {
                 Ok(Piece::Encrypted { nonce, at, piece: Box::new(self.cut(range)) })
             }
             Protection::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
-                Err(Error::Corrupt("a location begins inside an authenticated chunk".to_owned()))
+                Err(Error::damaged_rows("a location begins inside an authenticated chunk"))
             }
             Protection::Authenticated(nonce) => {
                 let piece = Box::new(self.cut(authenticated_range(&range, self.stored())));
@@ -284,13 +285,13 @@ pub(super) async fn block_list(
     };
     match &blob {
         Some(blob) => guard::read(guard, &blob.record, now)?,
-        None if summary.is_none() => return Err(Error::BlobNotFound),
+        None if summary.is_none() => return Err(Refused::BlobNotFound.into()),
         None => guard::lease_of_read(guard.lease, None, now)?,
     }
     let mut committed = Vec::new();
     if let Some(blob) = &blob {
         if blob.record.kind != BlobKind::Block {
-            return Err(Error::WrongKind);
+            return Err(Refused::WrongKind.into());
         }
         let layout = blob.content(&key)?.layout;
         let entries = layout::entries(view, &key, &layout).await?;

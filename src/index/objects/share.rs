@@ -10,6 +10,7 @@ use crate::index::api::CopiedBlock;
 use crate::index::api::CopiedContent;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
+use crate::index::api::Refused;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
@@ -37,7 +38,7 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     let key = RoutingKey::blob(&share.key);
     let blob = blob_row::load_version(eval.view, &key, share.snapshot)
         .await?
-        .ok_or(Error::BlobNotFound)?;
+        .ok_or(Refused::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, eval.now)?;
     guard::not_archived(&blob.record, eval.now)?;
     let found = blob.content(&key)?;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::index::api::BlobChange;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::UpdateBlob;
@@ -36,7 +37,7 @@ pub(super) async fn take(
     snapshot: &SnapshotBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&snapshot.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;
@@ -69,11 +70,11 @@ pub(super) async fn set_tags(
     update: &UpdateBlob,
 ) -> Result<WriteReply, Error> {
     let mut found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&update.guard, &found.record, eval.now)?;
     let BlobChange::Tags(tags) = &update.change else {
         // The front end takes no other change of a snapshot.
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     };
     found.record.tags = tags.clone();
     eval.out.put(Family::Versions, keys::snapshot(key, taken), found.encode());

@@ -1,6 +1,7 @@
 //! Staged blocks. Each has a row. A summary row makes the checks of Put Block cheap.
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::StageBlock;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -38,13 +39,13 @@ pub(super) async fn stage(
         .as_ref()
         .map_or(Ok(()), |committed| guard::not_archived(&committed.record, eval.now))?;
     if committed.as_ref().is_some_and(|committed| guard::is_copying(&committed.record)) {
-        return Err(Error::CopyPending);
+        return Err(Refused::CopyPending.into());
     }
     let id_len = layout::id_len(stage.id.as_bytes());
     let summary = summary(eval.view, &blob).await?;
     let expected = expected_id_len(&blob, committed.as_ref(), summary)?;
     if expected.is_some_and(|expected| expected != id_len) {
-        return Err(Error::BlockIdLength);
+        return Err(Refused::BlockIdLength.into());
     }
     let key = keys::staged_block(&blob, &stage.id);
     let mut count = summary.map_or(0, |s| s.count);
@@ -58,7 +59,7 @@ pub(super) async fn stage(
         None => {
             count = count.saturating_add(1);
             if usize::try_from(count).unwrap_or(usize::MAX) > BLOCKS_UNCOMMITTED_MAX {
-                return Err(Error::TooManyBlocks);
+                return Err(Refused::TooManyBlocks.into());
             }
         }
     }
@@ -85,7 +86,9 @@ fn expected_id_len(
         return Ok(Some(summary.id_len));
     }
     match committed {
-        Some(committed) if committed.record.kind != BlobKind::Block => Err(Error::WrongKind),
+        Some(committed) if committed.record.kind != BlobKind::Block => {
+            Err(Refused::WrongKind.into())
+        }
         Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
         None => Ok(None),
     }

@@ -4,6 +4,7 @@
 //! Source: "Set Blob Tier", "Rehydrate blob data".
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SetTier;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -20,21 +21,22 @@ use crate::types::TierState;
 /// Set Blob Tier, of a blob or a snapshot. ETag and last-modified time do not change.
 pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
-    let mut blob =
-        blob_row::load_version(eval.view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load_version(eval.view, &key, set.snapshot)
+        .await?
+        .ok_or(Refused::BlobNotFound)?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
     if blob.record.kind != BlobKind::Block {
-        return Err(Error::TierOfKind);
+        return Err(Refused::TierOfKind.into());
     }
     let before = blob.record.tier.as_ref().map(|tier| tier.at(eval.now));
     let (state, pending) = match before {
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
-            return Err(Error::Rehydrating);
+            return Err(Refused::Rehydrating.into());
         }
         // A repeated request. The first one stays in effect; only its priority may rise.
         Some(TierState { rehydrating: Some(rehydration), tier, changed }) => {
             if rehydration.to != set.tier {
-                return Err(Error::Rehydrating);
+                return Err(Refused::Rehydrating.into());
             }
             let priority = rehydration.priority.max(set.priority);
             let rehydrating = Some(Rehydration { priority, ..rehydration });

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::capacity::ExtentInfo;
 use crate::coordinator;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::{CutPartition, Failed, KeptExtents, Partition, Paused};
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
@@ -58,7 +59,7 @@ pub struct ConsistentCut {
 pub enum CutError {
     /// The partitions are being stopped.
     Stops,
-    /// [`Error::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
+    /// [`Damage::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
     /// again later. It names the partitions that do not open or did not stand still.
     Failed(Error),
 }
@@ -104,11 +105,11 @@ impl IndexServer {
     /// Why there is no cut now, if a partition does not open yet. The others go on.
     ///
     /// # Errors
-    /// [`Error::Quarantined`]: one is out of service.
+    /// [`Damage::Quarantined`]: one is out of service.
     fn not_open(&self) -> Result<Option<Error>, Error> {
         let closed: Vec<Closed> = self.hosts.iter().flat_map(|host| host.opened.closed()).collect();
         if let Some(out) = closed.iter().find(|one| one.retry != Retry::Soon) {
-            return Err(Error::Quarantined(out.descriptor.id));
+            return Err(Damage::Quarantined(out.descriptor.id).into());
         }
         let why = |one: &Closed| {
             let (partition, error) = (one.descriptor.id, &one.error);

@@ -92,7 +92,7 @@ impl IndexServer {
     /// their tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
-    /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
+    /// [`Damage::Quarantined`], all others serve. One whose files cannot be used for another reason
     /// is tried again until it opens.
     ///
     /// # Errors

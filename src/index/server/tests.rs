@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::index::ExtentRecord;
+use crate::index::api::Damage;
 use crate::index::api::ReadReply;
 use crate::index::engine::Config;
 use crate::index::engine::testing::{Fault, When, World};
@@ -93,7 +94,7 @@ async fn host_with_damaged_descriptor_does_not_open() {
     let put = crate::coordinator::Op::Put(key, b"nonsense".as_slice().into());
     deps.coordinator.txn(&[], &[put]).await.unwrap();
     let refused = IndexServer::open(vec![deps], world.config).await.map(|_| ());
-    assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Corrupt(Damage::Rows(_)))), "{refused:?}");
 }
 
 #[test]
@@ -139,7 +140,7 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
         let read = host.read(at, Read::Account(name.clone())).await;
         let again = host.write(at, write.clone()).await;
         if number == 1 {
-            let refused = Error::Quarantined(at.partition);
+            let refused = Error::Corrupt(Damage::Quarantined(at.partition));
             assert_eq!((read.unwrap_err(), again.unwrap_err()), (refused.clone(), refused));
         } else {
             read.unwrap();
@@ -251,7 +252,7 @@ async fn comes_back(deps: &Dependencies, host: &IndexServer, made: &Write) {
         let at = target(deps, &made.routing_key()).await;
         match host.read(at, Read::Account(name.clone())).await {
             Ok(_) => break,
-            Err(Error::WrongPartition | Error::Quarantined(_)) => {}
+            Err(Error::WrongPartition | Error::Corrupt(Damage::Quarantined(_))) => {}
             Err(error) => panic!("{error}"),
         }
         assert!(clock.monotonic() - begun < LONG, "{name} does not come back");
@@ -301,7 +302,7 @@ async fn partition_is_tried_as_long_as_a_trouble_lasts_and_refuses_meanwhile() {
             for (write, _) in &made {
                 let at = target(&deps, &write.routing_key()).await;
                 match host.write(at, write.clone()).await {
-                    Err(Error::Quarantined(id)) => {
+                    Err(Error::Corrupt(Damage::Quarantined(id))) => {
                         assert_eq!(id, at.partition);
                         refused += 1;
                     }
@@ -339,7 +340,10 @@ async fn partition_that_turns_out_to_be_damaged_is_quarantined_for_good() {
     assert_eq!(out, [1]);
     let at = target(&deps, &made[1].0.routing_key()).await;
     let epoch = at.epoch;
-    assert_eq!(host.write(at, made[1].0.clone()).await, Err(Error::Quarantined(at.partition)));
+    assert_eq!(
+        host.write(at, made[1].0.clone()).await,
+        Err(Error::Corrupt(Damage::Quarantined(at.partition)))
+    );
     deps.env.clock.sleep(LONG).await;
     let at = target(&deps, &made[1].0.routing_key()).await;
     assert_eq!(at.epoch, epoch, "it is not tried again");

@@ -72,7 +72,8 @@ async fn sync_of_bytes_that_were_not_written_breaks_i1() {
     let _kept = log.begin();
     large(&store, &extent).await;
     // As if an append had moved the end without writing its bytes.
-    extent.state().end += 4096;
+    let end = extent.state().end;
+    extent.state().end = end + 4096;
     let done = store.flush(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I1");
 }
@@ -84,8 +85,8 @@ async fn acknowledgement_before_the_sync_of_its_bytes_breaks_i1() {
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
     // As if the sync had been omitted.
-    extent.state().synced = 0;
-    let done = store.assert_synced(&extent, end.get());
+    extent.state().synced = ExtentOffset::START;
+    let done = store.assert_synced(&extent, end);
     assert_stopped(&store, &done, &log, "I1");
 }
 
@@ -111,7 +112,7 @@ async fn extent_that_changes_under_the_lock_of_an_append_breaks_i2() {
         let log = CapturedLog::default();
         let _kept = log.begin();
         let end = large(&store, &extent).await.end;
-        extent.state().synced = 0;
+        extent.state().synced = ExtentOffset::START;
         // The append holds the change lock and waits for a sync.
         let syncing = extent.syncing.lock().await;
         let (on, to, small) = (Arc::clone(&store), Arc::clone(&extent), request(end.get(), 100));
@@ -137,9 +138,9 @@ async fn seal_before_the_end_of_acknowledged_bytes_breaks_i4() {
     let log = CapturedLog::default();
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
-    assert_eq!(extent.state().acknowledged, end.get());
+    assert_eq!(extent.state().acknowledged, end);
     // As if an append were missing from the state in memory.
-    extent.state().end = 0;
+    extent.state().end = ExtentOffset::START;
     let done = store.seal(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I4");
 }
@@ -152,7 +153,8 @@ async fn copy_that_would_end_elsewhere_breaks_i3() {
     store.seal(&extent, ONE).await.unwrap();
     let log = CapturedLog::default();
     let _kept = log.begin();
-    extent.state().end += 1;
+    let end = extent.state().end;
+    extent.state().end = end + 1;
     let done = store.copy_whole_to(&extent, &to).await;
     assert_stopped(&store, &done, &log, "I3");
     assert!(!to.health.poisoned(), "the other disk is not to blame");

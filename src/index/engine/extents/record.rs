@@ -147,7 +147,7 @@ impl Unread {
     /// The error for the operator, with the key of the value.
     pub(crate) fn at(self, key: &[u8]) -> Error {
         let key = String::from_utf8_lossy(key);
-        Error::Corrupt(match self {
+        Error::damaged_rows(match self {
             Self::Newer(version) => format!(
                 "the coordinator's value `{key}` is of version {version}, and this release reads \
                  {VERSION}: written by a newer release: run that release"

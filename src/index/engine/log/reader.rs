@@ -122,7 +122,7 @@ impl<'a> LogReader<'a> {
     }
 
     fn damaged(&self, what: &str) -> Error {
-        Error::Corrupt(format!("log extent {} at {}: {what}", self.extent, self.offset))
+        Error::damaged_rows(format!("log extent {} at {}: {what}", self.extent, self.offset))
     }
 }
 

@@ -95,7 +95,7 @@ impl Run {
     ) -> Result<Self, Error> {
         let PinnedRun { entry, pin: _pin } = run;
         let extent = entry.footer.extent;
-        let damaged = |what| Error::Corrupt(format!("run {extent}: its {what} is malformed"));
+        let damaged = |what| Error::damaged_rows(format!("run {extent}: its {what} is malformed"));
         let footer = read(capacity.as_ref(), &entry.footer).await?;
         let footer = Footer::decode(&footer)
             .filter(|footer| footer.family == entry.family && footer.rows == entry.rows)
@@ -283,7 +283,7 @@ impl Run {
     }
 
     fn damaged(&self, block: usize) -> Error {
-        Error::Corrupt(format!("run {}: block {block} is malformed", self.extent()))
+        Error::damaged_rows(format!("run {}: block {block} is malformed", self.extent()))
     }
 }
 

@@ -249,7 +249,9 @@ async fn write_that_is_evaluated_ahead_is_refused_by_what_was_committed_meanwhil
     let (first, second) =
         join(partition.apply(commit("a", 0..2_500)), partition.apply(commit("a", 2_000..3_000)))
             .await;
-    let refused = [&first, &second].into_iter().filter(|done| **done == Err(Error::UnknownBlock));
+    let refused = [&first, &second]
+        .into_iter()
+        .filter(|done| **done == Err(Error::Refused(Refused::UnknownBlock)));
     assert_eq!(refused.count(), 1, "{first:?} {second:?}");
     assert!(first.is_ok() || second.is_ok(), "{first:?} {second:?}");
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
+use crate::index::api::Damage;
 use crate::index::api::{Error, Full};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
@@ -202,7 +203,10 @@ async fn recovery_cuts_a_torn_tail_and_refuses_damage_before_it() {
     for frame in 0..world.capacity.frames(log) - 2 {
         world.capacity.flip(log, frame, 33);
         let refused = world.open().await.map(|_| ());
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "frame {frame}: {refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Corrupt(Damage::Rows(_)))),
+            "frame {frame}: {refused:?}"
+        );
         world.capacity.flip(log, frame, 33);
     }
     assert_eq!(world.open().await.unwrap().rows().await.len(), 5);

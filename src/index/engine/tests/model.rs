@@ -8,6 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{World, put, put_if_absent, remove};
 use crate::index::engine::view::Snapshot;
@@ -80,7 +81,7 @@ async fn change_both(partition: &Partition, model: &mut Model, changes: &[Change
             Change::Put(k, len) => drop(model.insert(key(*k), value(*k, *len).into())),
             Change::Remove(k) => drop(model.remove(&key(*k))),
             Change::Create(k, _) if model.contains_key(&key(*k)) => {
-                assert_eq!(result, Err(Error::ContainerExists));
+                assert_eq!(result, Err(Error::Refused(Refused::ContainerExists)));
                 continue;
             }
             Change::Create(k, len) => drop(model.insert(key(*k), value(*k, *len).into())),

@@ -9,6 +9,7 @@ use crate::capacity::ExtentKind;
 use crate::env::Rand;
 use crate::env::rand::SeededRand;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::engine::decode_untrusted;
 use crate::index::engine::offline::open_offline;
 use crate::index::engine::testing::{Fault, When, World, put, put_if_absent, remove};
@@ -24,7 +25,10 @@ async fn partition_keeps_rows_over_a_crash() {
     partition.apply(put("a", "3")).await.unwrap();
     partition.apply(put("c", "4")).await.unwrap();
     partition.apply(remove("c")).await.unwrap();
-    assert_eq!(partition.apply(put_if_absent("a", "5")).await, Err(Error::ContainerExists));
+    assert_eq!(
+        partition.apply(put_if_absent("a", "5")).await,
+        Err(Error::Refused(Refused::ContainerExists))
+    );
     let before = partition.rows().await;
     assert_eq!(before.len(), 2);
 

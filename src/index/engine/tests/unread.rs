@@ -12,6 +12,7 @@ use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator::Op;
 use crate::index::ExtentRecord;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::context::Dependencies;
 use crate::index::engine::extents::Sharers;
@@ -54,7 +55,7 @@ async fn a_record_of_a_newer_release_is_told_as_that() {
     let one = ExtentRecord::load(deps.coordinator.as_ref(), PARTITION).await.unwrap_err();
     let all = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().whole();
     for refused in [one, all.unwrap_err()] {
-        let Error::Corrupt(text) = &refused else { panic!("{refused:?}") };
+        let Error::Corrupt(Damage::Rows(text)) = &refused else { panic!("{refused:?}") };
         let parts = ["`extents/0000000000000001`", "version 7", "run that release"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
@@ -76,7 +77,10 @@ async fn a_malformed_record_keeps_what_its_partition_may_use_and_nothing_else() 
 
     let process = process(&world, &deps);
     let refused = Partition::open(&process, ids[1]).await.unwrap_err();
-    assert!(matches!(&refused, Error::Corrupt(why) if why.contains(&text)), "{refused:?}");
+    assert!(
+        matches!(&refused, Error::Corrupt(Damage::Rows(why)) if why.contains(&text)),
+        "{refused:?}"
+    );
     let left = Partition::open(&process, ids[0]).await.unwrap();
     process.do_chores().await;
     for _ in 0..5 {

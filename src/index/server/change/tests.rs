@@ -16,6 +16,7 @@ use super::*;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Dependencies;
@@ -100,7 +101,7 @@ impl Rig {
                 assert_eq!(found.id, AccountId::new(number));
                 true
             }
-            Err(Error::AccountNotFound) => false,
+            Err(Error::Refused(Refused::AccountNotFound)) => false,
             other => panic!("{other:?}"),
         }
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::capacity;
 use crate::capacity::Capacity;
+use crate::index::api::Damage;
 use crate::index::engine::open_offline;
 use crate::index::engine::testing::{Fault, When, World, put};
 use crate::index::rows::{Family, Rows};
@@ -250,7 +251,7 @@ async fn a_partition_that_is_out_of_service_refuses_the_cut() {
     let began = clock.monotonic();
     let refused = server.consistent_cut().await;
     assert!(
-        matches!(refused, Err(CutError::Failed(Error::Quarantined(of))) if of == id),
+        matches!(refused, Err(CutError::Failed(Error::Corrupt(Damage::Quarantined(of)))) if of == id),
         "{refused:?}"
     );
     assert_eq!(clock.monotonic(), began, "at once");
