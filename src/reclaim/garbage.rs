@@ -1,6 +1,6 @@
 //! Frees the locations of garbage rows, then deletes the rows.
 //!
-//! A row is freed when all reads of its extents that ran when it was first met have ended
+//! A row is freed when all reads of its extents that ran when a pass first read it have ended
 //! (`index/inflight/reads.rs` says why that is enough).
 
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::index::ReadGarbage;
 use crate::index::Running;
 use crate::index::Target;
 use crate::reclaim::error::Error;
+use crate::reclaim::garbage_marks::GarbageMarks;
 use crate::reclaim::invariant::Invariant;
-use crate::reclaim::met::Met;
 use crate::reclaim::state::Reclaim;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -38,7 +38,7 @@ pub(super) struct Seen {
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,
-    met: &mut Met,
+    marks: &mut GarbageMarks,
     seen: &mut Seen,
 ) -> Result<bool, Error> {
     let clock = &reclaim.env.clock;
@@ -58,11 +58,11 @@ pub(super) async fn free(
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
             // The mark is taken after the rows are visible: a read that registers later looks up
             // its locations after these rows were committed.
-            new |= met.note(latest, reclaim.requests.mark().await?)?;
+            new |= marks.note(latest, reclaim.requests.mark().await?)?;
         }
         let mut free = Vec::new();
         for row in rows {
-            if is_free(reclaim, met, &row).await? {
+            if is_free(reclaim, marks, &row).await? {
                 free.push(row);
                 continue;
             }
@@ -74,15 +74,15 @@ pub(super) async fn free(
         }
     }
     if at_end {
-        met.forget_before(oldest_held);
+        marks.forget_before(oldest_held);
     }
     // Rows that are new are often held by reads that end soon.
     Ok(freed > 0 || (new && oldest_held.is_some()))
 }
 
-/// Whether no request that ran when the row was met needs its bytes.
-async fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> Result<bool, Error> {
-    let Some(before) = met.mark(row.since) else { return Ok(false) };
+/// Whether no request that ran when a pass first read the row needs its bytes.
+async fn is_free(reclaim: &Reclaim, marks: &GarbageMarks, row: &GarbageRow) -> Result<bool, Error> {
+    let Some(before) = marks.mark(row.since) else { return Ok(false) };
     let needed = match &row.layer {
         // Its spans get garbage rows of their own, which wait for reads.
         Some(blob) => Running::Layer { before, blob: blob.clone() },
