@@ -36,9 +36,9 @@ use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
-use crate::index::InFlight;
 use crate::index::IndexServer;
 use crate::index::Router;
+use crate::index::RunningRequests;
 use crate::manager::Manager;
 use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
@@ -73,7 +73,7 @@ pub(super) struct Roles {
     host: Arc<IndexServer>,
     manager: Manager,
     router: Arc<Router>,
-    inflight: InFlight,
+    requests: Arc<dyn RunningRequests>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// Whether this start sealed the secrets of all partitions.
@@ -169,6 +169,7 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
+        let requests = assembly.requests();
         let listener = BlobListener { bound: blob, dialect, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
@@ -176,7 +177,7 @@ impl Roles {
             host,
             manager,
             router,
-            inflight: assembly.inflight.clone(),
+            requests,
             serving,
             stop_serving,
             all_sealed,
@@ -201,7 +202,7 @@ impl Roles {
         env: &Env,
         registry: &mut Registry,
     ) -> NodeBackups {
-        let source = Source::serving(storage, self.index(), self.inflight.clone());
+        let source = Source::serving(storage, self.index(), Arc::clone(&self.requests));
         NodeBackups::new(source, env.clone()).registered(registry)
     }
 

@@ -222,3 +222,14 @@ fn only_the_index_server_names_the_engine() {
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(!lines_with("src/index/server", &words, &[]).is_empty(), "the test would see it");
 }
+
+/// A process notes its own requests. What must wait for them asks, as it would ask another process.
+#[test]
+fn reclaim_and_backups_ask_about_running_requests() {
+    let words = ["inflight"];
+    for folder in ["src/reclaim", "src/node/backup", "src/index/engine", "src/index/server"] {
+        let found = lines_with(folder, &words, &[]);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+    assert!(!lines_with("src/frontend", &words, &[]).is_empty(), "the test would see it");
+}
