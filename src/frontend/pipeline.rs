@@ -99,6 +99,7 @@ impl FrontEnd {
                 let response = match answer {
                     Ok((reply, stream)) => framed(arrival, rendered(reply, stream, &echo)),
                     Err(error) => {
+                        let error = dialect.explain(error, || arrival.address());
                         self.metrics.refused(&error);
                         // What is left of the request's body may still be read: nobody waits for
                         // that.

@@ -91,9 +91,9 @@ fn malformed(what: &str) -> Refusal {
 fn notes(head: &Parts) -> Result<Metadata, Refusal> {
     let notes = head.headers.iter().filter_map(|(name, value)| {
         let name = name.as_str().strip_prefix("note-")?;
-        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+        Some((name.to_owned(), value.as_bytes().to_vec()))
     });
-    Metadata::new(notes.collect()).map_err(|_| malformed("a note"))
+    Metadata::new(notes).map_err(|_| malformed("a note"))
 }
 
 fn upload(head: &Parts) -> Result<Upload, Refusal> {

@@ -42,6 +42,8 @@ struct Ready<'a> {
     id: Option<String>,
     head: Parts,
     echo: Echo<'a>,
+    /// What it is about.
+    address: Option<Address>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
     seen: Seen,
@@ -122,7 +124,7 @@ async fn admit_part<'a>(
     if let Ok(admitted) = &admitted {
         seen.operation = admitted.operation.name();
     }
-    Ready { id: part.id, head, echo, draft, seen, admitted }
+    Ready { id: part.id, head, echo, address, draft, seen, admitted }
 }
 
 /// What a part is about, which has to be what the batch is about.
@@ -160,7 +162,7 @@ async fn answer(
     outer: Arrival<'_>,
     ready: Ready<'_>,
 ) -> (Option<String>, Response<Bytes>) {
-    let Ready { id, head, echo, draft, mut seen, admitted } = ready;
+    let Ready { id, head, echo, address, draft, mut seen, admitted } = ready;
     let arrival = Arrival { head: &head, ..outer };
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
@@ -175,6 +177,7 @@ async fn answer(
     let response = match done {
         Ok((reply, _)) => echo.render(&reply),
         Err(error) => {
+            let error = outer.dialect.explain(error, || address);
             front.count_refused(&error);
             echo.render_refusal(&error)
         }

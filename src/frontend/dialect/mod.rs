@@ -116,6 +116,19 @@ impl<'a> Dialect<'a> {
         }
     }
 
+    /// A refusal of a request for this address, as the dialect tells it: Azure says what is wrong
+    /// with the name of what does not exist and could not be made there.
+    pub(in crate::frontend) fn explain(
+        self,
+        refusal: Refusal,
+        address: impl FnOnce() -> Option<Address>,
+    ) -> Refusal {
+        match self {
+            Self::Azure(_) => azure::explain_missing(refusal, address),
+            Self::Foreign(_) => refusal,
+        }
+    }
+
     /// What an answer repeats of its request: of a head that may be malformed, with the request's
     /// id and the time of the answer.
     pub(in crate::frontend) fn echo(self, head: &Parts, id: String, time: Timestamp) -> Echo<'a> {

@@ -4,6 +4,8 @@ use http::HeaderMap;
 use http::Method;
 
 use crate::protocol::azure::appends;
+use crate::protocol::azure::block_id;
+use crate::protocol::azure::block_id::BlockIdError;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy;
@@ -31,7 +33,6 @@ use crate::protocol::model::operation::BlockListKind;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::BlockId;
-use crate::types::BlockIdError;
 use crate::types::Crc64;
 use crate::types::NewKind;
 use crate::types::Tags;
@@ -189,7 +190,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal
 
 fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
     let text = parameters.get("blockid")?.ok_or_else(|| query::missing("blockid"))?;
-    BlockId::from_base64(text).map_err(|error| match error {
+    block_id::read(text).map_err(|error| match error {
         BlockIdError::NotBase64 => query::invalid("blockid", text)
             .detail(Detail::Explanation, "The block id is not base64."),
         BlockIdError::Length => query::parameter(Reason::InvalidBlockId, "blockid", text),

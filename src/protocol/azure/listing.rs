@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
+use crate::protocol::azure::block_id;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words;
@@ -314,7 +315,7 @@ fn blocks(out: &mut String, tag: &str, blocks: Option<&[BlockItem]>) {
     out.push('>');
     for block in blocks {
         out.push_str("<Block>");
-        escape::plain(out, "Name", block.id.to_base64());
+        escape::plain(out, "Name", block_id::write(&block.id));
         escape::plain(out, "Size", block.len);
         out.push_str("</Block>");
     }
@@ -366,6 +367,18 @@ fn max_results(out: &mut String, max_results: Option<u32>) {
     }
 }
 
+/// In the place of a metadata name that XML cannot hold, or whose value it cannot: the name is its
+/// text. Source: "List Blobs".
+const INVALID_NAME: &str = "x-ms-invalid-name";
+
+/// Whether a metadata name, which is a header name, is an XML name that means itself.
+fn is_element(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        && !name.eq_ignore_ascii_case(INVALID_NAME)
+}
+
 fn metadata(out: &mut String, metadata: &Metadata) {
     if metadata.is_empty() {
         out.push_str("<Metadata/>");
@@ -373,7 +386,13 @@ fn metadata(out: &mut String, metadata: &Metadata) {
     }
     out.push_str("<Metadata>");
     for (name, value) in metadata.iter() {
-        escape::element(out, name, value);
+        match std::str::from_utf8(value) {
+            Ok(value) if is_element(name) && value.chars().all(escape::fits_xml) => {
+                escape::element(out, name, value);
+            }
+            // The service says no more of it either; Get Blob Properties shows the value.
+            Ok(_) | Err(_) => escape::element(out, INVALID_NAME, name),
+        }
     }
     out.push_str("</Metadata>");
 }

@@ -108,7 +108,7 @@ fn bad_addresses_have_their_codes() {
         ("GET /acct/con/%ED%A0%80", Reason::InvalidUri),
         ("GET /acct/con/a%00b", Reason::InvalidResourceName),
         ("GET /acct/Con/b", Reason::InvalidResourceName),
-        ("GET /acct/c--n/b", Reason::InvalidResourceName),
+        ("PUT /acct/c--n?restype=container", Reason::InvalidResourceName),
         ("GET /acct/-con/b", Reason::InvalidResourceName),
         ("GET /acct/con-/b", Reason::InvalidResourceName),
         ("GET /acct/c_n/b", Reason::InvalidResourceName),

@@ -79,10 +79,11 @@ impl Head {
         self.insert_some(HeaderName::from_static(name), value)
     }
 
-    /// Sets a header whose name is known only now; one that cannot be a header is left out.
-    pub(super) fn named(mut self, name: &str, value: &str) -> Self {
+    /// Sets a header whose name is known only now to bytes; what cannot be a header is left out.
+    pub(super) fn named(mut self, name: &str, value: &[u8]) -> Self {
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return self };
-        let value = self.value(value);
+        self.values.extend_from_slice(value);
+        let value = HeaderValue::from_maybe_shared(self.values.split().freeze()).ok();
         self.insert_some(name, value)
     }
 

@@ -211,7 +211,7 @@ prop_compose! {
         let pair = |key: String| (key.clone(), key);
         BlobRecord {
             properties,
-            metadata: Metadata::new(metadata.map(pair).into_iter().collect()).unwrap(),
+            metadata: Metadata::new(metadata.map(pair)).unwrap(),
             kind,
             tags: Tags::new(tag.map(pair).into_iter().collect()).unwrap(),
             lease: lease.map(|(id, since, breaks_at)| Lease {
