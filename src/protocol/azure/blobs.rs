@@ -159,8 +159,9 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
         }
     };
     let upload = upload::upload(all, limits::put_blob(request.version))?;
-    if kind != NewKind::Block && upload.len != 0 {
-        return Err(headers::invalid("Content-Length", &upload.len.to_string()));
+    let len = upload.framing.len_max();
+    if kind != NewKind::Block && len != 0 {
+        return Err(headers::invalid("Content-Length", &len.to_string()));
     }
     Ok(Operation::PutBlob {
         path,
@@ -181,7 +182,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal
         return copy::put_block(request, path, id);
     }
     let upload = upload::upload(all, limits::put_block(request.version))?;
-    if upload.len == 0 {
+    if upload.framing.len_max() == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
     let precondition = encryption::with(all, conditions::dated(all, Dates::None)?)?;

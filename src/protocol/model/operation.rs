@@ -36,9 +36,9 @@ use crate::types::Timestamp;
 pub use names::OPERATION_NAMES;
 pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
-    AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, FindBlobs, Holder, KeyInfo, ListBlobs,
-    ListContainers, PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
-    SequenceChange, Upload,
+    AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, FindBlobs, Framing, Holder, KeyInfo,
+    ListBlobs, ListContainers, PageWrite, Precondition, RangeChecksum, RequestEncryption,
+    SequenceBounds, SequenceChange, Upload,
 };
 
 /// Everything a client can ask for.
