@@ -9,7 +9,7 @@ import time
 
 EVERY = 0.1
 LOOKS = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
-# A partition with a smaller share of the requests is not counted as serving the herd.
+# A partition with a smaller share of the requests does not count as serving the burst.
 PART = 0.01
 
 
@@ -52,7 +52,7 @@ class Seen:
         self._looks, self._changes = looks, changes
 
     def spread(self, began, ended):
-        """How the requests of a herd that began and ended then (seconds since 1970) spread over partitions."""
+        """How the requests of a burst that began and ended then (seconds since 1970) spread over partitions."""
         changes = [one for one in self._changes if began <= when(one["at"]) <= ended]
         splits = [when(one["at"]) - began for one in changes if one["kind"] == "split"]
         return {

@@ -33,28 +33,28 @@ pub(crate) struct Args {
     /// Operations, in place of each workload's own number.
     #[arg(long)]
     pub(crate) ops: Option<u64>,
-    /// Divides each workload's own number of operations (at least one for each connection is kept).
+    /// Divides each workload's own number of operations. At least one for each connection is kept.
     #[arg(long, default_value_t = 1)]
     pub(crate) divide: u64,
     /// Connections, in place of each workload's own number.
     #[arg(long)]
     pub(crate) concurrency: Option<usize>,
-    /// Seconds after which each workload ends, in place of a number of operations; for those that
-    /// do not use their blobs up. Failures do not end it then.
+    /// Seconds after which each workload ends, in place of a number of operations; for workloads
+    /// that do not use their blobs up. Failures do not end it then.
     #[arg(long)]
     pub(crate) seconds: Option<f64>,
-    /// Ends each workload when standard input closes, in place of a number of operations, failures
-    /// or not.
+    /// Ends each workload when standard input closes, in place of a number of operations. Failures
+    /// do not end it.
     #[arg(long)]
     pub(crate) until_closed: bool,
-    /// Operations that begin each second over all connections, whether others have ended or not;
-    /// without it each connection's next begins when its last ended.
+    /// Operations that begin per second over all connections, even if earlier ones have not ended.
+    /// Without it each connection begins the next operation when the last one ended.
     #[arg(long)]
     pub(crate) rate: Option<f64>,
     /// Shows figures for each second of a workload.
     #[arg(long)]
     pub(crate) each_second: bool,
-    /// Number of each workload's first operation, to go on where another run ended.
+    /// Number of each workload's first operation, to continue where another run ended.
     #[arg(long, default_value_t = 0)]
     pub(crate) first: u64,
     /// First part of the names, in place of the workload's own (one set of blobs only).
@@ -66,17 +66,17 @@ pub(crate) struct Args {
     /// Prometheus page of the server, for its own count of disk syncs.
     #[arg(long)]
     pub(crate) metrics: Option<String>,
-    /// Writes a line of JSON before and after what is measured of each workload and waits for a
+    /// Writes a line of JSON before and after the measured part of each workload, and waits for a
     /// line of standard input each time, so that a profiler can be switched on and off.
     #[arg(long, conflicts_with = "until_closed")]
     pub(crate) hold: bool,
     /// Longest time `ready` waits, seconds.
     #[arg(long, default_value_t = 120)]
     pub(crate) wait: u64,
-    /// Handed over by `cargo bench`.
+    /// Given by `cargo bench`.
     #[arg(long, hide = true)]
     pub(crate) bench: bool,
-    /// Handed over by test runners that ask for the list of tests: there is none here.
+    /// Given by test runners that ask for the list of tests; there are none here.
     #[arg(long, hide = true)]
     pub(crate) list: bool,
     /// Goes with `--list`.
@@ -91,7 +91,7 @@ pub(crate) struct Args {
 const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// What an endpoint speaks.
+/// The protocol of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Protocol {
     /// Azure Blob REST.

@@ -1,11 +1,11 @@
-//! What the driver requests of a server, in the words of neither protocol.
+//! The requests of the driver, independent of the protocol.
 
 use bytes::Bytes;
 
 /// One request.
 #[derive(Debug, Clone)]
 pub(crate) enum Call {
-    /// Make the container; one that is there already is a success too.
+    /// Make the container. An existing container is also a success.
     CreateContainer,
     /// Write a whole blob.
     Put {
@@ -18,9 +18,9 @@ pub(crate) enum Call {
     Get {
         /// Blob name.
         name: String,
-        /// First byte wanted, when only `expect.len()` bytes from there are.
+        /// The first byte, if only `expect.len()` bytes from there are read.
         from: Option<usize>,
-        /// The right bytes.
+        /// The expected bytes.
         expect: Bytes,
     },
     /// Read the properties of a blob.
@@ -35,11 +35,11 @@ pub(crate) enum Call {
     },
     /// One page of names.
     List {
-        /// Names must begin so.
+        /// The prefix of the names.
         prefix: String,
-        /// Names in the page at most.
+        /// The most names in the page.
         limit: u32,
-        /// Where the last page ended, as the server said.
+        /// The marker of the last page.
         marker: Option<String>,
     },
     /// Begin a blob in blocks (S3: a multipart upload; Azure needs no request for it).

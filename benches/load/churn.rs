@@ -1,5 +1,5 @@
-//! Writes, reads, deletes and lists names that belong to one connection, which knows the content of
-//! each. An answer that a store with one writer would not give is a failure.
+//! Writes, reads, deletes and lists names that only one connection uses, and compares their
+//! content. Any answer that is wrong for a store with one writer is a failure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const LARGEST: u64 = 6_000;
 /// Names in a page: few, so that lists have many pages.
 const PAGE: u32 = 7;
 
-/// What a connection's names hold.
+/// The content of a connection's names.
 #[derive(Debug)]
 pub(crate) struct Holdings {
     prefix: String,
@@ -25,16 +25,16 @@ pub(crate) struct Holdings {
 }
 
 impl Holdings {
-    /// Those of the connection with this number.
+    /// The names of the connection with this number.
     pub(crate) fn new(place: usize) -> Self {
         Self { prefix: format!("{place:03}/"), blobs: BTreeMap::new() }
     }
 }
 
-/// One call, drawn by its number, and its check.
+/// Makes one call, which its number determines, and checks the answer.
 ///
 /// # Errors
-/// The server refused, or answered something else than what was written.
+/// The server refused, or the answer differs from what was written.
 pub(crate) async fn step(
     client: &mut Client,
     shared: &Shared,
@@ -45,7 +45,7 @@ pub(crate) async fn step(
     match pick(!number, 100) {
         0..40 => {
             let body = shared.pool.body(number, pick(number << 1, LARGEST) as usize + 1);
-            // While the answer is not there, nothing is known about the name.
+            // Until the answer the content of the name is unknown.
             own.blobs.remove(&name);
             let tag = client.call(&Call::Put { name: name.clone(), body: body.clone() }).await?.tag;
             own.blobs.insert(name, (tag, body));
@@ -64,7 +64,7 @@ pub(crate) async fn step(
     Ok(())
 }
 
-/// Lists and reads everything once more.
+/// Lists and reads all names once more.
 ///
 /// # Errors
 /// As of [`step`].
@@ -96,7 +96,7 @@ async fn head(client: &mut Client, own: &Holdings, name: String) -> Result<(), S
     Ok(())
 }
 
-/// The name must not be there.
+/// Checks that the name does not exist.
 async fn missing(client: &mut Client, call: Call) -> Result<(), String> {
     match client.call(&call).await {
         Err(error) if error.starts_with("404") => Ok(()),
@@ -105,7 +105,7 @@ async fn missing(client: &mut Client, call: Call) -> Result<(), String> {
     }
 }
 
-/// All pages of the connection's names, exact and in order.
+/// Lists all names of the connection and checks them and their order.
 async fn list(client: &mut Client, own: &Holdings) -> Result<(), String> {
     let mut found = Vec::new();
     let mut marker = None;

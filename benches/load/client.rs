@@ -21,7 +21,7 @@ use crate::call::Call;
 use crate::target::Target;
 use crate::target::element;
 
-/// A connection that opens itself anew when the server closed it.
+/// A connection that is opened again when the server has closed it.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// Where it connects to.
@@ -29,11 +29,11 @@ pub(crate) struct Client {
     open: Option<SendRequest<Full<Bytes>>>,
     /// Connections opened so far.
     pub(crate) connects: u64,
-    /// Time spent on opening them; the owner sets it back.
+    /// Time spent on opening them. The owner resets it.
     pub(crate) connecting: Duration,
 }
 
-/// What a successful call brought back.
+/// The answer to a successful call.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     /// Names in a page (`List`).
@@ -57,7 +57,7 @@ impl Client {
     /// Sends `call` and reads its whole answer; wrong bytes are an error like a wrong status.
     ///
     /// # Errors
-    /// Text for a person: the status and body of the refusal, the transport's error, or where the
+    /// Text for people: the status and body of the refusal, the transport's error, or where the
     /// bytes differ.
     pub(crate) async fn call(&mut self, call: &Call) -> Result<Answer, String> {
         let Some(request) = self.target.request(call)? else { return Ok(Answer::default()) };
@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// Connects, so that the first call need not.
+    /// Connects before the first call.
     ///
     /// # Errors
     /// The transport's error.
@@ -78,7 +78,7 @@ impl Client {
         self.sender().await.map(|_| ())
     }
 
-    /// The answer or the refusal; an error when the connection cannot be used any more.
+    /// The answer or the refusal; an error if the connection can no longer be used.
     async fn exchange(
         &mut self,
         call: &Call,
@@ -118,7 +118,7 @@ impl Client {
         Ok(Ok(answer))
     }
 
-    /// The open connection, or a new one when there is none that works.
+    /// The open connection, or a new one if there is none that works.
     async fn sender(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, String> {
         let usable = match &mut self.open {
             Some(sender) => sender.ready().await.is_ok(),

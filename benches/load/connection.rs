@@ -1,4 +1,4 @@
-//! One connection of a workload: takes the next operation until there is none left.
+//! One connection of a workload: it executes operations until there is none left.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -20,20 +20,20 @@ use crate::tally::record;
 use crate::workloads::Kind;
 use crate::workloads::Workload;
 
-/// A workload of counted operations with more failures than this is given up.
+/// A workload of counted operations ends after more failures than this.
 const ENOUGH_ERRORS: u64 = 50;
 
-/// A connection rests so long after a failure.
+/// The pause of a connection after a failure.
 const REST: Duration = Duration::from_millis(50);
 
-/// When a workload ends, and how fast it goes.
+/// When a workload ends, and its rate.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// It ends after so long, in place of its number of operations.
+    /// It ends after this time, in place of its number of operations.
     pub(crate) time: Option<Duration>,
     /// It ends when this becomes true, in place of its number of operations.
     pub(crate) closed: Option<Arc<AtomicBool>>,
-    /// Operations begin so many a second over all connections, whether others have ended or not.
+    /// Operations that begin per second over all connections, even if earlier ones have not ended.
     pub(crate) rate: Option<f64>,
     /// Whether figures are kept for each second.
     pub(crate) each_second: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) workload: Workload,
     /// Bodies.
     pub(crate) pool: Rc<Pool>,
-    /// Blobs of `mixed` that are there to be deleted.
+    /// Blobs of `mixed` that can be deleted.
     pub(crate) deletable: RefCell<VecDeque<u64>>,
     /// When it ends, and how fast it goes.
     pub(crate) pace: Pace,
@@ -59,12 +59,12 @@ pub(crate) struct Shared {
 }
 
 impl Pace {
-    /// As fast as answers come, for a number of operations.
+    /// A number of operations, each begun when the last one was answered.
     pub(crate) const fn counted() -> Self {
         Self { time: None, closed: None, rate: None, each_second: false }
     }
 
-    /// Whether something else than the number of operations ends the workload.
+    /// Whether the workload ends at a time or a signal, not after a number of operations.
     fn is_open(&self) -> bool {
         self.time.is_some() || self.closed.is_some()
     }
@@ -79,7 +79,7 @@ impl Shared {
             (None, Some(closed)) => closed.load(Ordering::Relaxed),
             (None, None) => number >= self.workload.ops,
         };
-        // An audit goes on: how much is lost is its result.
+        // An audit continues after failures, because their number is its result.
         let bears = self.pace.is_open() || matches!(self.workload.kind, Kind::Audit(_));
         if ended || !bears && self.tally.borrow().errors > ENOUGH_ERRORS {
             return None;
@@ -88,8 +88,8 @@ impl Shared {
         Some(number)
     }
 
-    /// When operation `turn` of connection `place` is due: connections take turns, evenly over
-    /// time.
+    /// When operation `turn` of connection `place` is due. Operations of all connections are evenly
+    /// spread over time.
     fn due(&self, place: usize, turn: u32) -> Option<Instant> {
         let round = Duration::from_secs_f64(self.workload.concurrency as f64 / self.pace.rate?);
         let offset = round.mul_f64(place as f64 / self.workload.concurrency as f64);
@@ -97,8 +97,8 @@ impl Shared {
     }
 }
 
-/// Does operations on one connection until the workload ends. `place` is its number among the
-/// connections.
+/// Executes operations on one connection until the workload ends. `place` is the number of the
+/// connection.
 ///
 /// # Errors
 /// Something is wrong with the driver itself; failures of operations are counted.
@@ -110,8 +110,8 @@ pub(crate) async fn run(
     let mut own = Own::new(place);
     let each_second = shared.pace.each_second;
     if shared.pace.rate.is_some() {
-        // All at once, as without a rate. One that cannot connect now tries again when it has
-        // something to ask.
+        // All connections are opened at once, as without a rate. One that fails is opened again at
+        // its first operation.
         drop(client.connect().await);
         record(&mut shared.tally.borrow_mut().connecting, client.connecting)?;
     }
@@ -123,8 +123,7 @@ pub(crate) async fn run(
             }
             if begun < due {
                 tokio::time::sleep_until(due.into()).await;
-                // A timer that fires late is no fault of the server's; an answer that comes late
-                // is.
+                // The delay of a late timer is not counted; a late answer is.
                 begun = Instant::now();
             } else {
                 begun = due;

@@ -12,7 +12,7 @@ use crate::workloads::Set;
 /// Largest body of any workload.
 const LARGEST: usize = 16 << 20;
 
-/// Bodies begin at one of these many places in the pool, 64 bytes apart.
+/// The number of places in the pool at which bodies begin, 64 bytes apart.
 const STARTS: usize = 1024;
 
 /// One random buffer that every body is a slice of. Random bytes do not compress.
@@ -39,7 +39,7 @@ pub(crate) fn pick(seed: u64, below: u64) -> u64 {
     mixed(seed) % below.max(1)
 }
 
-/// Every bit of the seed reaches every bit of the result; no two seeds have the same result.
+/// A bijection in which every bit of the seed affects every bit of the result.
 fn mixed(seed: u64) -> u64 {
     // SplitMix64's finisher.
     let mut x = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);

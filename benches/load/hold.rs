@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-/// Where a workload stands.
+/// A moment of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// All is prepared, nothing measured has been sent.
+    /// The preparation has ended, and no measured request was sent.
     Begin,
-    /// Everything measured has been answered and settled.
+    /// All measured requests were answered, and the server's deferred work has ended.
     End,
 }
 
-/// Tells the caller and waits for a line of standard input. Nothing else runs meanwhile.
+/// Notifies the caller and waits for a line of standard input. Nothing else runs meanwhile.
 ///
 /// # Errors
 /// The caller is gone.

@@ -1,16 +1,16 @@
 //! The load driver: measures what a workload costs a server, on any endpoint, in the same way.
 //!
-//! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, spread, measure) →
-//! `connection` (one after the other, at a pace) → `step` (one operation; `churn` is the one that
-//! remembers) → `client` (one socket) → `target` (the request as the dialect wants it) → `signing`.
-//! `tally` counts, `procstat` reads what the server used,
-//! `syncs` asks it for its disk syncs, `hold` waits for a profiler, `report` prints.
+//! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, distribute,
+//! measure) → `connection` (operations in order, at a pace) → `step` (one operation; `churn`
+//! compares with earlier ones) → `client` (one socket) → `target` (the request in the dialect) →
+//! `signing`. `tally` counts, `procstat` reads CPU and memory of the server, `syncs` reads its
+//! count of disk syncs, `hold` waits for a profiler, `report` prints.
 //!
-//! Invariants: what CPU is divided by is operations done, never time; every answer is verified,
-//! wrong bytes count as errors; the driver shares no code with the server but third-party crates,
-//! so it judges independently.
+//! Invariants: CPU time is divided by completed operations, never by time; every answer is
+//! verified, and wrong bytes count as errors; the driver shares only third-party crates with the
+//! server, so it checks independently.
 //!
-//! It does not start servers and compares nothing: `benches/compare` does.
+//! It does not start or compare servers: `benches/compare` does.
 //!
 //! ```text
 //! cargo bench --bench load -- --endpoint http://127.0.0.1:10000/devstoreaccount1 \
@@ -19,7 +19,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "a client outside of the server's world: it measures real time and reads /proc"
+    reason = "a client outside of the server: it measures real time and reads /proc"
 )]
 #![expect(
     clippy::cast_possible_truncation,
@@ -67,7 +67,7 @@ use crate::workloads::Workload;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    // Test runners start every bench target without `cargo bench`'s word: there is nothing to test.
+    // Test runners start every bench target without `--bench`: there is nothing to test.
     if args.list || !args.bench {
         eprintln!("the load driver runs under: cargo bench --bench load -- --help");
         return ExitCode::SUCCESS;
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs every workload asked for and answers how many operations failed.
+/// Runs all requested workloads. Returns the number of failed operations.
 async fn drive(args: Args) -> Result<u64, String> {
     let workloads = chosen(&args)?;
     let pace = pace(&args)?;
@@ -131,7 +131,7 @@ async fn drive(args: Args) -> Result<u64, String> {
     Ok(errors)
 }
 
-/// When workloads end, and how fast they go.
+/// When workloads end, and their rate.
 fn pace(args: &Args) -> Result<Pace, String> {
     let mut pace = Pace { rate: args.rate, each_second: args.each_second, ..Pace::counted() };
     if pace.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
@@ -152,7 +152,7 @@ fn pace(args: &Args) -> Result<Pace, String> {
     Ok(pace)
 }
 
-/// The workloads named, with the settings of the command line applied.
+/// The requested workloads, with the settings of the command line.
 fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
     let mut chosen = Vec::new();
     for name in &args.workload {
@@ -166,7 +166,7 @@ fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
         if let (Some(prefix), Kind::Put(set) | Kind::Get(set) | Kind::Audit(set)) =
             (&args.prefix, &mut workload.kind)
         {
-            // Names live as long as the program.
+            // Leaked: names are needed as long as the program runs.
             set.name = prefix.clone().leak();
         }
         chosen.push(workload);

@@ -1,7 +1,7 @@
-//! What the processes of a server use, read from `/proc`.
+//! CPU time, memory and writes of the processes of a server, read from `/proc`.
 //!
-//! CPU is the figure to trust on a shared machine: it is counted for the process and all its
-//! descendants, so a server that spreads over several processes is charged for each of them.
+//! CPU time is the most reliable figure on a shared machine. It is counted for the process and all
+//! its descendants, so it includes all processes of a server.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,11 +23,11 @@ pub(crate) struct Usage {
     /// Bytes of pages made dirty since the process began. Whole folios are counted, up to 2 MiB for
     /// a 4 KiB write.
     pub(crate) dirtied: u64,
-    /// Bytes handed to write calls since the process began, some of those to sockets among them.
+    /// Bytes passed to write calls since the process began, including some to sockets.
     pub(crate) handed: u64,
 }
 
-/// Reads the tree of processes under `root`. A process that has gone counts as nothing.
+/// Reads the tree of processes under `root`. A process that has ended counts as zero.
 pub(crate) fn usage(root: u32) -> Usage {
     let mut total = Usage::default();
     for pid in tree(root) {
@@ -45,11 +45,10 @@ pub(crate) fn usage(root: u32) -> Usage {
     total
 }
 
-/// Sets the peak of resident memory back to what is resident now.
+/// Resets the peak of resident memory to the current value.
 pub(crate) fn forget_peak(root: u32) {
     for pid in tree(root) {
-        // Writing 5 is the kernel's word for it; where it is refused the peak stays the older,
-        // higher one.
+        // Writing 5 resets the peak. If that is refused, the peak stays the older, higher one.
         if fs::write(format!("/proc/{pid}/clear_refs"), "5").is_err() {
             eprintln!("cannot reset the memory peak of {pid}: its peak counts from its start");
         }
@@ -78,7 +77,7 @@ fn tree(root: u32) -> Vec<u32> {
 /// Fields of `/proc/PID/stat` from the state on (field 3 of proc(5)).
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command stands in parentheses and may hold spaces: fields are counted from its end.
+    // The command is in parentheses and may have spaces: fields are counted from its end.
     let (_, rest) = text.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }

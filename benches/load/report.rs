@@ -1,4 +1,4 @@
-//! Figures of one workload, as a JSON line and as a table row.
+//! The figures of one workload, as a JSON line and as a table row.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::tally::Second;
 use crate::tally::Tally;
 use crate::workloads::Workload;
 
-/// Everything measured over one workload.
+/// All figures of one workload.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     /// Name of the workload.
@@ -21,7 +21,7 @@ pub(crate) struct Figures {
     pub(crate) ops: u64,
     /// Operations that failed.
     pub(crate) errors: u64,
-    /// Units done: what CPU is divided by.
+    /// Completed units, by which CPU time is divided.
     pub(crate) units: f64,
     /// Connections.
     pub(crate) concurrency: usize,
@@ -53,19 +53,19 @@ pub(crate) struct Figures {
     pub(crate) failures: BTreeMap<String, u64>,
     /// How long opening connections took.
     pub(crate) connecting: Quantiles,
-    /// By the second in which operations began, when that was asked for.
+    /// Figures by the second in which operations began, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) each_second: Vec<EachSecond>,
 }
 
-/// What the server's processes used over the workload.
+/// What the server's processes used during the workload.
 #[derive(Debug, Serialize)]
 pub(crate) struct Server {
     /// CPU per unit, microseconds.
     pub(crate) cpu_us_per_unit: f64,
     /// Part of it in the kernel, microseconds.
     pub(crate) system_us_per_unit: f64,
-    /// Bytes sent to storage per operation, at most.
+    /// An upper bound of the bytes written to storage per operation.
     pub(crate) written_per_op: f64,
     /// Resident memory before the first operation, MiB.
     pub(crate) rss_before_mib: f64,
@@ -75,12 +75,12 @@ pub(crate) struct Server {
     pub(crate) rss_peak_mib: f64,
 }
 
-/// Latencies in short, microseconds.
+/// Quantiles of latencies, microseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Quantiles {
-    /// Half were shorter.
+    /// The median.
     pub(crate) p50_us: u64,
-    /// All but one of 100 were shorter.
+    /// The 99th percentile.
     pub(crate) p99_us: u64,
     /// The longest.
     pub(crate) max_us: u64,
@@ -93,9 +93,9 @@ pub(crate) struct EachSecond {
     pub(crate) ops: u64,
     /// Operations that failed.
     pub(crate) errors: u64,
-    /// Connecting included.
+    /// Latencies with the time of connecting.
     pub(crate) latency: Quantiles,
-    /// Without it.
+    /// Latencies without it.
     pub(crate) connected: Quantiles,
 }
 
@@ -118,7 +118,7 @@ impl From<&Second> for EachSecond {
 }
 
 impl Server {
-    /// The difference of two readings over `units` and `ops`.
+    /// The difference of two readings, per unit and per operation.
     pub(crate) fn between(before: Usage, after: Usage, units: f64, ops: f64) -> Self {
         let system = after.system_us.saturating_sub(before.system_us) as f64;
         let user = after.user_us.saturating_sub(before.user_us) as f64;
@@ -128,7 +128,7 @@ impl Server {
         Self {
             cpu_us_per_unit: (user + system) / units,
             system_us_per_unit: system / units,
-            // Neither count is right, both are too high: the lower one is the better bound.
+            // Both counts are too high, so the lower one is the better bound.
             written_per_op: dirtied.min(handed) as f64 / ops,
             rss_before_mib: mib(before.rss_kib),
             rss_mib: mib(after.rss_kib),
@@ -138,7 +138,7 @@ impl Server {
 }
 
 impl Figures {
-    /// Puts the figures of one workload together.
+    /// The figures of one workload.
     pub(crate) fn new(workload: &Workload, tally: &Tally) -> Self {
         Self {
             workload: workload.name,
@@ -199,5 +199,5 @@ impl Figures {
     }
 }
 
-/// Heads of the columns of `Figures::row`.
+/// The headings of the columns of `Figures::row`.
 pub(crate) const HEAD: &str = "workload        ops    c errors     ops/s    p50 us    p99 us    max us   server CPU us   peak MiB written KiB    syncs";

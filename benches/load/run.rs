@@ -1,5 +1,5 @@
-//! Runs one workload: prepares its blobs, spreads the operations over the connections, takes the
-//! figures.
+//! Runs one workload: prepares its blobs, distributes the operations over the connections, takes
+//! the figures.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -34,7 +34,8 @@ use crate::workloads::Unit;
 use crate::workloads::WARM;
 use crate::workloads::Workload;
 
-/// Work a server puts off (write-back, compaction) belongs to the operations that caused it.
+/// The pause before figures are taken: deferred work of a server (write-back, compaction) belongs
+/// to the operations that caused it.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// Connections that prepare a set.
@@ -53,18 +54,18 @@ pub(crate) struct Driver {
     pub(crate) metrics: Option<String>,
     /// Longest wait of `ready`.
     pub(crate) wait: Duration,
-    /// When measured workloads end, and how fast they go.
+    /// When measured workloads end, and their rate.
     pub(crate) pace: Pace,
     /// Number of their first operation.
     pub(crate) first: u64,
-    /// Whether it waits for its caller before and after what is measured.
+    /// Whether it waits for its caller before and after the measured part.
     pub(crate) hold: bool,
-    /// Blobs of each set that are there already, by the set's name.
+    /// The number of blobs of each set that exist, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,
 }
 
 impl Driver {
-    /// A driver that has made no blob yet.
+    /// A driver that has not made any blob yet.
     pub(crate) fn new(target: Target, pid: Option<u32>, metrics: Option<String>) -> Self {
         Self {
             target: Rc::new(target),
@@ -82,7 +83,7 @@ impl Driver {
     /// Prepares and runs `workload`.
     ///
     /// # Errors
-    /// Preparation failed; failures of measured operations are counted in the figures instead.
+    /// The preparation failed. Failures of measured operations are in the figures.
     pub(crate) async fn run(&self, workload: &Workload) -> Result<Figures, String> {
         match workload.kind {
             Kind::Idle => tokio::time::sleep(SETTLE).await,
@@ -104,7 +105,7 @@ impl Driver {
     }
 
     async fn measure(&self, workload: &Workload) -> Result<Figures, String> {
-        // A server still busy with the preparation would be charged for it here.
+        // Otherwise work of the server for the preparation would be counted here.
         tokio::time::sleep(SETTLE).await;
         if let Some(pid) = self.pid {
             procstat::forget_peak(pid);
@@ -146,7 +147,7 @@ impl Driver {
         Client::new(Rc::clone(&self.target)).call(&Call::CreateContainer).await.map(|_| ())
     }
 
-    /// Writes the blobs of `set` that are not there yet.
+    /// Writes the blobs of `set` that do not exist yet.
     async fn prepare(&self, set: Set, ops: u64) -> Result<(), String> {
         self.container().await?;
         let count = if set.count == 0 { ops } else { set.count };
@@ -165,18 +166,18 @@ impl Driver {
                 return Err(format!("{} blobs of {} could not be written", tally.errors, set.name));
             }
         }
-        // What a workload deletes has to be written again for the next one.
+        // Blobs that a workload deletes must be written again for the next one.
         let kept = if set.count == 0 { 0 } else { count };
         self.made.borrow_mut().insert(set.name, kept);
         Ok(())
     }
 
-    /// Does operations `first..ops` over all connections, or at another pace.
+    /// Executes operations `first..ops` over all connections, or with another pace.
     async fn spread(&self, workload: Workload, first: u64, pace: Pace) -> Result<Tally, String> {
         let mut deletable = VecDeque::new();
         if let Kind::Mixed(_, written) = workload.kind {
             deletable.extend(0..written.count);
-            // What is deleted has to be written again for the next run.
+            // Deleted blobs must be written again for the next run.
             self.made.borrow_mut().insert(written.name, 0);
         }
         let began_unix_ms = unix_ms()?;
@@ -205,15 +206,15 @@ impl Driver {
         Ok(total)
     }
 
-    /// Asks for the first blob of `set` every few milliseconds until it comes.
+    /// Requests the first blob of `set` every few milliseconds until the server serves it.
     async fn ready(&self, workload: &Workload, set: Set) -> Result<Figures, String> {
         let begun = Instant::now();
         let call =
             Call::Get { name: name(set, 0), from: None, expect: self.pool.body(0, set.size) };
         let mut client = Client::new(Rc::clone(&self.target));
         while let Err(error) = client.call(&call).await {
-            // A server that says the blob is not there serves too; whether it should be is for
-            // `audit`.
+            // A 404 also shows that the server serves. `audit` checks whether the blob should
+            // exist.
             if error.starts_with("404") {
                 break;
             }

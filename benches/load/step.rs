@@ -12,26 +12,26 @@ use crate::workloads::Kind;
 use crate::workloads::Set;
 use crate::workloads::Unit;
 
-/// What a connection remembers from one operation to the next.
+/// The state of a connection between operations.
 #[derive(Debug)]
 pub(crate) struct Own {
     /// Where the last page ended.
     marker: Option<String>,
-    /// What its own names hold (`churn`).
+    /// The content of its own names (`churn`).
     holdings: Holdings,
 }
 
 impl Own {
-    /// Of the connection with this number, before its first operation.
+    /// The state of the connection with this number before its first operation.
     pub(crate) fn new(place: usize) -> Self {
         Self { marker: None, holdings: Holdings::new(place) }
     }
 }
 
-/// Does operation `number` and answers how many units it was worth.
+/// Executes operation `number`. Returns how many units it counts for.
 ///
 /// # Errors
-/// The server refused, or answered wrong bytes.
+/// The server refused, or the answer has wrong bytes.
 pub(crate) async fn run(
     client: &mut Client,
     shared: &Shared,
@@ -84,7 +84,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What a connection does at the end.
+/// The last operation of a connection.
 ///
 /// # Errors
 /// As of [`run`].
@@ -139,12 +139,12 @@ async fn blocks(
     Ok(worth(shared, size * count as usize))
 }
 
-/// What `bytes` of body count for in the workload's unit.
+/// How many of the workload's units a body of `bytes` counts for.
 fn worth(shared: &Shared, bytes: usize) -> f64 {
     if shared.workload.unit == Unit::MiB { bytes as f64 / 1_048_576.0 } else { 1.0 }
 }
 
-/// Name of a blob of `set`, drawn by the operation's number.
+/// The name of a blob of `set`, which the operation's number determines.
 fn drawn(set: Set, number: u64) -> String {
     name(set, pick(number, set.count))
 }

@@ -10,10 +10,10 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Sum of all counters whose name speaks of syncs (`…sync…_total`).
+/// Sum of all counters with `sync` in their name (`…sync…_total`).
 ///
 /// # Errors
-/// The page cannot be had, or holds no such counter.
+/// The page cannot be read, or has no such counter.
 pub(crate) async fn count(url: &str) -> Result<f64, String> {
     let page = fetch(url).await?;
     let mut total = None;

@@ -1,11 +1,11 @@
-//! What is counted while a workload runs.
+//! The counts of a running workload.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Reasons of failures that are counted apart.
+/// The most reasons of failures that are counted separately.
 const REASONS_MAX: usize = 20;
 
 /// Latencies, microseconds.
@@ -14,7 +14,7 @@ pub(crate) type Latencies = Histogram<u64>;
 /// Raw results of all connections together.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Latencies of operations, the connecting of a connection's first one included.
+    /// Latencies of operations. That of a connection's first one includes connecting.
     pub(crate) latencies: Latencies,
     /// How long connecting took.
     pub(crate) connecting: Latencies,
@@ -36,7 +36,7 @@ pub(crate) struct Tally {
     pub(crate) ended_unix_ms: u64,
     /// The first number that was not taken.
     pub(crate) next: u64,
-    /// By the second in which an operation began; empty unless asked for.
+    /// Figures by the second in which an operation began; empty unless requested.
     pub(crate) each_second: Vec<Second>,
 }
 
@@ -56,19 +56,19 @@ pub(crate) struct Second {
 pub(crate) struct Done {
     /// When it began, since the workload did.
     pub(crate) began: Duration,
-    /// From then to its answer.
+    /// The time from then to its answer.
     pub(crate) took: Duration,
     /// The part of it in which the connection was opened.
     pub(crate) connecting: Duration,
-    /// What it was worth.
+    /// How many units it counts for.
     pub(crate) units: f64,
 }
 
 impl Tally {
-    /// Nothing counted yet.
+    /// Empty counts.
     ///
     /// # Errors
-    /// Never in practice: the precision of the histograms is a valid one.
+    /// Never in practice: the precision of the histograms is valid.
     pub(crate) fn new() -> Result<Self, String> {
         Ok(Self {
             latencies: latencies()?,
@@ -86,12 +86,12 @@ impl Tally {
         })
     }
 
-    /// One thing that is not a request, such as a wait.
+    /// Counts of one event that is not a request, such as a wait.
     pub(crate) fn one() -> Result<Self, String> {
         Ok(Self { ops: 1, units: 1.0, ..Self::new()? })
     }
 
-    /// Counts a success; with `each_second` under its second too.
+    /// Counts a success; with `each_second` also for its second.
     pub(crate) fn note(&mut self, done: Done, each_second: bool) -> Result<(), String> {
         self.ops += 1;
         self.units += done.units;
@@ -143,7 +143,8 @@ pub(crate) fn record(to: &mut Latencies, took: Duration) -> Result<(), String> {
     to.record(micros).map_err(|e| e.to_string())
 }
 
-/// What failures have in common: the status and code of a refusal, the kind of a transport's error.
+/// The reason of a failure without details: the status and code of a refusal, or the kind of a
+/// transport's error.
 fn reason(error: &str) -> String {
     let end = error.find([':', ';']).unwrap_or(error.len());
     let head = error.get(..end).unwrap_or(error);

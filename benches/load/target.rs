@@ -1,5 +1,4 @@
-//! Where requests go and how they are written there: one endpoint, one container, one of the two
-//! dialects.
+//! The target of requests: one endpoint, one container, one of the two dialects.
 
 mod azure;
 mod s3;
@@ -30,11 +29,11 @@ pub(crate) enum Dialect {
 /// One container of one server.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// `host:port`, connected to and sent as `Host`.
+    /// `host:port`, to connect to and to send as `Host`.
     pub(crate) authority: String,
     /// Path in front of the container: empty, or `/account`.
     root: String,
-    /// Container (bucket) every request is about.
+    /// The container (bucket) of all requests.
     container: String,
     /// Protocol and credentials.
     pub(crate) dialect: Dialect,
@@ -76,7 +75,7 @@ impl Target {
         Ok(Self { authority, root, container: container.to_owned(), dialect })
     }
 
-    /// The signed request for `call`, or none where the protocol needs no request for it.
+    /// The signed request for `call`; `None` if the protocol needs no request for it.
     ///
     /// # Errors
     /// A name or value does not fit into a header.
@@ -106,7 +105,7 @@ impl Target {
         status.is_success() || made_before
     }
 
-    /// Number of names in a page, and the marker of the next one if there is a next one.
+    /// Number of names in a page, and the marker of the next page if there is one.
     pub(crate) fn page(&self, xml: &[u8]) -> (usize, Option<String>) {
         let (entry, marker) = match self.dialect {
             Dialect::Azure(_) => ("<Blob>", "NextMarker"),
@@ -143,7 +142,7 @@ pub(crate) fn element(xml: &str, name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// Percent-encoding of everything but the unreserved characters.
+/// Percent-encoding of all characters except the unreserved ones.
 fn encode(value: &str) -> String {
     const KEPT: percent_encoding::AsciiSet =
         percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

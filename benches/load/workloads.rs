@@ -1,4 +1,4 @@
-//! The workloads: what one operation is, how many there are, how many at once.
+//! The workloads: their operations, the number of operations, and the number of connections.
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -12,11 +12,11 @@ pub(crate) struct Set {
     pub(crate) count: u64,
     /// Bytes of each.
     pub(crate) size: usize,
-    /// What its numbers look like in names.
+    /// How numbers are written in the names.
     pub(crate) order: Order,
 }
 
-/// How a blob's number stands in its name.
+/// How a blob's number is written in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     /// Eight digits.
@@ -46,17 +46,17 @@ pub(crate) enum Kind {
     Mixed(Set, Set),
     /// Stages this many blocks of this size as a new blob and commits it.
     Blocks(u32, usize),
-    /// Takes memory figures of a server that has nothing to do.
+    /// Measures the memory of an idle server.
     Idle,
-    /// Reads every blob of a set once: what a crash has lost shows as errors.
+    /// Reads every blob of a set once. Blobs that a crash has lost are errors.
     Audit(Set),
-    /// Writes, reads, deletes and lists names of each connection's own, and knows what they hold.
+    /// Each connection writes, reads, deletes and lists its own names, and verifies their content.
     Churn,
     /// Waits until the first blob of a set can be read: how long a restart takes.
     Ready(Set),
 }
 
-/// What CPU is divided by.
+/// The unit by which CPU time is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Operations.
@@ -68,7 +68,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Word for tables.
+    /// Its name in tables.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Op => "op",
@@ -89,7 +89,7 @@ pub(crate) struct Workload {
     pub(crate) ops: u64,
     /// Connections, each with one request at a time.
     pub(crate) concurrency: usize,
-    /// What CPU is divided by.
+    /// The unit by which CPU time is divided.
     pub(crate) unit: Unit,
 }
 
@@ -109,15 +109,16 @@ const SMALL: Set = set("small", 2_000, 4 * KIB);
 const NAMES: Set = set("names", 5_000, 64);
 const MEGA: Set = set("mega", 64, MIB);
 const HUGE: Set = set("huge", 4, 16 * MIB);
-/// Written once before anything is measured, so that no server is charged for its first steps.
+/// Written once before the measurement, so that its figures do not include the first requests of a
+/// server.
 pub(crate) const WARM: Set = set("warm", 64, 4 * KIB);
 /// Tiny blobs that fill the store before a restart is timed.
 const FILL: Set = set("fill", 0, 64);
-/// What blobs in blocks are called.
+/// The set of blobs that are written in blocks.
 pub(crate) const BLOCKS: Set = set("blocks", 0, 0);
-/// The shards that a herd of readers opens.
+/// The blobs that a burst of readers reads.
 const SHARDS: Set = set("step-0900", 2_000, 4 * KIB);
-/// What a herd of writers writes.
+/// The blobs that a burst of writers writes.
 const RANKS: Set = set("step-0901", 0, KIB);
 const GROWING: Set = ordered("growing", Order::Growing);
 const SCATTERED: Set = ordered("scattered", Order::Scattered);
@@ -138,8 +139,8 @@ pub(crate) const ALL: [Workload; 22] = [
     row("get16m", Kind::Get(HUGE), 100, 4, Unit::MiB),
     row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),
     row("burst16m", Kind::Put(set("burst16m", 0, 16 * MIB)), 64, 64, Unit::MiB),
-    row("herd-get", Kind::Get(SHARDS), 200_000, 2_000, Unit::Op),
-    row("herd-put", Kind::Put(RANKS), 100_000, 2_000, Unit::Op),
+    row("burst-get", Kind::Get(SHARDS), 200_000, 2_000, Unit::Op),
+    row("burst-put", Kind::Put(RANKS), 100_000, 2_000, Unit::Op),
     row("sequential", Kind::Put(GROWING), 200_000, 32, Unit::Op),
     row("random", Kind::Put(SCATTERED), 200_000, 32, Unit::Op),
     row("churn", Kind::Churn, 20_000, 16, Unit::Op),

@@ -1,4 +1,4 @@
-//! What the benches of roles share: a runtime, a temporary folder, a capacity node on it.
+//! The setup of the benches of roles: a runtime, a temporary folder, a capacity node on it.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use blockyard::env::Tasks;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// A capacity node on a fresh folder of the machine's disk.
+/// A capacity node on a new folder of the machine's disk.
 pub(crate) struct Bed {
-    /// Runs what is measured.
+    /// The runtime of the measured calls.
     pub(crate) runtime: Runtime,
-    /// The world.
+    /// Clock, randomness and tasks.
     pub(crate) env: Env,
     /// The node.
     pub(crate) node: Arc<CapacityNode>,
-    /// Goes away with the bed.
+    /// The folder, which is removed with this value.
     pub(crate) folder: TempDir,
 }
 

@@ -59,7 +59,7 @@ impl Extents {
     }
 }
 
-/// 4 KiB made durable by this many writers at once: they share syncs.
+/// Durable appends of 4 KiB by this many concurrent writers, which share syncs.
 #[divan::bench(args = [1, 16, 64])]
 fn append_4k_durable(bencher: Bencher<'_, '_>, writers: u64) {
     let mut extents = Extents::new(writers);
@@ -69,7 +69,7 @@ fn append_4k_durable(bencher: Bencher<'_, '_>, writers: u64) {
         .bench_local(|| extents.append(&payload, Durability::Durable));
 }
 
-/// 1 MiB written but not yet synced: what each piece of a streamed block pays.
+/// An append of 1 MiB without a sync: the cost of each piece of a streamed block.
 #[divan::bench(sample_count = 50)]
 fn append_1m_deferred(bencher: Bencher<'_, '_>) {
     let mut extents = Extents::new(1);

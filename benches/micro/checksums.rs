@@ -1,4 +1,4 @@
-//! Checksums per MiB: the cost of every byte in and out.
+//! Checksums per MiB, a cost of every byte that is written or read.
 
 use blockyard::types::ChunkCipher;
 use blockyard::types::ChunkWriter;
@@ -13,7 +13,7 @@ use md5::Md5;
 
 const BYTES: usize = 1 << 20;
 
-/// CRC-32C, taken of every frame at ingest and again at every read.
+/// CRC-32C, computed for every frame at ingest and at every read.
 #[divan::bench]
 fn crc32c_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
@@ -29,7 +29,7 @@ fn crc64_mib(bencher: Bencher<'_, '_>) {
         .bench(|| crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, divan::black_box(&bytes)));
 }
 
-/// MD5, which Put Blob owes every blob.
+/// MD5, which Put Blob computes for every blob.
 #[divan::bench]
 fn md5_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
@@ -48,7 +48,7 @@ fn cipher() -> ChunkCipher {
     key.chunks(&nonce, BYTES as u64).expect("the nonce is of the key")
 }
 
-/// Counter mode, of content that earlier releases wrote under a customer-provided key.
+/// Decryption in counter mode, of content of earlier releases under a customer-provided key.
 #[divan::bench]
 fn customer_key_counter_mode_mib(bencher: Bencher<'_, '_>) {
     let (bytes, (key, nonce)) = (vec![7_u8; BYTES], customer_key());
@@ -57,7 +57,7 @@ fn customer_key_counter_mode_mib(bencher: Bencher<'_, '_>) {
         .bench(|| key.cipher(&nonce).map(|mut cipher| cipher.apply(0, divan::black_box(&bytes))));
 }
 
-/// Encrypting content under a customer-provided key.
+/// Encryption of content under a customer-provided key.
 #[divan::bench]
 fn customer_key_encrypt_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
@@ -67,7 +67,7 @@ fn customer_key_encrypt_mib(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Opening it.
+/// Decryption of such content.
 #[divan::bench]
 fn customer_key_decrypt_mib(bencher: Bencher<'_, '_>) {
     let mut writer = ChunkWriter::new(cipher());

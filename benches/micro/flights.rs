@@ -1,5 +1,5 @@
-//! Lookups that join, which the product does not do; ADR 0020 says why. Requests for a key share
-//! the answer of the next lookup of it, the first that began after they came.
+//! Joined lookups, which the product does not have; ADR 0020 says why. Requests for a key share the
+//! answer of the next lookup of this key, the first that began after they arrived.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use blockyard::index::Target;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-/// How a lookup is made.
+/// How lookups are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// By itself.
+    /// Each request looks up by itself.
     Alone,
-    /// With those that wait for the same.
+    /// Requests for the same key share a lookup.
     Joined,
 }
 
-/// Lookups under way, by key, and who waits for the next of each.
+/// Lookups in progress by key, and the requests that wait for the next lookup of each.
 #[derive(Debug, Default)]
 pub(crate) struct Flights(Mutex<HashMap<Bytes, Vec<oneshot::Sender<Arc<ReadReply>>>>>);
 
 impl Flights {
-    /// Looks up, or waits for who does.
+    /// Looks up, or waits for the request that does.
     pub(crate) async fn read(
         &self,
         host: &IndexServer,

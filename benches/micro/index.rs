@@ -8,16 +8,17 @@ use blockyard::coordinator::EmbeddedCoordinator;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
+use blockyard::index::Dependencies;
 use blockyard::index::Guard;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
+use blockyard::index::ListedFields;
 use blockyard::index::Metrics;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
 use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::PartitionMap;
-use blockyard::index::Parts;
 use blockyard::index::PutBlob;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
@@ -42,7 +43,7 @@ use crate::bed::Bed;
 use crate::flights::Flights;
 use crate::flights::Way;
 
-/// Writes at once, as of so many connections.
+/// Concurrent writes, as of this many connections.
 const TOGETHER: u64 = 16;
 /// Names of one page.
 const PAGE: usize = 1_000;
@@ -62,15 +63,15 @@ impl Index {
             let file = bed.folder.path().join("coordinator.redb");
             let opened = EmbeddedCoordinator::open(&file, &bed.env).await;
             let coordinator: Arc<dyn Coordinator> = Arc::new(opened.expect("a coordinator"));
-            let parts = Parts {
+            let deps = Dependencies {
                 env: bed.env.clone(),
                 capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
                 coordinator: Arc::clone(&coordinator),
-                extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+                extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };
-            let host = IndexServer::open(vec![parts], Config::default()).await.expect("a host");
+            let host = IndexServer::open(vec![deps], Config::default()).await.expect("a host");
             let map = PartitionMap::load(coordinator.as_ref()).await.expect("a map");
             let owner = map.owner(&[]).expect("one partition");
             (host, Target::of(owner))
@@ -111,7 +112,7 @@ fn key(number: u64) -> BlobKey {
     BlobKey { account, container, collation: Collation::Utf16, name }
 }
 
-/// New blobs of this size, sixteen at once: the commit without the front end.
+/// Sixteen concurrent writes of new blobs of this size: the commit without the front end.
 #[divan::bench(args = [64, 4096], sample_count = 1_000)]
 fn put_inline(bencher: Bencher<'_, '_>, bytes: usize) {
     let mut index = Index::new();
@@ -139,9 +140,8 @@ fn read_blob(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Lookups of one blob from all threads at once, content in the row, which is in the memtable or in
-/// a cached block of a run: each by itself, or joining the next one of its key, which begins after
-/// it came.
+/// Concurrent lookups of one blob from all threads. The content is in the row, and the row in the
+/// memtable or in a cached block of a run. Lookups are separate or joined.
 #[divan::bench(args = [(false, Way::Alone), (true, Way::Alone), (false, Way::Joined), (true, Way::Joined)], sample_count = 50)]
 fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
     const TASKS: u64 = 64;
@@ -170,7 +170,8 @@ fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
                             Way::Alone => drop(host.read(target, read).await.expect("a read")),
                             Way::Joined => drop(flights.read(&host, target, read).await),
                         }
-                        // As a request comes only once the one before was answered.
+                        // As a connection sends the next request only after the answer to the last
+                        // one.
                         tokio::task::yield_now().await;
                     }
                 })
@@ -206,6 +207,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
+            shown: ListedFields { metadata: false, copy: false },
         };
         index.read(Read::Blobs(list))
     });

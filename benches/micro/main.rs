@@ -1,8 +1,8 @@
-//! Micro benches: what the parts of a request cost, each for itself, on this machine's disk and
-//! processor.
+//! Micro benches: the cost of the parts of a request, each measured separately, on this machine's
+//! disk and processor.
 //!
 //! One file per role; `cargo bench --bench micro -- FILTER` runs those whose names contain FILTER.
-//! The load driver (`benches/load`) has the figures that count; these tell where they come from.
+//! The figures of the load driver (`benches/load`) matter; these help to explain them.
 
 mod bed;
 mod capacity;

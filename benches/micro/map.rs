@@ -19,8 +19,8 @@ use divan::Bencher;
 
 /// Blobs of each partition.
 const BLOBS: u64 = 1_000;
-/// Lookups go round so many keys, far apart: neither the map nor the key is in the processor's
-/// nearest cache.
+/// The number of keys that lookups use in turn. They are far apart, so that neither the map nor the
+/// key is in the processor's first-level cache.
 const KEYS: u64 = 4_096;
 
 fn key(number: u64) -> RoutingKey {
@@ -33,7 +33,7 @@ fn key(number: u64) -> RoutingKey {
     })
 }
 
-/// The keys of so many partitions: their ranges follow each other.
+/// The adjacent ranges of this many partitions.
 fn ranges(count: u64) -> impl Iterator<Item = KeyRange> {
     let bound = |number: u64| if number == 0 { RoutingKey::min() } else { key(number * BLOBS) };
     (0..count).map(move |number| {
@@ -58,7 +58,7 @@ fn owner(bencher: Bencher<'_, '_>, partitions: u64) {
     look_up(bencher, descriptors(ranges(partitions).map(Into::into)), partitions);
 }
 
-/// The same where every range is dealt out to 16 stripes.
+/// The owner of a blob in a map in which every range has 16 stripes.
 #[divan::bench(args = [10_000])]
 fn owner_of_stripe(bencher: Bencher<'_, '_>, partitions: u64) {
     let striped = |range: KeyRange| {
@@ -68,7 +68,7 @@ fn owner_of_stripe(bencher: Bencher<'_, '_>, partitions: u64) {
     look_up(bencher, descriptors(ranges(wide).flat_map(striped)), wide);
 }
 
-/// Finds owners of blobs all over so many ranges.
+/// Finds owners of blobs that are spread over this many ranges.
 fn look_up(bencher: Bencher<'_, '_>, all: Vec<PartitionDescriptor>, ranges: u64) {
     let map = PartitionMap::new(all).expect("a map");
     let step = ranges * BLOBS / 1_618 * 1_000 + 1;

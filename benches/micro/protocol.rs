@@ -37,7 +37,7 @@ fn keys() -> AccountKeys {
     AccountKeys::new(&["bm90IGEgc2VjcmV0LCBhIGJlbmNo"]).expect("a key")
 }
 
-/// A head as clients send it; its signature is right.
+/// The head of a request with a valid signature, as clients send it.
 fn signed(method: Method, uri: &str, lines: &[(&'static str, &str)], to_sign: &str) -> Parts {
     let authorization = format!("SharedKey {ACCOUNT}:{}", keys().sign(to_sign.as_bytes()));
     let mut request = Request::builder()
@@ -53,7 +53,7 @@ fn signed(method: Method, uri: &str, lines: &[(&'static str, &str)], to_sign: &s
     request.body(()).expect("a request").into_parts().0
 }
 
-/// Everything the front end does with a head before it acts.
+/// The work of the front end for a head before the operation.
 fn admit(head: &Parts, keys: &AccountKeys) -> Operation {
     let context = Context::from_head(head).expect("a context");
     let host = Some("127.0.0.1:10000");

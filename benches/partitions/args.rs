@@ -17,10 +17,10 @@ pub(crate) struct Args {
     /// Rows of the partitions whose splits are measured.
     #[arg(long, value_delimiter = ',', default_value = "10000,10000000")]
     pub(crate) rows: Vec<u64>,
-    /// Splits into 2 of each of them.
+    /// Splits into 2 of each of these partitions.
     #[arg(long, default_value_t = 200)]
     pub(crate) rounds: u64,
-    /// Splits into 16 of each of them.
+    /// Splits into 16 of each of these partitions.
     #[arg(long, default_value_t = 20)]
     pub(crate) wide: u64,
     /// Partitions to split a store into.
@@ -29,19 +29,19 @@ pub(crate) struct Args {
     /// Rows of that store.
     #[arg(long, default_value_t = 200_000)]
     pub(crate) many_rows: u64,
-    /// Names that are put and removed before they are listed.
+    /// Names that are written and deleted before they are listed.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) removed: u64,
     /// Requests of the light load over all of its partitions.
     #[arg(long, default_value_t = 40_000)]
     pub(crate) requests: u64,
-    /// Seconds given to work in the background, at most, before idle CPU is counted.
+    /// The most seconds to wait for work in the background before idle CPU is counted.
     #[arg(long, default_value_t = 300)]
     pub(crate) settle: u64,
     /// Seconds over which idle CPU is counted.
     #[arg(long, default_value_t = 20)]
     pub(crate) idle: u64,
-    /// Folder of the disk to measure on; what is made there goes away at the end.
+    /// Folder of the disk to measure on. Files made there are removed at the end.
     #[arg(long, default_value = "target")]
     pub(crate) folder: PathBuf,
     /// Folder of the results.
@@ -64,7 +64,7 @@ pub(crate) enum Scene {
     Many,
     /// A server started on them.
     Start,
-    /// A list over names that were removed.
+    /// A list over deleted names.
     Removed,
 }
 

@@ -12,10 +12,10 @@ use blockyard::env::OsClock;
 use blockyard::env::OsRand;
 use blockyard::env::Tasks;
 use blockyard::index;
+use blockyard::index::Dependencies;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::Objects;
-use blockyard::index::Parts;
 use blockyard::index::Router;
 use blockyard::node::config::Config;
 use blockyard::node::config::Settings;
@@ -23,13 +23,13 @@ use blockyard::node::storage::Storage;
 
 /// The open store.
 pub(crate) struct Bed {
-    /// The world.
+    /// Clock, randomness and tasks.
     pub(crate) env: Env,
     /// Disk and coordinator.
     pub(crate) storage: Storage,
     /// The partitions.
     pub(crate) index: Arc<IndexServer>,
-    /// Who sends requests to them.
+    /// The router of requests to them.
     pub(crate) router: Arc<Router>,
 }
 
@@ -39,7 +39,7 @@ impl Bed {
         Self::open_with(folder, index::Config::default()).await
     }
 
-    /// The same with other limits of the index.
+    /// As [`Self::open`], with other limits of the index.
     pub(crate) async fn open_with(folder: &Path, limits: index::Config) -> Result<Self, String> {
         let settings = Settings { data: Some(vec![folder.to_owned()]), ..Settings::default() };
         let config = Config::from_settings(settings).map_err(|e| e.to_string())?;
@@ -48,15 +48,15 @@ impl Bed {
         let opened = Storage::open(&config, &env, CapacityMetrics::default()).await;
         let storage = opened.map_err(|e| e.to_string())?;
         let coordinator = Arc::clone(&storage.coordinator);
-        let parts = Parts {
+        let deps = Dependencies {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&coordinator),
-            extents: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+            extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
             machine: Arc::new(Objects),
             metrics: index::Metrics::default(),
         };
-        let opened = IndexServer::open(vec![parts], limits).await;
+        let opened = IndexServer::open(vec![deps], limits).await;
         let index = Arc::new(opened.map_err(|e| e.to_string())?);
         let host = Arc::clone(&index) as Arc<dyn IndexHost>;
         let router = Router::new(host, coordinator, env.clone()).await;

@@ -6,16 +6,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
 
-/// Pages that take turns.
+/// The number of pages, which are written in turn.
 const PAGES: u64 = 256;
-/// A page.
+/// The content of a page.
 const PAGE: [u8; 4096] = [7; 4096];
 
-/// A file that has all its blocks.
+/// A file whose blocks are all allocated.
 pub(crate) struct Floor {
     file: File,
     next: u64,
-    /// Milliseconds of each sync so far.
+    /// Durations of the syncs, milliseconds.
     pub(crate) taken: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ impl Floor {
         Ok(Self { file, next: 0, taken: Vec::new() })
     }
 
-    /// Takes one.
+    /// Measures one sync.
     pub(crate) fn take(&mut self) -> Result<(), String> {
         let start = Instant::now();
         self.file.write_all_at(&PAGE, self.next % PAGES * 4096).map_err(|e| e.to_string())?;

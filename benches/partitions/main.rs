@@ -5,13 +5,13 @@
 //! partitions), `many` (a store split into thousands, under a light load), `started` (a server
 //! started on that store), `removed` (a list over removed names) → `report`
 //! (`benches/results/partitions.md` and `.json`). `bed` opens a store as a node does, `rows` fills
-//! it, `trickle` writes a little all the time, `floor` is what a sync of the same disk costs,
-//! `process` reads `/proc`.
+//! it, `trickle` writes at a low rate, `floor` measures a sync of the same disk, `process` reads
+//! `/proc`.
 //!
-//! Invariants: everything is the product's: its defaults, its coordinator, a real disk; the floor
-//! is taken between the splits, on the same disk; a failed request fails the run.
+//! Invariants: the store has the product's defaults, its coordinator and a real disk; the floor is
+//! measured between the splits, on the same disk; a failed request fails the run.
 //!
-//! It judges nothing: no figure makes it fail.
+//! No figure makes it fail.
 //!
 //! ```text
 //! cargo bench --bench partitions -- --rows 10000,10000000 --count 10000
@@ -19,7 +19,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "it measures real time and reads /proc from outside of the server's world"
+    reason = "it measures real time and reads /proc, outside of the server"
 )]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
@@ -46,7 +46,7 @@ use crate::report::Report;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    // Test runners start every bench target without `cargo bench`'s word: there is nothing to test.
+    // Test runners start every bench target without `--bench`: there is nothing to test.
     if args.list || !args.bench {
         eprintln!("this bench runs under: cargo bench --bench partitions -- --help");
         return ExitCode::SUCCESS;
@@ -65,7 +65,7 @@ fn run(args: &Args) -> Result<(), String> {
     let folder = tempfile::tempdir_in(&args.folder).map_err(|e| e.to_string())?;
     let mut report = Report::open(&args.results)?;
     for scene in &args.scene {
-        // One for each: what a scene leaves running must not count in the next.
+        // A runtime for each scene, so that tasks of one do not affect the next.
         let runtime = Runtime::new().map_err(|e| e.to_string())?;
         let load = process::load_average();
         let section = match scene {

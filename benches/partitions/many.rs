@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use blockyard::audit_log::AuditLog;
 use blockyard::coordinator::Op;
 use blockyard::index::Guard;
 use blockyard::index::PartitionMap;
-use blockyard::index::PolicyConfig;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
+use blockyard::manager::Manager;
+use blockyard::manager::PolicyConfig;
+use blockyard::manager::Setup;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 use bytes::Bytes;
@@ -26,11 +29,11 @@ use crate::report::Section;
 use crate::report::quantile;
 use crate::rows;
 
-/// The folder of the store, which the next scene starts a server on.
+/// The folder of the store, on which the next scene starts a server.
 pub(crate) const FOLDER: &str = "many";
-/// Children of a split at most.
+/// The most children of a split.
 const WAYS: u64 = 16;
-/// Requests of the light load at a time.
+/// Concurrent requests of the light load.
 const TOGETHER: usize = 16;
 /// How often each timed action is repeated.
 const TIMES: u64 = 50;
@@ -41,8 +44,14 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let bed = Bed::open(&folder).await?;
     rows::fill(&bed, args.many_rows, "the store").await?;
-    // As a node does, but not for the filling, whose names grow: stripes are not split further.
-    Arc::clone(&bed.index).start_balance(Some(PolicyConfig::default()));
+    // As in a node, but only after the store is filled. Ascending names would cause stripes,
+    // which are not split further.
+    let manager = Manager::start(Setup {
+        index: Arc::clone(&bed.index),
+        env: bed.env.clone(),
+        policy: Some(PolicyConfig::default()),
+        audit_log: AuditLog::default(),
+    });
     let about = format!(
         "One process, {} rows, 1 partition and then {}: splits into up to 16 one after the other; idle with the balancer running; \
          {} requests, half reads, {TOGETHER} at a time, each to the next of all partitions.",
@@ -78,12 +87,13 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     section.row("pause of those splits, p50, ms", &[0.0, quantile(&pauses, 0.5)]);
     section.row("pause of those splits, p99, ms", &[0.0, quantile(&pauses, 0.99)]);
     let start = Instant::now();
+    manager.stop().await;
     bed.close().await;
     section.row("stopping, s", &[0.0, start.elapsed().as_secs_f64()]);
     Ok(section)
 }
 
-/// One store at rest, then under load.
+/// The figures of a store at rest, then under load.
 struct Measured {
     settled: (f64, f64),
     at_rest: process::Usage,
@@ -100,7 +110,7 @@ struct Measured {
 
 impl Measured {
     async fn take(args: &Args, bed: &Bed, folder: &Path) -> Result<Self, String> {
-        // What was just done is cleared away first.
+        // Waits for work in the background that the last step caused.
         let at_most = args.settle;
         let settling = move || process::settle(std::process::id(), at_most);
         let settled = bed.env.tasks.spawn_blocking("settle", settling).await;
@@ -139,12 +149,12 @@ impl Measured {
     }
 }
 
-/// Splits until there are enough; the pauses, milliseconds.
+/// Splits until there are enough partitions. Returns the pauses, milliseconds.
 async fn grow(args: &Args, bed: &Bed) -> Result<Vec<f64>, String> {
     let bar = ProgressBar::new(args.count);
     let mut queue: VecDeque<(PartitionId, u64, u64)> = VecDeque::new();
     let status = bed.index.status();
-    // Blobs of each partition there is: the first measurement may have split it.
+    // The blobs of each existing partition; the first measurement may have split it.
     let borders: Vec<u64> = status.iter().map(|p| blob_at(args, p.range.low())).collect();
     for (place, partition) in status.iter().enumerate() {
         let (from, to) = (borders.get(place).copied(), borders.get(place + 1).copied());
@@ -183,9 +193,10 @@ fn blob_at(args: &Args, key: &RoutingKey) -> u64 {
     low
 }
 
-/// Reads and writes over all partitions; milliseconds of each, and how many a second.
+/// Reads and writes over all partitions. Returns the milliseconds of each, and the requests per
+/// second.
 async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
-    // A step that is no divisor of the rows: neighbours in time are far apart in keys.
+    // The step does not divide the number of rows, so consecutive requests have distant keys.
     let step = args.many_rows / 1_618 * 1_000 + 1;
     let request = |number: u64| async move {
         let start = Instant::now();
@@ -214,11 +225,11 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
     Ok((done.into_iter().collect::<Result<_, _>>()?, rate))
 }
 
-/// Splits a partition and writes to it at once, a few times: milliseconds of the write, which finds
-/// the map stale, and the pauses.
+/// Splits a partition and immediately writes to it, a few times. Returns the milliseconds of the
+/// writes, which find a stale map, and the pauses.
 async fn after_splits(args: &Args, bed: &Bed) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut taken, mut pauses) = (Vec::new(), Vec::new());
-    // Not a number at which the store was split already, now or before.
+    // A blob at which the store was not split before.
     let beside = if bed.index.partitions() > 1 { 4 } else { 3 };
     for time in 0..TIMES {
         let blob = args.many_rows * (2 * time + 1) / (2 * TIMES) + beside;

@@ -1,5 +1,5 @@
-//! Splits of partitions of several sizes: a small part is cut off the low end again and again, so
-//! that what is split is always about as large as at the start.
+//! Splits of partitions of several sizes. Each split separates a small part at the low end, so that
+//! the partition stays about as large as at the start.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::report::quantile;
 use crate::rows;
 use crate::trickle::Trickle;
 
-/// Between two splits, so that the trickle writes.
+/// The pause between two splits, in which the trickle writes.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Parts of a wide split.
 const WIDE: u64 = 16;
 
-/// What was measured of one size, milliseconds.
+/// The figures of one size, milliseconds.
 #[derive(Debug, Default)]
 struct Measured {
     halves: Vec<f64>,
@@ -80,7 +80,7 @@ async fn measure(args: &Args, folder: &Path, count: u64) -> Result<Measured, Str
     let mut floor = Floor::new(folder)?;
     let trickle = Trickle::start(&bed, count);
     let mut measured = Measured::default();
-    // At most a quarter of the rows is cut off.
+    // At most a quarter of the rows is separated.
     let step = count / 4 / (args.rounds + args.wide * WIDE).max(1);
     let mut at = 0;
     let mut large = largest(&bed)?;

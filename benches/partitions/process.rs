@@ -1,4 +1,4 @@
-//! What a process uses, read from `/proc`.
+//! CPU time and memory of a process, read from `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,8 +9,7 @@ use std::time::Instant;
 /// Ticks of a second in `/proc/PID/stat`: 100 on every common architecture.
 const TICKS: f64 = 100.0;
 
-/// A process is at rest when it uses the same CPU, seconds, and not much, in a few windows of this
-/// length.
+/// A process is at rest if it uses about the same, low CPU time in a few windows of this length.
 const WINDOW: Duration = Duration::from_secs(5);
 const EVEN: f64 = 0.25;
 const BUSY: f64 = 1.5;
@@ -26,10 +25,10 @@ pub(crate) struct Usage {
     pub(crate) descriptors: f64,
 }
 
-/// Of a process.
+/// The usage of a process.
 pub(crate) fn usage(pid: u32) -> Usage {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The command stands in parentheses and may hold spaces: fields are counted from its end.
+    // The command is in parentheses and may have spaces: fields are counted from its end.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().collect())
@@ -46,13 +45,14 @@ pub(crate) fn usage(pid: u32) -> Usage {
     }
 }
 
-/// Of this process.
+/// The usage of this process.
 pub(crate) fn own() -> Usage {
     usage(std::process::id())
 }
 
-/// Waits until a process uses about the same CPU in each of three times of five seconds, at most so
-/// many seconds; how many it took, and the CPU seconds it used. Blocks.
+/// Waits until a process uses about the same CPU time in each of three windows of five seconds, at
+/// most `at_most` seconds. Returns the seconds it took, and the CPU seconds the process used.
+/// Blocks.
 pub(crate) fn settle(pid: u32, at_most: u64) -> (f64, f64) {
     let begun = Instant::now();
     let first = usage(pid).cpu;

@@ -1,5 +1,5 @@
-//! A list over names that were all deleted: how long it holds a worker of the runtime, and how long
-//! a page takes.
+//! A list over names that were all deleted: how long it occupies a worker of the runtime, and how
+//! long a page takes.
 
 use std::future::Future;
 use std::future::poll_fn;
@@ -20,11 +20,11 @@ use crate::report::Section;
 use crate::report::quantile;
 use crate::rows;
 
-/// Pages after which a list that does not end is given up.
+/// Pages after which a list that does not end is aborted.
 const PAGES_MAX: usize = 1_000_000;
 
-/// Memtables hold all tombstones and the log is not long: nothing is flushed while they are made,
-/// so no compaction drops them before the list meets them.
+/// A limit with which memtables hold all tombstones and no flush happens while they are made, so
+/// that no compaction drops them before the list.
 const MEMTABLE_BYTES_MAX: usize = 16 << 30;
 const LOG_EXTENT_BYTES: u64 = 16 << 30;
 
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     Ok(section)
 }
 
-/// The result, and the longest time it took between two waits.
+/// The result, and the longest time between two waits of the work.
 async fn longest_turn<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let mut work = pin!(work);
     let mut longest = Duration::ZERO;

@@ -18,7 +18,7 @@ use crate::args::Scene;
 pub(crate) struct Section {
     /// What was done.
     pub(crate) about: String,
-    /// What the columns of figures are.
+    /// The headings of the columns of figures.
     pub(crate) columns: Vec<String>,
     /// The figures.
     pub(crate) rows: Vec<Row>,
@@ -33,9 +33,9 @@ pub(crate) struct Section {
 /// A line of figures, one for each column.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// What, with its unit.
+    /// The name of the figure, with its unit.
     pub(crate) what: String,
-    /// How much; none where it was not measured.
+    /// The values; `None` if it was not measured.
     pub(crate) values: Vec<Option<f64>>,
 }
 
@@ -48,7 +48,7 @@ impl Section {
     }
 }
 
-/// All scenes that ever ran.
+/// The results of all scenes.
 #[derive(Debug)]
 pub(crate) struct Report {
     folder: PathBuf,
@@ -92,7 +92,8 @@ impl Report {
             let line = " ---: |".repeat(section.columns.len());
             write!(
                 page,
-                "\n{}\n\n{} UTC, load average {} at the start.\n\n| what | {columns} |\n| --- |{line}\n",
+                "\n{}\n\n{} UTC, load average {} at the start.\n\n| what | {columns} |\n| --- \
+                 |{line}\n",
                 section.about, section.at, section.load
             )
             .expect("a string takes all text");
@@ -106,7 +107,7 @@ impl Report {
     }
 }
 
-/// Three digits that matter.
+/// A figure with three significant digits.
 fn short(value: f64) -> String {
     match value {
         ..0.0995 if value > 0.0 => format!("{value:.4}"),
@@ -117,7 +118,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The value at a share of the sorted values; 0 of none.
+/// The quantile `share` of the values; 0 if there are none.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Rows of a dataset: names in order under shards, a small blob each, with metadata.
+//! The rows of a dataset: small blobs with metadata, with ordered names in folders.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,10 +30,10 @@ use indicatif::ProgressStyle;
 
 use crate::bed::Bed;
 
-/// Tasks that write, and writes of each at a time.
+/// The number of writing tasks, and of concurrent writes of each.
 const TASKS: u64 = 8;
 const TOGETHER: usize = 256;
-/// After a refusal for being too fast.
+/// The pause after a refusal because of overload.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The blob of a number; numbers and names have one order.
@@ -47,7 +47,7 @@ pub(crate) fn key(number: u64) -> BlobKey {
     }
 }
 
-/// Where a partition that begins with a blob begins.
+/// The lower bound of a partition that begins with a blob.
 pub(crate) fn border(number: u64) -> RoutingKey {
     RoutingKey::blob(&key(number))
 }
@@ -135,7 +135,7 @@ async fn send(bed: &Bed, count: u64, (what, make): (&str, fn(u64) -> Write)) -> 
     Ok(())
 }
 
-/// A line for every tenth where there is no terminal to draw on.
+/// Prints a line for every tenth if there is no terminal.
 fn tell(bar: &ProgressBar, count: u64) {
     let tenth = (count / 10).max(1);
     if bar.is_hidden() && bar.position().is_multiple_of(tenth) {

@@ -1,5 +1,5 @@
-//! A server started on the store of thousands of partitions: once after a stop in order, once after
-//! it was killed.
+//! A server on the store with thousands of partitions, started once after an orderly stop and once
+//! after a kill.
 
 use std::io::Read;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::many;
 use crate::process;
 use crate::report::Section;
 
-/// A server that is not ready after so long never will be.
+/// The longest time for a server to become ready.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs the scene. Blocks.
@@ -28,14 +28,15 @@ pub(crate) fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     }
     let mut section = Section {
         about: format!(
-            "`blockyard serve` on that store of {} partitions, default settings, at most 4,096 open files.",
+            "`blockyard serve` on that store of {} partitions, default settings, at most 4,096 \
+             open files.",
             args.count
         ),
         columns: vec!["after a stop".to_owned(), "after kill -9".to_owned()],
         ..Section::default()
     };
     let mut clean = Started::new(args, &folder)?;
-    // The second start finds what a kill leaves.
+    // The second start is on the store of a killed server.
     clean.kill()?;
     let mut killed = Started::new(args, &folder)?;
     let mut row =
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     Ok(section)
 }
 
-/// A running server and what it used so far.
+/// A running server and its usage.
 struct Started {
     child: Child,
     seconds: f64,
@@ -116,7 +117,8 @@ fn free_port() -> Result<String, String> {
 fn get(address: &str, path: &str, token: &str) -> Result<String, String> {
     let mut stream = TcpStream::connect(address).map_err(|e| e.to_string())?;
     let head = format!(
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: \
+         close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).map_err(|e| e.to_string())?;
     let mut answer = Vec::new();

@@ -1,4 +1,4 @@
-//! A steady trickle of writes to existing names, while something else is measured.
+//! A steady low rate of writes to existing names during a measurement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bed::Bed;
 use crate::rows;
 
-/// Between two writes.
+/// The time between two writes.
 const EVERY: Duration = Duration::from_millis(4);
 
 /// The running trickle.
@@ -38,7 +38,7 @@ impl Trickle {
         Self { stop, task }
     }
 
-    /// Ends it: milliseconds of each write.
+    /// Ends the writes. Returns the milliseconds of each.
     pub(crate) async fn end(self) -> Result<Vec<f64>, String> {
         self.stop.cancel();
         self.task.await.map_err(|e| e.to_string())?

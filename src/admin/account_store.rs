@@ -423,15 +423,18 @@ impl AccountStore {
                 part.made().await;
                 Ok(())
             }
-            Err(index::Error::ContainerNotFound) => {
+            Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
                 part.refused();
                 Ok(())
             }
             Err(error) => {
-                if error.is_outage() {
-                    part.in_doubt();
-                } else {
-                    part.refused();
+                match error {
+                    index::Error::Refused(_) => part.refused(),
+                    index::Error::WrongPartition
+                    | index::Error::Overloaded
+                    | index::Error::Full(_)
+                    | index::Error::Corrupt(_)
+                    | index::Error::Unavailable(_) => part.in_doubt(),
                 }
                 Err(StoreError::Container(text, error))
             }
@@ -449,7 +452,7 @@ impl AccountStore {
     async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {
         match self.router.ask(ReadAccount(name.clone())).await {
             Ok(record) => Ok(record),
-            Err(index::Error::AccountNotFound) => {
+            Err(index::Error::Refused(index::Refused::AccountNotFound)) => {
                 Err(StoreError::NotFound(name.as_str().to_owned()))
             }
             Err(error) => Err(error.into()),

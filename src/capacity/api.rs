@@ -13,8 +13,8 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// What an extent is for; decides how space is reserved for it and what may still be written on a
-/// nearly full disk.
+/// What an extent is for. The kind decides how much space is reserved at a time, and how much space
+/// must stay available for an append to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExtentKind {
     /// Blocks of blobs. Refused first when space runs out, so that deletes and commits still work.
@@ -25,35 +25,35 @@ pub enum ExtentKind {
     Run,
 }
 
-/// Bytes to store as one location: the pieces one after the other.
+/// Bytes to store as one location: the concatenation of the pieces.
 pub type Payload = Vec<Bytes>;
 
-/// When an append may answer.
+/// When an append may be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// After the bytes, and all earlier ones of the extent, are durable.
     Durable,
-    /// At once; [`Capacity::flush`] makes it durable. For streaming a large block: many appends,
-    /// one sync.
+    /// Before the bytes are durable; [`Capacity::flush`] makes them durable. A large block is
+    /// streamed as many such appends and one sync.
     Deferred,
 }
 
 /// An append by the extent's single writer.
 #[derive(Debug)]
 pub struct AppendRequest {
-    /// The extent, open.
+    /// The extent. It must be open.
     pub extent: ExtentId,
-    /// The writer's epoch; lower than the extent's is refused.
+    /// The writer's epoch. An epoch below the extent's is refused.
     pub epoch: Epoch,
     /// Where the writer believes the extent ends. Any other offset is refused.
     pub offset: ExtentOffset,
-    /// One location for each. None may be empty.
+    /// Each becomes one location. None may be empty.
     pub payloads: Vec<Payload>,
-    /// When to answer.
+    /// When to acknowledge the append.
     pub durability: Durability,
 }
 
-/// Where appended payloads lie, and where the extent ends now.
+/// The locations of appended payloads, and the new end of the extent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// One for each payload, in order.
@@ -65,13 +65,13 @@ pub struct Appended {
 /// Whether an extent takes appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtentState {
-    /// It does.
+    /// It takes appends.
     Open,
-    /// Never again: its length is final.
+    /// It takes no more appends: its length is final.
     Sealed,
 }
 
-/// What a node knows of an extent.
+/// The state of an extent on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtentInfo {
     /// The extent.
@@ -82,7 +82,7 @@ pub struct ExtentInfo {
     pub state: ExtentState,
     /// The highest epoch it has seen.
     pub epoch: Epoch,
-    /// Logical length, bytes of frames.
+    /// Logical length: bytes of frames and padding.
     pub len: u64,
     /// Frame bytes freed so far.
     pub freed: u64,
@@ -90,14 +90,14 @@ pub struct ExtentInfo {
     pub disk: usize,
 }
 
-/// One frame of an extent as a reader of a log sees it.
+/// One frame of an extent, for the reader of a log.
 #[derive(Clone, Debug)]
 pub struct LogFrame {
     /// Where the frame starts.
     pub offset: ExtentOffset,
     /// Its payload, verified.
     pub payload: Bytes,
-    /// Where the next frame is looked for.
+    /// The offset from which to read the next frame.
     pub next: ExtentOffset,
 }
 
@@ -108,30 +108,31 @@ pub struct ScrubReport {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Frames whose checksum does not match or which cannot be read: extent and offset. Offset 0
-    /// alone where no frame can be found, since the first page or the map is damaged.
+    /// Extent and offset of each damaged frame: its checksum does not match, or no frame is there.
+    /// If the first page or the map of an extent is damaged, none of its frames can be found, and
+    /// the only entry is offset 0.
     pub corrupt: Vec<(ExtentId, ExtentOffset)>,
 }
 
-/// How much of an extent an audit has looked at.
+/// How much of an extent an audit has covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audited {
-    /// All of it.
+    /// The whole extent.
     Whole,
-    /// A part.
+    /// A part of it.
     Part,
 }
 
-/// Why a call failed; each variant is a different next step for the caller.
+/// Why a call failed. Each variant demands another reaction of the caller.
 #[derive(Clone, Debug, ThisError)]
 pub enum Error {
-    /// The extent takes no more appends: roll to a new one.
+    /// The extent takes no more appends. Roll to a new one.
     #[error("extent {extent} is sealed")]
     Sealed {
         /// The extent.
         extent: ExtentId,
     },
-    /// A higher epoch owns the extent: the caller is no longer the writer and must stop.
+    /// A higher epoch owns the extent. The caller is no longer its writer and must stop.
     #[error("extent {extent} is fenced at epoch {epoch}")]
     Fenced {
         /// The extent.
@@ -139,8 +140,8 @@ pub enum Error {
         /// Its epoch.
         epoch: Epoch,
     },
-    /// The extent ends elsewhere: an earlier append failed, or there are two writers. Seal and
-    /// roll.
+    /// The extent ends at another offset: an earlier append failed, or there are two writers. Seal
+    /// it and roll.
     #[error("extent {extent} ends at {expected}")]
     WrongOffset {
         /// The extent.
@@ -148,13 +149,13 @@ pub enum Error {
         /// Where it ends.
         expected: ExtentOffset,
     },
-    /// No such extent here (or it exists already, for create).
+    /// The extent is not on this node; from [`Capacity::create`]: it exists already.
     #[error("extent {extent} is not here")]
     NoSuchExtent {
         /// The extent.
         extent: ExtentId,
     },
-    /// The bytes do not match their checksum, or the frame is not there. Never served.
+    /// The bytes do not match their checksum, or no frame is there. Such bytes are not served.
     #[error("extent {extent} is damaged at {offset}")]
     Corrupt {
         /// The extent.
@@ -162,54 +163,54 @@ pub enum Error {
         /// Where the damaged frame starts.
         offset: ExtentOffset,
     },
-    /// No space for this kind of extent: free some; reads go on.
+    /// The disk has no space for this kind of extent. Free some space. Reads still succeed.
     #[error("the disk is full")]
     Full,
-    /// A write or sync failed earlier: this disk takes no writes until the program is restarted and
-    /// has verified it.
+    /// A write or sync failed earlier. The disk takes no writes until a restart has verified it.
     #[error("disk {disk} is poisoned by a failed write or sync; restart to verify it")]
     Poisoned {
         /// Its number in the store.
         disk: usize,
     },
-    /// The task that carried the call out panicked: its outcome is unknown, as after a crash. Seal
-    /// and roll.
+    /// The task that executed the call panicked. The outcome of the call is unknown, as after a
+    /// crash. Seal the extent and roll.
     #[error("the task of the {doing} ended early; the server's log says why")]
     Ended {
-        /// What it did.
+        /// The operation of the task.
         doing: &'static str,
     },
-    /// It is not here, but a disk of the store is out of service until the next start, and it may
-    /// be there.
+    /// The extent was not found, but it may lie on a disk of the store that is out of service until
+    /// the next start.
     #[error("extent {extent} is not here and may lie on the disk that is out of service")]
     OutOfService {
         /// The extent.
         extent: ExtentId,
     },
-    /// A read failed; the bytes may be there all the same.
+    /// A read failed. The bytes may be intact.
     #[error("reading extent {extent} failed: {reason}")]
     Unreadable {
         /// The extent.
         extent: ExtentId,
-        /// For the operator.
+        /// The cause, for the operator.
         reason: String,
     },
 }
 
-/// A capacity node, or all of them.
+/// The interface of one capacity node, or of all nodes together.
 #[async_trait]
 pub trait Capacity: Send + Sync + Debug {
-    /// Creates an open extent under an id the coordinator issued. Durable when it returns.
+    /// Creates an open extent under an id that the coordinator issued. It is durable when the call
+    /// returns.
     ///
     /// # Errors
-    /// [`Error::Full`], [`Error::Poisoned`], [`Error::NoSuchExtent`] when the id exists already.
+    /// [`Error::Full`], [`Error::Poisoned`], [`Error::NoSuchExtent`] if the id exists already.
     async fn create(&self, extent: ExtentId, kind: ExtentKind, epoch: Epoch) -> Result<(), Error>;
 
-    /// Appends payloads at the extent's end. All or nothing is visible to later calls; after an
-    /// error the extent must be sealed.
+    /// Appends payloads at the extent's end. Later calls see all of them or none. After an error
+    /// the extent must be sealed.
     ///
     /// # Errors
-    /// Any of the write errors; nothing acknowledged before is affected.
+    /// Any of the write errors. Bytes that were acknowledged before are not affected.
     async fn append(&self, request: AppendRequest) -> Result<Appended, Error>;
 
     /// Makes everything appended so far durable.
@@ -218,8 +219,8 @@ pub trait Capacity: Send + Sync + Debug {
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
     async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
 
-    /// Reads and verifies payload bytes `range` of a location. The pieces, one after the other, are
-    /// exactly the range.
+    /// Reads and verifies payload bytes `range` of a location. The concatenated pieces are exactly
+    /// the range.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unreadable`], [`Error::OutOfService`], [`Error::NoSuchExtent`].
@@ -235,36 +236,38 @@ pub trait Capacity: Send + Sync + Debug {
         offset: ExtentOffset,
     ) -> Result<Option<LogFrame>, Error>;
 
-    /// Refuses all lower epochs from now on. Durable when it returns.
+    /// Makes the extent refuse all lower epochs. This is durable when the call returns.
     ///
     /// # Errors
-    /// [`Error::Fenced`] when the extent's epoch is higher already; the write errors. After
-    /// [`Error::Poisoned`] nobody can append either: the disk takes no writes, and its next start
-    /// seals the extent.
+    /// [`Error::Fenced`] if the extent's epoch is already higher; the write errors. After
+    /// [`Error::Poisoned`] no writer can append either: the disk takes no writes, and its next
+    /// start seals the extent.
     async fn fence(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
 
-    /// Ends the extent where its last append ended, for good, and tells where. Durable; idempotent.
+    /// Makes the end of the last append the final length of the extent, and returns it. Durable
+    /// when the call returns; idempotent.
     ///
     /// # Errors
     /// [`Error::Fenced`], the write errors.
     async fn seal(&self, extent: ExtentId, epoch: Epoch) -> Result<ExtentOffset, Error>;
 
-    /// Gives the space of these locations back; later reads of them fail. Idempotent. A sealed
-    /// extent with nothing left is removed. What lies on other disks than one that fails is freed
-    /// all the same.
+    /// Frees these locations; later reads of them fail. Idempotent. A sealed extent without live
+    /// bytes is removed. If one disk fails, locations on other disks are still freed.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::OutOfService`]: some of it was not freed.
+    /// [`Error::Poisoned`], [`Error::OutOfService`]: some locations were not freed.
     async fn free(&self, locations: &[Location]) -> Result<(), Error>;
 
-    /// Removes a whole extent; one that is not here counts as removed. Durable when it returns.
+    /// Removes a whole extent. An extent that does not exist counts as removed. Durable when the
+    /// call returns.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::OutOfService`], [`Error::Ended`]: a restart may find it.
+    /// [`Error::Poisoned`], [`Error::OutOfService`], [`Error::Ended`]: a restart may find the
+    /// extent.
     async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
 
-    /// Frees every frame byte of a sealed extent that is in none of `live` (sorted, disjoint
-    /// logical ranges): the audit's verdict. What was not audited counts as live.
+    /// Frees the bytes of a sealed extent that no range of `live` covers. The audit calls it.
+    /// `live` has sorted, disjoint logical ranges, and includes the ranges that were not audited.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
@@ -275,14 +278,14 @@ pub trait Capacity: Send + Sync + Debug {
         audited: Audited,
     ) -> Result<(), Error>;
 
-    /// The logical range of frame bytes a location covers, headers included: what [`Self::retain`]
-    /// takes.
+    /// The logical range that the frames of a location cover, headers included, as [`Self::retain`]
+    /// takes it.
     fn frames_of(&self, location: &Location) -> Range<u64>;
 
     /// All extents, in id order.
     async fn extents(&self) -> Vec<ExtentInfo>;
 
-    /// Whether these are all there are: no disk of the store is out of service.
+    /// Whether [`Self::extents`] returns every extent of the store: no disk is out of service.
     fn is_whole(&self) -> bool {
         true
     }

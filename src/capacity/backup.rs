@@ -1,8 +1,8 @@
 //! Copies of whole extents on another node's disks: the bytes of a backup.
 //!
-//! A sealed extent never changes, except that parts of it are freed. So a copy that ends at the
-//! same offset needs no second copy. Open extents are sealed first, as for a drain: their writers
-//! go on in new ones.
+//! A sealed extent never changes, except that parts of it are freed. So an extent whose copy ends
+//! at the same offset is not copied again. Open extents are sealed first, as for a drain; their
+//! writers roll to new ones.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,32 +11,33 @@ use crate::capacity::Capacity;
 use crate::capacity::Error;
 use crate::capacity::disk::compact::Frames;
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::ranges::{Ranges, offsets};
 use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 impl CapacityNode {
-    /// The id of the store, which the `format` file of each disk and the header of each extent
-    /// have.
+    /// The id of the store, as in the `format` file of each disk and in the header of each extent.
     #[must_use]
     pub fn store_id(&self) -> Option<u128> {
         self.stores().first().map(|store| store.store_id)
     }
 
-    /// Whether a disk of the store is out of service: what lies on it cannot be read.
+    /// Whether a disk of the store is out of service. Extents on it cannot be read.
     #[must_use]
     pub fn lacks_a_disk(&self) -> bool {
-        self.out
+        self.lacks_disk
     }
 
-    /// Whether the node is being stopped. What it is asked for now ends early.
+    /// Whether the node is being stopped. Calls end early then.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stop.is_cancelled() || self.env.tasks.stopping().is_cancelled()
     }
 
-    /// Seals an extent for good, whoever writes to it. One that is sealed or gone stays so.
+    /// Seals an extent, even if another owner writes to it. Does nothing if it is sealed or
+    /// removed.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::OutOfService`].
@@ -52,36 +53,38 @@ impl CapacityNode {
             }
             match self.seal(extent, epoch).await {
                 Ok(_) | Err(Error::NoSuchExtent { .. }) => return Ok(()),
-                // Its next owner has fenced it meanwhile.
+                // A new owner has fenced it meanwhile: seal it at the new epoch.
                 Err(Error::Fenced { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Copies a sealed extent to the disks of another node, unless they hold a copy of all that is
-    /// left of it; of its frames those in `only` alone, if that is given. Every frame is verified,
-    /// and the copy is durable under its name. If it cannot be made, an older one stays. Returns
-    /// the bytes copied; `None` when the extent is gone. The copy goes at the pace of compaction.
-    /// No call to this node waits for it, however long the other node's disk takes.
+    /// Copies the live frames of a sealed extent to the disks of another node. If `only` is given,
+    /// only frames in these ranges are copied. Copies nothing if the other node already has a copy
+    /// with all these frames. Every frame is verified, and the copy is durable under its name. If
+    /// the copy fails, an older one stays. Returns the bytes copied; `None` if the extent was
+    /// removed. Copying is limited to the pace of compaction. No other call to this node waits for
+    /// it, even if the other node's disk is slow.
     ///
     /// # Errors
-    /// [`Error::Full`] and [`Error::Poisoned`] are of the other node, all others of this one.
-    /// [`Error::Ended`]: this node stopped. Open the other node again before it takes the next
-    /// copy.
+    /// [`Error::Full`] and [`Error::Poisoned`] concern the other node, all others this one. After
+    /// [`Error::Ended`] (this node is stopping) the other node must be opened again before it takes
+    /// the next copy.
     pub async fn copy_extent_to(
         self: &Arc<Self>,
         extent: ExtentId,
         to: &Arc<Self>,
         only: Option<Vec<Range<u64>>>,
     ) -> Result<Option<u64>, Error> {
-        let only: Option<Ranges> = only.map(|only| only.into_iter().collect());
+        let only: Option<Ranges> = only.map(|only| only.iter().map(offsets).collect());
         loop {
             let Some(home) = self.home_unless_gone(extent)? else { return Ok(None) };
             let (from, target, only) = (home.clone(), Arc::clone(to), only.clone());
             let pace = self.config.compact_bytes_per_second;
             let (stop, stopping) = (self.stop.clone(), self.env.tasks.stopping());
-            // Not cancel safe for the other node, which is of no use after that, as after a crash.
+            // Not cancel safe for the other node: after a cancelled copy it must be opened again,
+            // as after a crash.
             let copying = async move {
                 tokio::select! {
                     biased;
@@ -98,9 +101,9 @@ impl CapacityNode {
         }
     }
 
-    /// Makes a copy of another node's extent, without the extent's turn: what waits for the turn
-    /// would wait for the disk of the copy. `copy_frames` in
-    /// `disk/compact.rs` says why that is sound.
+    /// Makes a copy of another node's extent without the extent's change lock: calls that need the
+    /// lock would wait for the disk of the copy. `copy_frames` in `disk/compact.rs` says why this
+    /// is safe.
     async fn take_copy(
         &self,
         from: &Home,
@@ -122,7 +125,7 @@ impl CapacityNode {
             match from.store.copy_part_to(&from.extent, frames, &store).await {
                 Ok(extent) => {
                     let copied = extent.state().live();
-                    // On the same disk the copy has taken the name of the old one.
+                    // On the same disk the copy has replaced the old file.
                     if let Some(old) = old.filter(|old| !Arc::ptr_eq(&old.store, &store)) {
                         old.store.remove(&old.extent).await?;
                     }
@@ -131,7 +134,7 @@ impl CapacityNode {
                 }
                 Err(Error::Full) => {}
                 Err(error @ Error::Poisoned { .. }) => refused = error,
-                // Removed meanwhile, or moved.
+                // The extent was removed or moved meanwhile.
                 Err(_) if from.extent.state().status == Status::Removed => return Ok(None),
                 Err(error) => return Err(error),
             }
@@ -141,7 +144,7 @@ impl CapacityNode {
 }
 
 /// The frames of an extent that are not freed and lie in `only`.
-fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<u64>> {
+fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<ExtentOffset>> {
     let Some(only) = only else { return extent.alive() };
     let (end, mut dead) = {
         let state = extent.state();
@@ -151,8 +154,8 @@ fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<u64>> {
     dead.gaps(end)
 }
 
-/// Whether a copy of an extent has all these frames.
-fn has_all(copy: &Extent, extent: &Extent, frames: &[Range<u64>]) -> bool {
+/// Whether `copy` is sealed at the end of `extent` and has all these frames.
+fn has_all(copy: &Extent, extent: &Extent, frames: &[Range<ExtentOffset>]) -> bool {
     let end = extent.state().end;
     let copy = copy.state();
     copy.slot.sealed && copy.end == end && !frames.iter().any(|range| copy.dead.overlaps(range))

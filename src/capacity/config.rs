@@ -13,69 +13,73 @@ const MIB: u64 = 1024 * KIB;
 /// The first space reserved for a log or a run.
 const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
 
-/// Where the catalog of extents is kept. It is a cache: losing it costs a slower start and the
-/// frees of unsealed time.
+/// Where the catalog of extents is kept. The catalog is a cache. If it is lost, the next start
+/// reads the first page of each extent, and the next audit frees again what the catalog had noted
+/// as freed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogPlace {
-    /// In memory: forgotten at every stop.
+    /// In memory, lost at every stop.
     Memory,
-    /// For each of the disks one that outlives restarts of a simulation, as forgetful as a real
-    /// one.
+    /// A simulated catalog for each disk. It survives simulated restarts and loses entries as a
+    /// real one may.
     Simulated(Vec<SimulatedCatalog>),
-    /// In the folder `catalog` of each of these data directories, in the order of the disks.
+    /// In the folder `catalog` of each of these data directories, listed in the order of the disks.
     Folders(Vec<PathBuf>),
 }
 
-/// How a node treats its disks. Every size is in bytes.
+/// Settings of a capacity node. Every size is in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityConfig {
-    /// Size of a new journal ring; an existing one keeps its size. Default 64 MiB, at least 256
-    /// KiB.
+    /// Size of the journal file of a new disk; an existing journal keeps its size. Default 64 MiB,
+    /// at least 256 KiB.
     pub journal_bytes: u64,
-    /// Durable appends with less payload than this go through the journal. Default 64 KiB; also at
-    /// most 1/8 of the ring.
+    /// Durable appends whose frames take fewer bytes than this go through the journal. Default 64
+    /// KiB, at most 1/8 of the ring.
     pub journal_append_max: u64,
-    /// Payload and frames waiting for the journal before appends wait in turn. Default 16 MiB.
+    /// Bytes of records that may wait for the journal; further appends wait for room. Default 16
+    /// MiB.
     pub journal_queue_bytes: u64,
-    /// Journaled bytes of one extent held in memory before they are written to its file. Default
-    /// 256 KiB.
+    /// Journaled bytes of one extent that may be held in memory before they are written to its
+    /// file. Default 256 KiB.
     pub tail_bytes: u64,
     /// Space reserved at a time for an open data extent. Default 8 MiB.
     pub allocate_data_bytes: u64,
-    /// The same for a log or a run, at most: the first is 64 KiB, each later one as much as is
-    /// there, since of thousands of partitions most have little. Default 1 MiB.
+    /// The most that is reserved at a time for a log or a run. The first reservation is 64 KiB, and
+    /// each later one doubles the reserved space up to this step, because most of thousands of
+    /// partitions hold little data. Default 1 MiB.
     pub allocate_index_bytes: u64,
-    /// Data extents are refused when less than this is available: `None` is 2 % of the disk, at
-    /// least 64 MiB, at most 10 % of the disk.
+    /// Space that allocations for data extents must leave available. `None` means 2 % of the disk,
+    /// at least 64 MiB, at most 10 % of the disk. Logs and runs must leave 1/8 of it.
     pub reserve_bytes: Option<u64>,
-    /// Open files of extents kept per disk, beside those that are being written to. Default 1024.
+    /// Files of extents that stay open on each disk. A file that is being written to is not closed
+    /// even if there are more. Default 1024.
     pub open_files_max: usize,
     /// Pace of the background scrub. Default 4 MiB/s; 0 turns it off.
     pub scrub_bytes_per_second: u64,
     /// Pause between two rounds of the scrub. Default one day.
     pub scrub_pause: Duration,
-    /// How often sparse extents are looked for, to compact them. Default 5 s.
+    /// Pause between two searches for sparse extents to compact. Default 5 s.
     pub compact_pause: Duration,
-    /// Space compaction must win in an extent at least, bytes. Default 256 KiB.
+    /// The least space that the compaction of an extent must free. Default 256 KiB.
     pub compact_waste_min: u64,
     /// Pace of compaction. Default 64 MiB/s; 0 turns it off.
     pub compact_bytes_per_second: u64,
-    /// The id of a new store; an existing one keeps its id. Default a random one.
+    /// The id of a new store; an existing store keeps its id. Default: a random id.
     pub store: Option<u128>,
-    /// Whether disks that a release before made keep their format: of a store that is only looked
-    /// at, which that release may serve again. Default no.
+    /// Whether disks that an older release made keep their format. Set when a store is only
+    /// inspected, so that the older release can serve it again. Default: no.
     pub keeps_format: bool,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
-    /// Numbers of the store's disks that are not given and not missed: removed ones, and those the
-    /// operator does without. Default none.
+    /// Numbers of the store's disks that are expected to be absent: removed disks, and those named
+    /// by `--without-disk`. Default: none.
     pub absent: BTreeSet<usize>,
-    /// The numbers that the store's list gives the disks, in their order; `None` for those that are
-    /// not in it. A disk that has one here and whose `format` file cannot be read is out of
-    /// service. Default none.
+    /// The number of each given disk in the store's list of disks, in the order of the disks;
+    /// `None` for a disk that is not in the list. If the `format` file of a listed disk cannot be
+    /// read, the disk is out of service. Default: none.
     pub numbers: Vec<Option<usize>>,
-    /// Whether one of the absent still holds extents. An extent that is not found may lie there
-    /// then, and does not count as removed. Default no.
+    /// Whether an absent disk still holds extents. If so, an extent that is not found may lie on it
+    /// and does not count as removed. Default: no.
     pub without: bool,
 }
 
@@ -106,7 +110,7 @@ impl Default for CapacityConfig {
 }
 
 impl CapacityConfig {
-    /// Small sizes for tests and simulation: every threshold is crossed after a few appends.
+    /// Small sizes for tests and simulation, so that a few appends cross every threshold.
     #[must_use]
     pub fn small() -> Self {
         Self {
@@ -125,7 +129,7 @@ impl CapacityConfig {
         }
     }
 
-    /// What to reserve next for an extent that has `allocated`.
+    /// Bytes to reserve next for an extent that has `allocated` bytes.
     pub(super) fn allocate_step(&self, kind: ExtentKind, allocated: u64) -> u64 {
         match kind {
             ExtentKind::Data => self.allocate_data_bytes,
@@ -135,7 +139,7 @@ impl CapacityConfig {
         }
     }
 
-    /// What must stay available after an allocation of this kind on a disk of `total` bytes.
+    /// Bytes that must stay available after an allocation for this kind on a disk of `total` bytes.
     pub(super) fn floor(&self, kind: ExtentKind, total: u64) -> u64 {
         let reserve =
             self.reserve_bytes.unwrap_or_else(|| (total / 50).max(64 * MIB).min(total / 10));

@@ -1,11 +1,11 @@
 //! Draining a disk: its extents are copied to the node's other disks while they are read and freed.
 //! An extent keeps its id, so no row changes. Only the map from ids to disks changes.
 //!
-//! First the disk takes no new extents. Then open logs and data extents are sealed: their writers
-//! go on with new ones elsewhere. Then each sealed extent is copied, every live frame verified, and
-//! made durable under its name; the copy serves, and the old file is removed. A crash before the
-//! removal leaves two files that end at the same offset, of which the next start keeps the one that
-//! was fenced last.
+//! First the disk takes no new extents. Then open logs and data extents are sealed; their writers
+//! roll to new extents on other disks. Then each sealed extent is copied: every live frame is
+//! verified, and the copy is made durable under the extent's name. From then on the copy is read,
+//! and the old file is removed. A crash before the removal leaves two files that end at the same
+//! offset; the next start keeps the one with the higher epoch.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -22,8 +22,8 @@ use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
 use crate::capacity::placement::Placement;
 
-/// How often a detached disk is checked for tasks that still use it, and the pause between two
-/// checks: 5 s in all.
+/// The number of checks for tasks that still use a detached disk, and the pause between two checks:
+/// 5 s together.
 const LET_GO_TRIES: usize = 500;
 const LET_GO_PAUSE: Duration = Duration::from_millis(10);
 
@@ -36,7 +36,7 @@ pub struct DiskInfo {
     pub number: usize,
     /// Extents on it.
     pub extents: usize,
-    /// Logical bytes of its extents that are not freed.
+    /// Logical bytes of its extents that are neither freed nor padding.
     pub live_bytes: u64,
     /// Bytes of its file system.
     pub total_bytes: u64,
@@ -44,7 +44,7 @@ pub struct DiskInfo {
     pub available_bytes: u64,
     /// Whether it is being drained. A draining disk takes no new extents.
     pub draining: bool,
-    /// Whether it takes no writes because a write failed.
+    /// Whether it takes no writes because a write or sync failed.
     pub poisoned: bool,
 }
 
@@ -65,14 +65,14 @@ impl CapacityNode {
     pub fn disks(&self) -> Vec<DiskInfo> {
         let homes = self.homes();
         let info = |store: &Arc<Store>| {
-            let here = homes.iter().filter(|home| home.store.number == store.number);
+            let here = homes.iter().filter(|home| home.store.place == store.place);
             let (extents, live_bytes) = here.fold((0, 0), |(extents, bytes), home| {
                 (extents + 1, bytes + home.extent.state().live())
             });
             let space = store.space.seen();
             DiskInfo {
-                disk: store.number,
-                number: store.id,
+                disk: store.place,
+                number: store.number,
                 extents,
                 live_bytes,
                 total_bytes: space.total,
@@ -91,7 +91,7 @@ impl CapacityNode {
         true
     }
 
-    /// Moves all extents that can be moved now off a draining disk. Call it again until nothing is
+    /// Moves all extents off a draining disk that can be moved now. Call it again until nothing is
     /// left: open runs cannot be moved yet, and a writer may just have created an extent.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl CapacityNode {
         let mut drained = Drained::default();
         let Some(from) = self.store(disk) else { return Ok(drained) };
         from.health.check()?;
-        for home in self.homes().into_iter().filter(|home| home.store.number == disk) {
+        for home in self.homes().into_iter().filter(|home| home.store.place == disk) {
             if self.stop.is_cancelled() {
                 break;
             }
@@ -114,7 +114,7 @@ impl CapacityNode {
                 }
             }
         }
-        drained.left = self.homes().iter().filter(|home| home.store.number == disk).count();
+        drained.left = self.homes().iter().filter(|home| home.store.place == disk).count();
         if drained.left == 0 {
             // The journal must not need any extent of the disk once the disk is gone.
             from.checkpoint().await?;
@@ -133,7 +133,7 @@ impl CapacityNode {
             (state.slot.sealed, state.slot.epoch)
         };
         if !sealed {
-            // The writer of a run seals it soon, and does not expect anybody else to do so.
+            // The writer of a run seals it soon. It treats a seal by another task as an error.
             if extent.kind == ExtentKind::Run {
                 return Ok(false);
             }
@@ -157,9 +157,9 @@ impl CapacityNode {
                     }
                     return Ok(true);
                 }
-                // Another disk may have space or take writes.
+                // The next disk may have space and take writes.
                 Err(Error::Full) => {}
-                Err(Error::Poisoned { disk }) if disk != store.id => {}
+                Err(Error::Poisoned { disk }) if disk != store.number => {}
                 Err(error) => return Err(error),
             }
         }
@@ -173,7 +173,7 @@ impl CapacityNode {
         extent: &Arc<Extent>,
         to: &Arc<Store>,
     ) -> Result<u64, Error> {
-        let _turn = extent.turn.lock().await;
+        let _changing = extent.changing.lock().await;
         if extent.state().status == Status::Removed {
             return Ok(0);
         }
@@ -192,8 +192,8 @@ impl CapacityNode {
         extents.insert(home.extent.id, home);
     }
 
-    /// Whether the extent has been moved to another disk: what was done to it there is to be done
-    /// here.
+    /// Whether the extent was moved to another disk. The call that used the old file must be
+    /// repeated on the new one.
     pub(super) fn was_moved(&self, home: &Home) -> bool {
         let gone = home.extent.state().status == Status::Removed;
         gone && self.home(home.extent.id).is_ok_and(|now| !Arc::ptr_eq(&now.extent, &home.extent))
@@ -208,13 +208,13 @@ impl CapacityNode {
     /// Whether extents lie on a disk.
     pub(super) fn holds_extents(&self, disk: usize) -> bool {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        extents.values().any(|home| home.store.number == disk)
+        extents.values().any(|home| home.store.place == disk)
     }
 
-    /// Asks the file systems of all disks again how full they are.
-    pub async fn look_at_space(&self) {
+    /// Measures the free space of the file systems of all disks.
+    pub async fn refresh_space(&self) {
         for store in self.stores() {
-            store.space.look(&*store.disk, &self.env).await;
+            store.space.refresh(&*store.disk, &self.env).await;
         }
     }
 
@@ -242,14 +242,14 @@ impl CapacityNode {
             return Ok(false);
         }
         {
-            // A creation that ends meanwhile checks under the same lock whether its disk is still
-            // in service.
+            // A creation that completes at the same time checks under this lock whether its disk is
+            // still in service.
             let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-            if extents.values().any(|home| home.store.number == disk) {
+            if extents.values().any(|home| home.store.place == disk) {
                 return Ok(false);
             }
             let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
-            stores.retain(|store| store.number != disk);
+            stores.retain(|store| store.place != disk);
             let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
             *placement = Placement::new(stores.len());
         }
@@ -259,7 +259,7 @@ impl CapacityNode {
             store.disk.remove(name).await.map_err(|e| store.poison("remove", &e))?;
         }
         store.disk.sync_dir("").await.map_err(|e| store.poison("folder sync", &e))?;
-        // Tasks hold the lock of the directory until they have ended.
+        // Running tasks keep the directory locked until they end.
         for _ in 0..LET_GO_TRIES {
             if Arc::strong_count(&store) == 1 {
                 break;
@@ -270,6 +270,6 @@ impl CapacityNode {
     }
 
     fn store(&self, disk: usize) -> Option<Arc<Store>> {
-        self.stores().into_iter().find(|store| store.number == disk)
+        self.stores().into_iter().find(|store| store.place == disk)
     }
 }

@@ -1,6 +1,6 @@
-//! Whether a disk still takes writes. After one failed write or sync nobody knows what the file
-//! holds: the system may have dropped the pages and called them clean, so trying again could
-//! acknowledge bytes that are gone.
+//! Whether a disk still takes writes. After a failed write or sync the content of the file is
+//! unknown: the system may have dropped the dirty pages and marked them clean. A second sync could
+//! then succeed, and lost bytes would be acknowledged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,35 +8,35 @@ use crate::capacity::Error;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::env::{Disk, DiskError};
 
-/// What log lines call a disk.
+/// How log lines name a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct DiskName {
     /// Its number in the store.
     pub(crate) number: usize,
-    /// Its directory; empty where it has none.
+    /// Its directory; empty for a simulated disk.
     pub(crate) path: String,
 }
 
-impl Place {
-    /// Of the disk with this number.
+impl DiskName {
+    /// The name of the disk with this number.
     pub(crate) fn of(disk: &dyn Disk, number: usize) -> Self {
         let path = disk.root().map(|root| root.display().to_string()).unwrap_or_default();
         Self { number, path }
     }
 }
 
-/// The state of one disk; changes once, from good to poisoned.
+/// The health of one disk. It changes once, from good to poisoned.
 #[derive(Debug)]
 pub(crate) struct Health {
-    place: Place,
+    name: DiskName,
     poisoned: AtomicBool,
     metrics: CapacityMetrics,
 }
 
 impl Health {
     /// A good disk.
-    pub(crate) fn new(place: Place, metrics: CapacityMetrics) -> Self {
-        Self { place, poisoned: AtomicBool::new(false), metrics }
+    pub(crate) fn new(name: DiskName, metrics: CapacityMetrics) -> Self {
+        Self { name, poisoned: AtomicBool::new(false), metrics }
     }
 
     /// Whether a write or sync failed.
@@ -49,30 +49,36 @@ impl Health {
         if self.poisoned() { Err(self.error()) } else { Ok(()) }
     }
 
-    /// The answer to every write from now on.
+    /// The error of every write to a poisoned disk.
     pub(crate) fn error(&self) -> Error {
-        Error::Poisoned { disk: self.place.number }
+        Error::Poisoned { disk: self.name.number }
     }
 
-    /// Stops all writes to the disk because a task that they need has panicked.
+    /// Poisons the disk because a task that writes depend on has panicked or ended.
     pub(crate) fn stop(&self, task: &'static str, why: &str) {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
-            let Place { number, path } = &self.place;
-            tracing::error!(disk = number, path, task, why, "disk poisoned: no more writes");
+            let DiskName { number, path } = &self.name;
+            tracing::error!(
+                disk = number,
+                path,
+                task,
+                why,
+                "a task failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
     }
 
-    /// Stops all writes to the disk because an invariant does not hold; see `docs/invariants.md`.
+    /// Poisons the disk because an invariant does not hold; see `docs/invariants.md`.
     pub(crate) fn broken(&self, invariant: &'static str, what: &'static str) -> Error {
-        // Not only the first time: each line names another cause.
-        let Place { number, path } = &self.place;
+        // Logged each time, also on a poisoned disk: each line names another cause.
+        let DiskName { number, path } = &self.name;
         tracing::error!(
             disk = number,
             path,
             invariant,
             what,
-            "an invariant is broken; disk poisoned: no more writes"
+            "an invariant is broken; the disk is poisoned and takes no writes until a restart"
         );
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
@@ -80,12 +86,15 @@ impl Health {
         self.error()
     }
 
-    /// Stops all writes to the disk.
+    /// Poisons the disk because a write, a sync or another operation on it failed.
     pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
-            let Place { number, path } = &self.place;
-            tracing::error!(disk = number, path, doing, %error, "disk poisoned: no more writes");
+            let DiskName { number, path } = &self.name;
+            tracing::error!(
+                disk = number, path, doing, %error,
+                "an operation failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
         self.error()
     }

@@ -1,4 +1,4 @@
-//! Where an extent is, and what a new one is made of.
+//! The disk that holds an extent, and the properties of a new extent.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::capacity::extent::memory::Extent;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
-/// An extent and the disk it is on.
+/// An extent and the disk that holds it.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) store: Arc<Store>,

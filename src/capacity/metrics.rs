@@ -1,4 +1,4 @@
-//! What a capacity node counts; `disks.rs`: what is shown of each disk.
+//! Counters and gauges of a capacity node; `disks.rs`: metrics of each disk.
 
 mod disks;
 
@@ -22,7 +22,7 @@ pub struct CapacityMetrics {
     pub journal_batches: Counter,
     /// Bytes of these batches.
     pub journal_bytes: Counter,
-    /// Every sync of a file or folder, also those inside a write.
+    /// Syncs of files and folders, including those of a write that syncs.
     pub fsyncs: Counter,
     /// Reads answered.
     pub reads: Counter,
@@ -40,7 +40,7 @@ pub struct CapacityMetrics {
     pub compacted_bytes: Counter,
     /// Frames the scrub verified.
     pub scrubbed_frames: Counter,
-    /// Disks that take no writes because one failed.
+    /// Poisoned disks.
     pub poisoned_disks: Gauge,
     /// Disks that could not be recovered at the start and are out of service.
     pub failed_disks: Gauge,
@@ -49,7 +49,7 @@ pub struct CapacityMetrics {
 }
 
 impl CapacityMetrics {
-    /// Metrics that `registry` shows.
+    /// Metrics that are registered in `registry`.
     #[must_use]
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();

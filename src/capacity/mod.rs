@@ -1,25 +1,29 @@
 //! Capacity nodes: append-only extents on local disks.
 //!
 //! - `api.rs`: the interface, [`Capacity`].
-//! - `node.rs`: all disks behind it. `home.rs`: where an extent is; `placement.rs`: which disk gets
-//!   a new one. What concerns several disks: `drain.rs` empties one, `remove.rs` removes an extent
-//!   everywhere, `backup.rs` copies extents to another node, `twins.rs` meets one on two disks.
+//! - `node.rs`: implements the interface over all disks. `home.rs`: the disk that holds an extent;
+//!   `placement.rs`: the choice of a disk for a new extent. Work on several disks: `drain.rs`
+//!   empties one, `remove.rs` removes an extent from all of them, `backup.rs` copies extents to
+//!   another node, `twins.rs` handles an extent that is on two disks.
 //! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, check.
 //! - `journal/`: the journal of a disk, where small appends share one sync.
-//! - `extent/`: one extent: its file, byte by byte, and what is known of it in memory.
-//! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` serve all.
+//! - `extent/`: one extent: the bytes of its file, and its state in memory.
+//! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` are used
+//!   by all of these.
 //!
-//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `disk/append.rs` decides
-//! journal or file; 3. `extent/frame.rs` makes frames; 4. `journal/writer.rs` shares one sync among
-//! small appends; 5. `disk/checkpoint.rs` moves journaled bytes to the extents' files;
+//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `disk/append.rs` chooses
+//! the journal or the extent's file; 3. `extent/frame.rs` encodes frames; 4. `journal/writer.rs`
+//! makes small appends durable with one shared sync; 5. `disk/checkpoint.rs` moves journaled bytes
+//! to the extents' files;
 //! 6. `disk/seal.rs` ends an extent. Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
 //!
-//! Invariants: an answer for offset x means all bytes below x are durable (I1, I4); nothing is
-//! served that was not verified (I13); a failed write or sync ends all writes to its disk until a
-//! restart; replay twice changes nothing (I14); the catalog is never believed against a file.
+//! Invariants: an acknowledgement of offset x means that all bytes below x are durable (I1, I4);
+//! only verified bytes are served (I13); after a failed write or sync the disk takes no writes
+//! until a restart; a second replay changes nothing (I14); where the catalog and a file disagree,
+//! the file is right.
 //!
-//! Not here: who writes which extent, when to roll, which location is referenced (front end, index,
-//! reclaim).
+//! Not here: which extent a writer uses, when it rolls, which locations are referenced (front end,
+//! index, reclaim).
 
 pub mod api;
 mod backup;

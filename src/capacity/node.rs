@@ -1,4 +1,4 @@
-//! The capacity node: all disks behind one interface.
+//! The capacity node: the disks of one machine behind one interface.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -30,6 +30,7 @@ use crate::capacity::disk::scrub::{Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
 use crate::capacity::extent::memory::{Frees, Status};
+use crate::capacity::extent::ranges::{numbers, offsets};
 use crate::capacity::home::{Home, NewExtent};
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::placement::Placement;
@@ -40,36 +41,37 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// A capacity node over the disks of one machine. Dropped without [`Self::shutdown`] it stops as in
-/// a crash.
+/// A capacity node over the disks of one machine. If it is dropped without [`Self::shutdown`], it
+/// stops as in a crash.
 #[derive(Debug)]
 pub struct CapacityNode {
     pub(super) stores: RwLock<Vec<Arc<Store>>>,
     pub(super) extents: RwLock<BTreeMap<ExtentId, Home>>,
     pub(super) placement: Mutex<Placement>,
-    /// Whether a disk of the store is out of service, so that an extent that is not here may be
-    /// there.
-    pub(super) out: bool,
-    /// The numbers of the disks that are out of service, once somebody who knows them has told.
+    /// Whether a disk of the store is out of service. An extent that the node does not find may lie
+    /// on it.
+    pub(super) lacks_disk: bool,
+    /// The numbers of the disks that are out of service; empty until [`Self::set_out_of_service`].
     out_of_service: RwLock<Vec<usize>>,
-    /// Found at the start while a disk is out of service: what a failed creation or a move left of
-    /// these may lie there too.
+    /// Extents that may have a second file, left by a failed creation or a move: those found at a
+    /// start without one of the disks, and those whose second file could not be removed.
     pub(super) doubtful: BTreeSet<ExtentId>,
     pub(super) env: Env,
     pub(super) config: CapacityConfig,
     pub(super) stop: CancellationToken,
-    /// Held by the one copy of another node's extent that is being made: two could write one file.
+    /// Held while an extent of another node is copied to this node: two copies could write the same
+    /// file.
     pub(super) copying: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl CapacityNode {
-    /// Opens the disks, recovers them, and starts the node's tasks. Empty disks are made part of
-    /// the store.
+    /// Opens the disks, recovers them, and starts the node's tasks. Empty disks are added to the
+    /// store.
     ///
     /// # Errors
-    /// [`OpenError`]: nothing was lost, nothing runs.
+    /// [`OpenError`]: no data was lost, and no task of the node runs.
     pub async fn open(
         disks: Vec<Arc<dyn Disk>>,
         env: Env,
@@ -87,17 +89,17 @@ impl CapacityNode {
         let mut stores = Vec::new();
         let mut extents = BTreeMap::new();
         let mut doubtful = BTreeSet::new();
-        let mut out = config.without;
+        let mut lacks_disk = config.without;
         for disk in opened {
             let disk = match disk {
                 Ok(disk) => disk,
                 Err(error) => {
                     tracing::error!(
                         %error,
-                        "a disk cannot be recovered; the node goes on without it"
+                        "a disk cannot be recovered and is out of service; repair it, then restart"
                     );
                     metrics.failed_disks.inc();
-                    out = true;
+                    lacks_disk = true;
                     continue;
                 }
             };
@@ -117,12 +119,12 @@ impl CapacityNode {
             }
             stores.push(disk.store);
         }
-        doubtful.extend(extents.keys().filter(|_| out));
+        doubtful.extend(extents.keys().filter(|_| lacks_disk));
         let node = Arc::new(Self {
             placement: Mutex::new(Placement::new(stores.len())),
             stores: RwLock::new(stores),
             extents: RwLock::new(extents),
-            out,
+            lacks_disk,
             out_of_service: RwLock::default(),
             doubtful,
             env,
@@ -136,13 +138,13 @@ impl CapacityNode {
         Ok(node)
     }
 
-    /// Tells which disks of the store are out of service until the next start, by their numbers:
-    /// they have no place here, but are shown.
+    /// Sets the numbers of the store's disks that are out of service until the next start. The node
+    /// does not use them; it only shows them in its metrics.
     pub fn set_out_of_service(&self, numbers: Vec<usize>) {
         *self.out_of_service.write().unwrap_or_else(PoisonError::into_inner) = numbers;
     }
 
-    /// The numbers of the disks that are out of service, as told.
+    /// The numbers of the disks that are out of service.
     pub(super) fn out_of_service(&self) -> Vec<usize> {
         self.out_of_service.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -153,8 +155,8 @@ impl CapacityNode {
         for store in &self.stores() {
             let journal = Arc::clone(store);
             let work = async move { journal.journal_loop().await };
-            // What a panicked journal or checkpoint had in hand is lost: going on could acknowledge
-            // bytes that are gone.
+            // A panicked journal or checkpoint loses the records it was writing. The disk could
+            // acknowledge lost bytes if it took further writes.
             let poison = |task| {
                 let store = Arc::clone(store);
                 move |why: &str| store.stop(task, why)
@@ -177,18 +179,18 @@ impl CapacityNode {
         *self.loops.lock().unwrap_or_else(PoisonError::into_inner) = loops;
     }
 
-    /// Makes everything durable in the extents' files and stops. Appends that come later fail.
+    /// Makes all appended bytes durable in the extents' files and stops. Later appends fail.
     pub async fn shutdown(&self) {
         let stores = self.stores();
         for store in &stores {
             store.journal.close();
         }
-        // First what is queued, while checkpoints can still make room for it.
+        // Queued records are written first, while checkpoints can still make room for them.
         join(&self.journals).await;
         for store in &stores {
             if let Err(error) = store.checkpoint().await {
                 tracing::warn!(
-                    disk = store.id, %error,
+                    disk = store.number, %error,
                     "the last checkpoint failed; the next start replays the journal"
                 );
             }
@@ -204,21 +206,22 @@ impl CapacityNode {
         }
     }
 
-    /// Leaves nothing in the journals but what is written from now on. Returns whether it could:
-    /// not on a disk that is out of service or takes no writes.
+    /// Overwrites all records that the journals hold, after a checkpoint. Records that are written
+    /// meanwhile stay. Returns false if a disk is out of service or takes no writes: its journal
+    /// was not erased.
     ///
     /// # Errors
-    /// The error of a checkpoint: it may be tried again.
+    /// The error of a checkpoint: try again.
     pub async fn erase_journals(&self) -> Result<bool, Error> {
-        let (mut all, mut failed) = (!self.out, Ok(()));
+        let (mut all, mut failed) = (!self.lacks_disk, Ok(()));
         for store in &self.stores() {
-            let settled = store.checkpoint().await;
-            if settled.is_ok() {
+            let done = store.checkpoint().await;
+            if done.is_ok() {
                 store.journal.erase().await;
             }
             match store.health.poisoned() {
                 true => all = false,
-                false => failed = failed.and(settled),
+                false => failed = failed.and(done),
             }
         }
         failed.map(|()| all)
@@ -230,16 +233,16 @@ impl CapacityNode {
         home.cloned().ok_or_else(|| self.absent(extent))
     }
 
-    /// The answer for an extent that is not here.
+    /// The error for an extent that was not found.
     fn absent(&self, extent: ExtentId) -> Error {
-        if !self.out {
+        if !self.lacks_disk {
             return Error::NoSuchExtent { extent };
         }
         Error::OutOfService { extent }
     }
 
-    /// Runs a change in a task of the node, so that it goes on, and its failure counts, if the
-    /// caller goes away.
+    /// Runs a change in a task of the node. The change completes, and its failure takes effect,
+    /// even if the caller is cancelled.
     pub(super) async fn owned<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -249,7 +252,8 @@ impl CapacityNode {
         task.await.unwrap_or(Err(Error::Ended { doing: name }))
     }
 
-    /// Forgets an extent that was removed, unless what was removed is only what a move left behind.
+    /// Removes an extent from the node's map if its status is removed. If the extent was moved, the
+    /// map already names the new file and is not changed.
     pub(super) fn forget_removed(&self, home: &Home) {
         if home.extent.state().status == Status::Removed {
             let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
@@ -261,8 +265,8 @@ impl CapacityNode {
         }
     }
 
-    /// Whether a call that found nothing is to be made again where the extent is now.
-    fn look_again<T>(&self, home: &Home, done: &Result<T, Error>) -> bool {
+    /// Whether to repeat a call that did not find the extent, because a drain has moved it.
+    fn should_retry<T>(&self, home: &Home, done: &Result<T, Error>) -> bool {
         matches!(done, Err(Error::NoSuchExtent { .. })) && self.was_moved(home)
     }
 
@@ -272,7 +276,7 @@ impl CapacityNode {
         NewExtent { extent, kind, epoch }: NewExtent,
     ) -> Result<Home, Error> {
         let worker = Arc::clone(store);
-        store.begin(extent);
+        store.begin_creation(extent);
         let work = async move { worker.create(extent, kind, epoch).await };
         let task = self.env.tasks.spawn("create", work);
         let extent = task.await.unwrap_or(Err(Error::Ended { doing: "create" }))?;
@@ -293,7 +297,9 @@ async fn join(tasks: &Mutex<Vec<JoinHandle<()>>>) {
     let tasks = std::mem::take(&mut *tasks.lock().unwrap_or_else(PoisonError::into_inner));
     for task in tasks {
         if task.await.is_err() {
-            tracing::error!("a task of the capacity node panicked");
+            tracing::error!(
+                "a task of the capacity node had panicked; the next start recovers its disk"
+            );
         }
     }
 }
@@ -312,7 +318,8 @@ async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
         };
         let due = extents.iter().filter(|(_, home)| is_due(home)).map(|(id, _)| *id);
         let mut due: Vec<ExtentId> = due.collect();
-        // A round may take longer than the node runs: it begins anywhere.
+        // A round may take longer than the node runs. Each round begins at a random extent, so that
+        // all are scrubbed eventually.
         let first = node.env.rand.below(due.len() as u64);
         due.rotate_left(usize::try_from(first).unwrap_or(0));
         Some(due)
@@ -338,17 +345,17 @@ impl Capacity for CapacityNode {
             let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
             placement.order(kind, &stores)
         };
-        // No disk to try means that all are poisoned.
+        // Without a disk to try, all disks are poisoned or draining.
         let mut last = if order.is_empty() { Error::Poisoned { disk: 0 } } else { Error::Full };
         for number in order {
             let Some(store) = stores.get(number) else { continue };
             match self.create_on(store, NewExtent { extent, kind, epoch }).await {
                 Ok(home) => {
                     let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
-                    // Not on a disk that was let go of meanwhile.
+                    // The disk may have been detached meanwhile; then the next disk is tried.
                     if self.stores().iter().any(|here| Arc::ptr_eq(here, store)) {
                         extents.insert(extent, home);
-                        store.made(extent);
+                        store.creation_done(extent);
                         return Ok(());
                     }
                 }
@@ -367,7 +374,7 @@ impl Capacity for CapacityNode {
         loop {
             let home = self.home(extent)?;
             let done = home.store.flush(&home.extent, epoch).await;
-            if !self.look_again(&home, &done) {
+            if !self.should_retry(&home, &done) {
                 return done;
             }
         }
@@ -377,7 +384,7 @@ impl Capacity for CapacityNode {
         loop {
             let home = self.home(location.extent)?;
             let done = home.store.read(&home.extent, location, range.clone()).await;
-            if !self.look_again(&home, &done) {
+            if !self.should_retry(&home, &done) {
                 return done;
             }
         }
@@ -390,8 +397,8 @@ impl Capacity for CapacityNode {
     ) -> Result<Option<LogFrame>, Error> {
         loop {
             let home = self.home(extent)?;
-            let done = home.store.next_frame(&home.extent, offset.get()).await;
-            if !self.look_again(&home, &done) {
+            let done = home.store.next_frame(&home.extent, offset).await;
+            if !self.should_retry(&home, &done) {
                 return done;
             }
         }
@@ -403,7 +410,7 @@ impl Capacity for CapacityNode {
             let Home { store, extent } = home.clone();
             let fence = async move { store.fence(&extent, epoch).await };
             let done = self.owned("fence", fence).await;
-            if !self.look_again(&home, &done) {
+            if !self.should_retry(&home, &done) {
                 return done;
             }
         }
@@ -416,14 +423,14 @@ impl Capacity for CapacityNode {
             let seal = async move { store.seal(&extent, epoch).await };
             let end = self.owned("seal", seal).await;
             self.forget_removed(&home);
-            if !self.look_again(&home, &end) {
-                return end.map(ExtentOffset::new);
+            if !self.should_retry(&home, &end) {
+                return end;
             }
         }
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), Error> {
-        let mut by_extent: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
+        let mut by_extent: BTreeMap<ExtentId, Vec<Range<ExtentOffset>>> = BTreeMap::new();
         for location in locations {
             by_extent.entry(location.extent).or_default().push(frames_of(location));
         }
@@ -431,7 +438,7 @@ impl Capacity for CapacityNode {
         while let Some((id, ranges)) = by_extent.pop_first() {
             let home = match self.home_unless_gone(id) {
                 Ok(Some(home)) => home,
-                // A free that is tried again.
+                // The extent no longer exists, so nothing is left to free.
                 Ok(None) => continue,
                 Err(error) => {
                     done = done.and(Err(error));
@@ -441,7 +448,7 @@ impl Capacity for CapacityNode {
             let Home { store, extent } = home.clone();
             let again = ranges.clone();
             let free = async move { store.free(&extent, &ranges).await };
-            // One poisoned disk does not keep the others from giving space back.
+            // An error of one disk does not prevent frees on the others.
             done = done.and(self.owned("free", free).await);
             self.forget_removed(&home);
             if self.was_moved(&home) {
@@ -464,7 +471,7 @@ impl Capacity for CapacityNode {
         loop {
             let home = self.home(extent)?;
             let Home { store, extent } = home.clone();
-            let live = live.to_vec();
+            let live: Vec<_> = live.iter().map(offsets).collect();
             let retain = async move { store.retain(&extent, &live, audited).await };
             let done = self.owned("retain", retain).await;
             self.forget_removed(&home);
@@ -475,16 +482,16 @@ impl Capacity for CapacityNode {
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {
-        frames_of(location)
+        numbers(&frames_of(location))
     }
 
     async fn extents(&self) -> Vec<ExtentInfo> {
         let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
-        extents.values().map(|home| home.extent.info(home.store.number)).collect()
+        extents.values().map(|home| home.extent.info(home.store.place)).collect()
     }
 
     fn is_whole(&self) -> bool {
-        !self.out
+        !self.lacks_disk
     }
 
     async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {

@@ -1,4 +1,4 @@
-//! Which disk a new extent goes to.
+//! The choice of a disk for a new extent.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,21 +7,22 @@ use crate::capacity::ExtentKind;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::kind_code;
 
-/// Round robin for each kind of its own, weighted by available space: every disk fills at the same
-/// pace, and the logs of a node do not all land on one.
+/// Weighted round robin by available space, separately for each kind of extent. Disks fill in
+/// proportion to their space, and the logs of a node are spread over its disks.
 #[derive(Debug)]
 pub(crate) struct Placement {
-    /// For each kind and disk, how much it is owed.
+    /// For each kind and disk, its credit: available space added in each round, less the sum of a
+    /// round when it is chosen.
     owed: [Vec<i128>; 4],
 }
 
 impl Placement {
-    /// For this many disks.
+    /// A placement over this many disks.
     pub(crate) fn new(disks: usize) -> Self {
         Self { owed: std::array::from_fn(|_| vec![0; disks]) }
     }
 
-    /// The disks to try, best first; those that are poisoned or being emptied not at all.
+    /// The disks to try, best first. Poisoned and draining disks are left out.
     pub(crate) fn order(&mut self, kind: ExtentKind, stores: &[Arc<Store>]) -> Vec<usize> {
         let available: Vec<Option<u64>> = stores
             .iter()

@@ -1,9 +1,9 @@
-//! Removing extents. Whoever removes one forgets its id, so a restart must find nothing of it. A
-//! file of it may be left
+//! Removal of extents. The caller forgets the id of a removed extent, so no file of it may be found
+//! after a restart. A file may have been left
 //!
-//! - by a creation that failed, or that goes on although its caller is gone,
+//! - by a creation that failed, or that continues after its caller was cancelled,
 //! - by a removal of an earlier process that was killed before it synced the folder,
-//! - on a second disk that is out of service, or whose file could not be removed at the start.
+//! - on a second disk that is out of service, or from which the start could not remove it.
 
 use std::sync::atomic::Ordering;
 
@@ -11,6 +11,7 @@ use crate::capacity::api::Error;
 use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 impl CapacityNode {
     /// Removes an extent; see [`crate::capacity::Capacity::remove`].
@@ -27,10 +28,10 @@ impl CapacityNode {
         }
         for store in self.stores() {
             let removing = async move {
-                store.remove_half_made(extent).await?;
-                // It was on another disk. A poisoned one that is not being drained had no file of
-                // it since the start, or the extent is doubtful. It cannot be asked before the next
-                // start.
+                store.remove_unacknowledged(extent).await?;
+                // The extent was on another disk. A poisoned disk that is not draining has had no
+                // file of it since the start, unless the extent is in `doubtful`. The folder cannot
+                // be synced before the next start.
                 if was_here && store.health.poisoned() && !store.draining.load(Ordering::Acquire) {
                     return Ok(());
                 }
@@ -41,7 +42,7 @@ impl CapacityNode {
         if self.doubtful.contains(&extent) { Err(Error::OutOfService { extent }) } else { Ok(()) }
     }
 
-    /// The extent's place; `None` when it is known to be gone.
+    /// The home of an extent; `None` if the extent does not exist.
     pub(super) fn home_unless_gone(&self, extent: ExtentId) -> Result<Option<Home>, Error> {
         match self.home(extent) {
             Ok(home) => Ok(Some(home)),
@@ -50,9 +51,11 @@ impl CapacityNode {
         }
     }
 
-    /// Whether the extent may be on a disk that is out of service, and what was found here at the
-    /// start is only the file that a failed creation left.
+    /// Whether this empty file may have been left by a failed creation while the extent itself is
+    /// on a disk that is out of service.
     pub(super) fn is_leftover(&self, home: &Home) -> bool {
-        self.out && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
+        self.lacks_disk
+            && self.doubtful.contains(&home.extent.id)
+            && home.extent.state().end == ExtentOffset::START
     }
 }

@@ -1,10 +1,12 @@
-//! Extents found on two disks at a start.
+//! Extents that a start finds on two disks.
 
 use crate::capacity::home::Home;
+use crate::types::ExtentOffset;
 
-/// A creation that failed may have left its file behind, and succeeded on another disk then. Only
-/// that one was ever appended to or fenced. Or an extent was being moved: then both end at the same
-/// offset. False while a file of it is left on the other disk.
+/// Keeps one of two files of an extent and removes the other. A failed creation may have left a
+/// file before the extent was created on another disk; only the later one was appended to or
+/// fenced. Or a move was interrupted; then both files end at the same offset. Returns false if the
+/// other file is still there.
 pub(super) async fn drop_twin(kept: &mut Home, other: Home) -> bool {
     let end = |home: &Home| home.extent.state().end;
     let used = |home: &Home| {
@@ -12,14 +14,21 @@ pub(super) async fn drop_twin(kept: &mut Home, other: Home) -> bool {
         (state.end, state.slot.epoch)
     };
     let lost = if used(kept) < used(&other) { std::mem::replace(kept, other) } else { other };
-    let (extent, disk) = (lost.extent.id, lost.store.number);
-    // A move to another disk that ended before the old file was removed: the copy was whole before
-    // it had its name.
-    if end(&lost) > 0 && end(&lost) != end(kept) {
-        tracing::error!(%extent, disk, "an extent is on two disks; the shorter file is left alone");
+    let (extent, disk) = (lost.extent.id, lost.store.place);
+    // After an interrupted move both files end at the same offset, because a copy is complete
+    // before it gets its name. Another end means damage, so the file is kept.
+    if end(&lost) > ExtentOffset::START && end(&lost) != end(kept) {
+        tracing::error!(
+            %extent, disk,
+            "an extent is on two disks with different ends; the longer file is used and the \
+             other is not removed"
+        );
         return false;
     }
-    tracing::warn!(%extent, disk, "removing the file that a failed creation or a move left");
+    tracing::warn!(
+        %extent, disk,
+        "an extent is on two disks; removing the file that a failed creation or a move left"
+    );
     let removed = lost.store.remove(&lost.extent).await;
     if let Err(error) = &removed {
         tracing::warn!(

@@ -1,7 +1,7 @@
-//! Every decoder of this role on bytes from anywhere: the entry of the fuzz target.
+//! All decoders of this role on arbitrary bytes: the entry of the fuzz target.
 //!
-//! Checksums would turn almost every input away at the door, so each layout is tried a second time
-//! with its checksum made right: what lies behind it must not panic either.
+//! Almost every input fails its checksum, so each layout is tried a second time with a corrected
+//! checksum. The code behind the checksum must not panic either.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -17,6 +17,7 @@ use crate::capacity::extent::header::parse_padding;
 use crate::capacity::extent::map::Map;
 use crate::capacity::journal::layout::BATCH_HEADER;
 use crate::capacity::journal::layout::BatchHeader;
+use crate::capacity::journal::layout::RingId;
 use crate::capacity::journal::layout::Superblock;
 use crate::capacity::journal::layout::decode_body;
 use crate::capacity::units::get_u32;
@@ -25,8 +26,9 @@ use crate::capacity::units::index;
 use crate::types::Crc32c;
 use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
-/// Decodes `bytes` as each layout on disk; tells how many took them. Never panics.
+/// Decodes `bytes` as each layout on disk. Returns how many decoders accepted them. Never panics.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let taken = [
@@ -51,8 +53,9 @@ fn frames(bytes: &[u8]) -> bool {
     let (Some(extent), Some(offset)) = (get_u64(bytes, 8), get_u64(bytes, 16)) else {
         return false;
     };
-    // Offsets of real extents are far below: the writer rolls to a new one at a few GiB.
-    let offset = offset % (1 << 40);
+    // Offsets of real extents are far below this limit: the writer rolls to a new extent at a few
+    // GiB.
+    let offset = ExtentOffset::new(offset % (1 << 40));
     let head = Head::parse(bytes, ExtentId::new(extent), offset);
     let whole = verify_frames(bytes, ExtentId::new(extent), offset);
     starts_frame(bytes) && (head.is_some() || whole.is_some())
@@ -71,7 +74,8 @@ fn with_frame_crc(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn batch(bytes: &[u8]) -> bool {
-    let Some(header) = BatchHeader::decode(bytes, get_u64(bytes, 8).unwrap_or(0)) else {
+    let Some(header) = BatchHeader::decode(bytes, RingId::new(get_u64(bytes, 8).unwrap_or(0)))
+    else {
         return false;
     };
     let body = Bytes::copy_from_slice(bytes.get(index(BATCH_HEADER)..).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! The coordinator trait: the smallest etcd-shaped interface that expresses every protocol of the
-//! design.
+//! The coordinator trait: the smallest interface in the style of etcd on which every protocol of
+//! the store can be built.
 
 use std::fmt;
 use std::fmt::Debug;
@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use thiserror::Error as ThisError;
 
-/// Grows by one with every transaction that changes something. A key's *mod revision* is that of
-/// its last change.
+/// The version of the whole store. Grows by one with every transaction that changes a key. A key's
+/// *mod revision* is the revision of its last change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
@@ -19,14 +19,14 @@ pub struct Revision(pub u64);
 pub struct Versioned {
     /// The value.
     pub value: Bytes,
-    /// The transaction that wrote it.
+    /// The revision of the transaction that wrote it.
     pub mod_revision: Revision,
 }
 
 /// All keys under a prefix as of one revision, in byte order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The store's revision at the time.
+    /// The revision of the store.
     pub revision: Revision,
     /// Keys with values.
     pub entries: Vec<(Bytes, Versioned)>,
@@ -48,56 +48,56 @@ pub enum Compare {
 pub enum Op {
     /// Writes a value.
     Put(Bytes, Bytes),
-    /// Writes a value that goes away with the session.
+    /// Writes a value that is removed when the session ends.
     PutWithSession(Bytes, Bytes, Session),
-    /// Removes a key; one that does not exist counts as removed.
+    /// Removes a key. A key that does not exist counts as removed.
     Delete(Bytes),
 }
 
-/// What became of a transaction.
+/// The result of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TxnReply {
     /// All conditions held; the changes are durable as of this revision.
     Committed(Revision),
-    /// A condition did not hold at this revision; nothing changed.
+    /// A condition did not hold at this revision, and nothing changed.
     Rejected(Revision),
 }
 
-/// A change of one key, as watches deliver it, in revision order.
+/// A change of one key. Watches deliver changes in revision order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The key.
     pub key: Bytes,
-    /// Its new value; `None` when removed.
+    /// Its new value; `None` if it was removed.
     pub value: Option<Bytes>,
-    /// The transaction.
+    /// The revision of the transaction.
     pub revision: Revision,
 }
 
-/// A lease kept alive by its owner; keys put with it go away when it ends.
+/// A session that its owner keeps alive. Keys written with it are removed when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session(pub u64);
 
-/// Why a call failed; each variant is a different next step.
+/// Why a call failed. Each variant demands another reaction of the caller.
 #[derive(Clone, Debug, ThisError)]
 pub enum Error {
-    /// The outcome is unknown: read again and compare before trying again.
+    /// The outcome is unknown. Read the keys and compare before trying again.
     #[error("the coordinator did not answer; the change may or may not have happened")]
     Ambiguous,
-    /// Nothing changed; try again later.
+    /// Nothing changed. Try again later.
     #[error("the coordinator is unavailable: {reason}")]
     Unavailable {
         /// For the operator.
         reason: Reason,
     },
-    /// The watch fell behind, or asked for a revision no longer kept: read the range again, then
-    /// watch from there.
-    #[error("the revision is no longer kept")]
+    /// The watch fell behind, or began at a revision that is no longer kept. Read the range again,
+    /// then watch from its revision.
+    #[error("the changes since that revision are no longer kept; read the range again")]
     Compacted,
-    /// The session ended: whatever it guarded belongs to others now.
+    /// The session has ended and its keys are removed. Others may own what it protected.
     #[error("the session has ended")]
     SessionEnded,
-    /// The store's file is damaged; restore it or rebuild it from the extents.
+    /// The store's file is damaged. Restore it.
     #[error("the coordinator's store is damaged: {reason}")]
     Corrupt {
         /// For the operator.
@@ -113,13 +113,13 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Its disk is full: it goes on once there is room.
+    /// The disk of its file is full. Calls succeed again when there is room.
     #[must_use]
     pub const fn full(text: String) -> Self {
         Self { text, is_full: true }
     }
 
-    /// Whether it goes on once there is room on its disk.
+    /// Whether the disk of its file is full, so that calls succeed again when there is room.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.is_full
@@ -145,7 +145,7 @@ impl fmt::Display for Reason {
 }
 
 impl Error {
-    /// Whether room on the store's disk is all that it takes.
+    /// Whether the call would succeed with room on the disk of the coordinator's file.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Unavailable { reason } if reason.is_full())
@@ -158,11 +158,12 @@ pub trait Watch: Send {
     /// The next change. Cancel safe.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when changes were missed.
+    /// [`Error::Compacted`] if changes were missed.
     async fn next(&mut self) -> Result<Event, Error>;
 }
 
-/// The store. Linearizable; a committed transaction is durable.
+/// The interface of the coordinator. Calls are linearizable, and a committed transaction is
+/// durable.
 #[async_trait]
 pub trait Coordinator: Send + Sync + Debug {
     /// Reads one key.
@@ -177,20 +178,20 @@ pub trait Coordinator: Send + Sync + Debug {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error>;
 
-    /// Applies all of `then` if all of `when` holds, atomically and durably. At most 128 conditions
-    /// and changes.
+    /// If all conditions of `when` hold, applies all changes of `then`, atomically and durably. At
+    /// most 128 conditions and 128 changes.
     ///
     /// # Errors
     /// [`Error::Ambiguous`] when it may have happened, [`Error::Unavailable`] when it has not.
     async fn txn(&self, when: &[Compare], then: &[Op]) -> Result<TxnReply, Error>;
 
-    /// Changes under a prefix after `after`, without gaps.
+    /// Watches changes of keys under a prefix, after revision `after` and without gaps.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when `after` is too old.
+    /// [`Error::Compacted`] if `after` is too old.
     async fn watch(&self, prefix: &[u8], after: Revision) -> Result<Box<dyn Watch>, Error>;
 
-    /// Opens a session that ends when not kept alive for `ttl`.
+    /// Opens a session. It ends if it is not kept alive for `ttl`.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

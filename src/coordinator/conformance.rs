@@ -1,4 +1,4 @@
-//! What every coordinator must do. One suite; `embedded` and `simulated` both pass it.
+//! The conformance suite of coordinators, which `embedded` and `simulated` both pass.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::TxnReply;
 use super::Watch;
 use super::history;
 
-/// Time that only moves when a test says so.
+/// A clock that only a test advances.
 #[derive(Debug)]
 pub(super) struct ManualClock(watch::Sender<Duration>);
 
@@ -102,8 +102,8 @@ pub(super) async fn suite(coordinator: Arc<dyn Coordinator>, clock: &ManualClock
     session_kept_alive_stays(store, clock).await;
     overwritten_session_key_stays(store).await;
     ended_session_is_refused(store, clock).await;
-    // Last: it pushes everything else out of the history.
-    watch_that_falls_behind_is_told(store).await;
+    // Last, because it removes all earlier changes from the history.
+    watch_that_falls_behind_gets_an_error(store).await;
 }
 
 pub(super) fn key(text: &str) -> Bytes {
@@ -177,7 +177,7 @@ async fn rejected_txn_changes_nothing(store: &dyn Coordinator) {
     assert_eq!(snapshot.revision, before);
     let seen: Vec<_> = snapshot.entries.iter().map(|(k, v)| (k.clone(), v.value.clone())).collect();
     assert_eq!(seen, [(key("atomic/a"), key("1")), (key("atomic/b"), key("1"))]);
-    // All of it, at one revision, once the conditions hold.
+    // With conditions that hold, all changes are applied at one revision.
     let after = commit(store, &when[..1], &then).await;
     let snapshot = store.range(b"atomic/").await.unwrap();
     let seen: Vec<_> = snapshot.entries.iter().map(|(k, v)| (k.clone(), v.mod_revision)).collect();
@@ -208,8 +208,9 @@ async fn next(watch: &mut Box<dyn Watch>) -> Event {
     tokio::time::timeout(Duration::from_secs(30), watch.next()).await.expect("an event").unwrap()
 }
 
-/// The next event. A store that is about to sleep while the clock is advanced sleeps that much
-/// longer, so the clock goes on until there is one, at most by `more`.
+/// Returns the next event. If the store begins to sleep only after the clock was advanced, it
+/// sleeps longer than the test expects. So this advances the clock further until there is an event,
+/// by at most `more`.
 async fn next_in(watch: &mut Box<dyn Watch>, clock: &ManualClock, more: Duration) -> Event {
     for _ in 0..10 {
         if let Ok(event) = tokio::time::timeout(Duration::from_secs(3), watch.next()).await {
@@ -253,7 +254,7 @@ async fn watch_next_is_cancel_safe(store: &dyn Coordinator) {
     let start = store.range(b"").await.unwrap().revision;
     let mut watch = store.watch(b"cancel/", start).await.unwrap();
     let waited = tokio::time::timeout(Duration::from_millis(5), watch.next()).await;
-    assert!(waited.is_err(), "nothing has happened");
+    assert!(waited.is_err(), "nothing has changed yet");
     commit(store, &[], &[put("cancel/a", "1"), put("cancel/b", "1")]).await;
     assert_eq!(next(&mut watch).await.key, key("cancel/a"));
     assert_eq!(next(&mut watch).await.key, key("cancel/b"));
@@ -312,7 +313,7 @@ async fn session_keys_go_when_it_expires(store: &dyn Coordinator, clock: &Manual
     for (event, at) in events.iter().zip(["lease/a", "lease/b"]) {
         assert_eq!((&event.key, &event.value), (&key(at), &None));
     }
-    assert_eq!(events[0].revision, events[1].revision, "they go together");
+    assert_eq!(events[0].revision, events[1].revision, "they are removed together");
     let left: Vec<Bytes> =
         store.range(b"lease/").await.unwrap().entries.into_iter().map(|(k, _)| k).collect();
     assert_eq!(left, [key("lease/c"), key("lease/d")]);
@@ -358,7 +359,7 @@ async fn ended_session_is_refused(store: &dyn Coordinator, clock: &ManualClock) 
     assert_eq!(value(store, "late-other").await, None, "all or nothing");
 }
 
-async fn watch_that_falls_behind_is_told(store: &dyn Coordinator) {
+async fn watch_that_falls_behind_gets_an_error(store: &dyn Coordinator) {
     let start = commit(store, &[], &[put("old", "1")]).await;
     let mut watch = store.watch(b"old", start).await.unwrap();
     let ops: Vec<Op> = (0..128).map(|n| put(&format!("flood/{n}"), "x")).collect();

@@ -1,4 +1,4 @@
-//! Ids by compare and set: issued once, never again; some are never issued.
+//! Counters that issue ids by compare and set. An id is issued at most once; some ids are skipped.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,19 +21,21 @@ pub const CONTAINER_IDS: &[u8] = b"counter/container";
 /// Counter of partition ids.
 pub const PARTITION_IDS: &[u8] = b"counter/partition";
 
-/// The first id of every counter; zero has meanings of its own.
+/// The first id of every counter. Zero is reserved.
 const FIRST: u64 = 1;
-/// Ids an [`IdAllocator`] takes from its counter at once: what a restart may leave unissued.
+/// Ids that an [`IdAllocator`] takes from its counter at a time. A restart skips those that it had
+/// not issued.
 pub const BATCH: u64 = 64;
-/// Lost races before giving up; each means that another caller won one.
+/// How often an allocation is tried. Each try that fails means that another caller's succeeded.
 const TRIES_MAX: usize = 256;
 
-/// Takes the next `count` ids of the counter at `key`; the first ever is 1.
+/// Takes the next `count` ids of the counter at `key`. The first id of a counter is 1.
 ///
-/// A lost answer is safe: the counter is read again, and ids that may have been taken are skipped.
+/// If the outcome of a transaction is unknown, the counter is read again, and ids that may have
+/// been taken are skipped.
 ///
 /// # Errors
-/// [`Error::Unavailable`], [`Error::Corrupt`] when the value is no counter.
+/// [`Error::Unavailable`], [`Error::Corrupt`] if the value is no counter.
 pub async fn allocate(
     coordinator: &dyn Coordinator,
     key: &[u8],
@@ -68,7 +70,7 @@ fn decode(value: &[u8]) -> Result<u64, Error> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// Hands ids out from batches of [`BATCH`], so that most cost no transaction.
+/// Issues ids from batches of [`BATCH`], so that most ids cost no transaction.
 #[derive(Debug)]
 pub struct IdAllocator {
     coordinator: Arc<dyn Coordinator>,
@@ -77,18 +79,18 @@ pub struct IdAllocator {
 }
 
 impl IdAllocator {
-    /// Issues the ids of the counter at `key`.
+    /// An allocator of the ids of the counter at `key`.
     #[must_use]
     pub fn new(coordinator: Arc<dyn Coordinator>, key: &[u8]) -> Self {
         Self { coordinator, key: Bytes::copy_from_slice(key), ready: Mutex::new(0..0) }
     }
 
-    /// Issues an id. Cancel safe: an id may be skipped.
+    /// Issues an id. Cancel safe, but an id may be skipped.
     ///
     /// # Errors
     /// As [`allocate`].
     pub async fn next(&self) -> Result<u64, Error> {
-        // Held over the transaction: others would only take batches of their own.
+        // Held during the transaction, so that concurrent callers share one batch.
         let mut ready = self.ready.lock().await;
         if let Some(id) = ready.next() {
             return Ok(id);

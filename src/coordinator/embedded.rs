@@ -1,10 +1,11 @@
 //! The coordinator of a single node, on one redb file (`embedded/file.rs`).
 //!
-//! One task writes; transactions that arrive while it commits share the next commit, which is
-//! durable before any of them is answered. After an I/O error, a full disk for one, the writer
-//! opens the file again, until it can; what is asked meanwhile is refused (`embedded/failure.rs`).
-//! If the file opens although its disk is full, it can be read, and is not written for a pause
-//! (`embedded/room.rs`). Sessions end after the pause; no role of a single node opens one so far.
+//! One task writes. Transactions that arrive while it commits share the next commit, which is
+//! durable before any of them is answered. After an I/O error, such as a full disk, the writer
+//! tries to open the file again until that succeeds; requests are refused meanwhile
+//! (`embedded/failure.rs`). If the file opens although its disk is full, reads succeed, and changes
+//! are refused for a pause (`embedded/room.rs`). Sessions that expire during the pause end after
+//! it; no role of a single node opens sessions yet.
 
 use std::fmt;
 use std::path::Path;
@@ -49,11 +50,12 @@ pub(crate) use tests::{Room, Space};
 /// Name of the file in the first data directory.
 pub const FILE_NAME: &str = "coordinator.redb";
 
-/// Requests that may wait for the writer; more wait to be queued.
+/// The most requests in the writer's queue. Further callers wait to queue theirs.
 const QUEUE_MAX: usize = 256;
-/// Requests that share a commit at most.
+/// The most requests that share a commit.
 const BATCH_MAX: usize = 64;
-/// The embedded coordinator. Ends with its [`Env`]'s tasks: calls after their shutdown are refused.
+/// The embedded coordinator. It ends with the tasks of its [`Env`]: calls after their shutdown are
+/// refused.
 #[derive(Clone)]
 pub struct EmbeddedCoordinator {
     store: Arc<Store>,
@@ -70,19 +72,19 @@ impl fmt::Debug for EmbeddedCoordinator {
 }
 
 impl EmbeddedCoordinator {
-    /// Opens the file at `path`, creating it if there is none, verifies every row and ends the
-    /// sessions of the last open.
+    /// Opens the file at `path`, or creates it. Verifies every row and ends the sessions of the
+    /// process that had it open before.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when it is damaged or of another version, [`Error::Unavailable`] when it
+    /// [`Error::Corrupt`] if it is damaged or has another version, [`Error::Unavailable`] if it
     /// cannot be opened.
     pub async fn open(path: &Path, env: &Env) -> Result<Self, Error> {
         let path = path.to_owned();
         Self::opened(env, move || Store::open(path)).await
     }
 
-    /// Opens a copy of the file at `path`, for verification: changes are kept in memory and
-    /// forgotten.
+    /// Opens a copy of the file at `path` in memory, for verification. Changes do not reach the
+    /// file.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -96,7 +98,7 @@ impl EmbeddedCoordinator {
         open: impl FnOnce() -> Result<Store, Error> + Send + 'static,
     ) -> Result<Self, Error> {
         let opened = env.tasks.spawn_blocking("coordinator open", open);
-        // redb panics on some damaged pages.
+        // Redb panics on some damaged pages.
         let store = opened.await.unwrap_or_else(|panic| Err(corrupt(panic)))?;
         let store = Arc::new(store);
         let (writer, requests) = mpsc::channel(QUEUE_MAX);
@@ -169,7 +171,7 @@ struct Writer {
     room: room::Room,
 }
 
-/// When to open a file again that failed, and how long to wait after that.
+/// When to try to open a failed file again, and the pause after that try.
 struct Retry {
     at: Duration,
     pause: Duration,
@@ -184,24 +186,24 @@ impl Writer {
             retry = self.mend(retry).await;
             let expiry = self.store.sessions().next_deadline();
             let expiry = expiry.max(expiry.and_then(|_| self.room.paused_until()));
-            let settles = self.room.settles();
+            let has_room_at = self.room.has_room_at();
             let again = retry.as_ref().map(|retry| retry.at);
             let received = tokio::select! {
                 biased;
                 () = stopping.cancelled(), if !self.requests.is_closed() => {
-                    // What is queued is still answered.
+                    // Queued requests are still answered.
                     self.requests.close();
                     continue;
                 }
-                // Before requests, which may never pause.
+                // Checked before the requests, of which there may always be more.
                 () = sleep_until(&self.env, expiry) => 0,
                 () = sleep_until(&self.env, again) => 0,
-                () = sleep_until(&self.env, settles) => 0,
-                () = self.store.failed.rung.notified() => 0,
+                () = sleep_until(&self.env, has_room_at) => 0,
+                () = self.store.failed.raised.notified() => 0,
                 received = self.requests.recv_many(&mut batch, BATCH_MAX) => received,
             };
             let now = self.env.clock.monotonic();
-            self.room.settle(now);
+            self.room.log_room_again(now);
             let is_paused = self.room.refusal(now).is_some();
             let expired =
                 if is_paused { Vec::new() } else { self.store.sessions().take_expired(now) };
@@ -217,7 +219,8 @@ impl Writer {
         }
     }
 
-    /// Opens a file that failed again, if it is time to; when to try again if it does not open.
+    /// If the file has failed and it is time to try, opens it again. Returns when to try next if it
+    /// does not open.
     async fn mend(&mut self, retry: Option<Retry>) -> Option<Retry> {
         let refusal = self.store.failure()?;
         let now = self.env.clock.monotonic();
@@ -234,10 +237,10 @@ impl Writer {
             }
             Err(error) => {
                 if error.is_full() {
-                    self.room.say(now, &self.store.failure().unwrap_or(error));
+                    self.room.log_full(now, &self.store.failure().unwrap_or(error));
                 } else {
                     let path = self.store.path().display();
-                    let what = "the coordinator's file does not open again";
+                    let what = "the coordinator's file cannot be opened again yet; check its disk";
                     tracing::warn!(%path, %error, ?pause, "{what}");
                 }
                 Some(Retry { at: now + pause, pause: (pause * 2).min(REOPEN_PAUSE_MAX) })
@@ -254,7 +257,7 @@ impl Writer {
         }
         let store = Arc::clone(&self.store);
         let work = move || store.commit(now, batch);
-        // A panic drops the answers' senders: the callers see an ambiguous outcome, which it is.
+        // A panic drops the senders of the answers, so the callers get an ambiguous outcome.
         match self.env.tasks.spawn_blocking("coordinator commit", work).await {
             Ok(Done::Nothing) => {}
             Ok(Done::Changed) => self.room.found(self.env.clock.monotonic()),
@@ -263,22 +266,23 @@ impl Writer {
         }
     }
 
-    /// The file is open again after this failure; if it was for want of room, it pauses.
+    /// The file is open again after this failure. If the cause was a full disk, begins a pause for
+    /// changes.
     fn pause_after(&mut self, refusal: Error) {
         if refusal.is_full() {
-            self.room.lacked(self.env.clock.monotonic(), refusal);
+            self.room.found_none(self.env.clock.monotonic(), refusal);
         }
     }
 }
 
-/// Refuses what may change rows, and returns the other requests. A session that was to be closed
-/// stays open, and ends in its time.
+/// Refuses requests that may change rows, and returns the others. A session whose close is refused
+/// stays open until it expires.
 fn refuse_changes(batch: Vec<Request>, refusal: &Error) -> Vec<Request> {
     let mut rest = Vec::with_capacity(batch.len());
     for request in batch {
         match request {
             Request::Txn { reply, ref then, .. } if !then.is_empty() => {
-                // A caller that went away needs no answer.
+                // A cancelled caller needs no answer.
                 reply.send(Err(refusal.clone())).ok();
             }
             Request::End { reply: Some(reply), .. } => {

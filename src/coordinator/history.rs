@@ -1,5 +1,5 @@
-//! Recent changes, for watches: bounded in memory. A watch that asks for more than is kept is told
-//! so, never skipped ahead.
+//! Recent changes, for watches. Their memory is bounded. A watch that needs older changes gets an
+//! error; it never skips changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::api::Event;
 use super::api::Revision;
 use super::api::Watch;
 
-/// Changes kept for watches. A partition map of ten thousand entries can change once over before a
-/// watch must reread.
+/// The most changes that are kept. All of a partition map of ten thousand entries can change before
+/// a watch has to read it again.
 pub(super) const HISTORY_EVENTS_MAX: usize = 16_384;
-/// Bytes of keys and values kept for watches.
+/// The most bytes of keys and values that are kept.
 pub(super) const HISTORY_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug)]
 struct Kept {
-    /// Every change after this revision is in `events`.
+    /// All changes after this revision are in `events`.
     floor: Revision,
     events: VecDeque<Event>,
     bytes: usize,
@@ -38,7 +38,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Nothing is known of what happened up to `floor`.
+    /// A history that has no changes up to `floor`.
     pub(super) fn new(floor: Revision) -> Self {
         let kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
         Self { kept: Mutex::new(kept), latest: watch::Sender::new(floor) }
@@ -53,15 +53,15 @@ impl History {
         while kept.events.len() > HISTORY_EVENTS_MAX || kept.bytes > HISTORY_BYTES_MAX {
             let Some(gone) = kept.events.pop_front() else { break };
             kept.bytes -= size(&gone);
-            // Also while events of the same revision are left: half a transaction is a gap.
+            // Even if events of the same revision are left: a part of a transaction is a gap.
             kept.floor = gone.revision;
         }
         drop(kept);
         self.latest.send_replace(last);
     }
 
-    /// Begins anew at a revision up to which not all changes are known: watches that have not seen
-    /// it are told.
+    /// Restarts the history at a revision, because not all changes up to it are known. Watches that
+    /// have not reached it get an error.
     pub(super) fn restart(&self, floor: Revision) {
         let mut kept = self.lock();
         *kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
@@ -89,7 +89,7 @@ impl History {
 /// Changes under a prefix.
 struct Changes {
     events: Vec<Event>,
-    /// These are all up to this revision.
+    /// All changes up to this revision are in `events`.
     seen: Revision,
 }
 
@@ -102,7 +102,7 @@ fn size(event: &Event) -> usize {
 pub(super) struct HistoryWatch {
     history: Arc<History>,
     prefix: Bytes,
-    /// Everything up to here was delivered or is in `ready`.
+    /// Changes up to this revision were delivered or are in `ready`.
     seen: Revision,
     ready: VecDeque<Event>,
     latest: watch::Receiver<Revision>,
@@ -126,7 +126,7 @@ impl HistoryWatch {
         })
     }
 
-    /// The next change that is there already.
+    /// The next change, if there is one already.
     pub(super) fn take(&mut self) -> Result<Option<Event>, Error> {
         if self.ready.is_empty() {
             let Changes { events, seen } = self.history.since(&self.prefix, self.seen)?;
@@ -136,9 +136,9 @@ impl HistoryWatch {
         Ok(self.ready.pop_front())
     }
 
-    /// Waits until there may be more. Cancel safe.
+    /// Waits until there may be a further change. Cancel safe.
     pub(super) async fn changed(&mut self) {
-        // The sender lives in the history, which this watch holds.
+        // The sender is in the history, which this watch keeps alive.
         self.latest.changed().await.expect("the history outlives its watches");
     }
 }
@@ -147,7 +147,7 @@ impl HistoryWatch {
 impl Watch for HistoryWatch {
     async fn next(&mut self) -> Result<Event, Error> {
         loop {
-            // Marked before looking: a change in between wakes the wait below.
+            // Marked before the history is read, so that a change in between ends the wait below.
             self.latest.mark_unchanged();
             if let Some(event) = self.take()? {
                 return Ok(event);

@@ -1,20 +1,21 @@
-//! The coordinator: a small, consistent store of descriptors, shaped like etcd. Holds which
-//! partitions exist and where their logs begin, counters that issue ids, and node sessions; never
-//! per-object state, on no data path.
+//! The coordinator: a small, consistent store in the style of etcd. It holds the descriptors of
+//! partitions, counters that issue ids, and sessions of nodes. It holds no state of objects and is
+//! on no data path.
 //!
 //! The main path, a transaction:
-//! 1. `api.rs`: the trait, what callers may rely on;
-//! 2. `embedded.rs`: one writer, transactions that arrive together share a durable commit of
-//!    `embedded/file.rs`;
-//! 3. `transaction.rs`: what conditions and changes mean, shared by all stores;
-//! 4. `history.rs`: the change reaches the watches; `sessions.rs`: keys that end with their owner.
+//! 1. `api.rs`: the trait and its guarantees;
+//! 2. `embedded.rs`: one writer; concurrent transactions share a durable commit
+//!    (`embedded/file.rs`);
+//! 3. `transaction.rs`: the meaning of conditions and changes, the same for all stores;
+//! 4. `history.rs`: delivers changes to watches; `sessions.rs`: sessions, whose keys are removed
+//!    when they end.
 //!
-//! Beside it: `simulated.rs`, the same store in memory with faults, for simulation; `counter.rs`,
-//! ids by compare and set; `conformance.rs`, the suite that both stores pass.
+//! Also here: `simulated.rs`, the store in memory with faults, for simulation; `counter.rs`, ids by
+//! compare and set; `conformance.rs`, the suite that both stores pass.
 //!
-//! Invariants: a committed transaction is durable and all of it is seen or nothing; revisions only
-//! grow; a watch delivers every change once and in order or says that it cannot; a key put with a
-//! session is gone once the session is; an id is issued once.
+//! Invariants: a committed transaction is durable and atomic; revisions only grow; a watch delivers
+//! every change once and in order, or fails; a key written with a session is removed when the
+//! session ends; an id is issued at most once.
 //!
 //! Not here: elections, locks, time. The embedded store serves one process.
 

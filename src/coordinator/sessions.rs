@@ -12,7 +12,7 @@ use super::api::Session;
 #[derive(Clone, Copy, Debug)]
 struct Lease {
     ttl: Duration,
-    /// On the clock's monotonic scale.
+    /// When it ends, in monotonic time.
     deadline: Duration,
 }
 
@@ -22,11 +22,11 @@ struct Table {
     leases: BTreeMap<Session, Lease>,
 }
 
-/// The sessions of one open store; the next open ends them all.
+/// The sessions of one open store. The next open of the store ends them all.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// In the upper half of every id, so that an id of an earlier open never names a session of
-    /// this one.
+    /// The upper half of every id, so that an id of an earlier open never names a session of this
+    /// one.
     generation: u32,
     table: Mutex<Table>,
 }
@@ -36,7 +36,7 @@ impl Sessions {
         Self { generation, table: Mutex::new(Table::default()) }
     }
 
-    /// Opens one that ends at `now + ttl`.
+    /// Opens a session that ends at `now + ttl`.
     pub(super) fn open(&self, now: Duration, ttl: Duration) -> Session {
         let mut table = self.lock();
         table.issued += 1;
@@ -45,7 +45,7 @@ impl Sessions {
         session
     }
 
-    /// Moves the end to `now + ttl`, unless it is over.
+    /// Moves the end of a session to `now + ttl`, unless it has ended.
     pub(super) fn keep_alive(&self, now: Duration, session: Session) -> Result<(), Error> {
         let mut table = self.lock();
         let lease = table.leases.get_mut(&session).filter(|lease| lease.deadline > now);
@@ -54,17 +54,17 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether it is open.
+    /// Whether a session is open.
     pub(super) fn is_open(&self, now: Duration, session: Session) -> bool {
         self.lock().leases.get(&session).is_some_and(|lease| lease.deadline > now)
     }
 
-    /// Forgets one and tells whether it was there.
+    /// Removes a session. Returns whether it was open or expired and not yet taken.
     pub(super) fn close(&self, session: Session) -> bool {
         self.lock().leases.remove(&session).is_some()
     }
 
-    /// Forgets and returns those that are over.
+    /// Removes and returns the expired sessions.
     pub(super) fn take_expired(&self, now: Duration) -> Vec<Session> {
         let mut table = self.lock();
         let over: Vec<Session> = table
@@ -79,7 +79,7 @@ impl Sessions {
         over
     }
 
-    /// When the first of them will be over.
+    /// When the next session ends.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.lock().leases.values().map(|lease| lease.deadline).min()
     }

@@ -1,4 +1,4 @@
-//! The coordinator of a simulation: in memory, deterministic, with faults. Outlives simulated
+//! The coordinator of a simulation: in memory, deterministic, with faults. It survives simulated
 //! crashes as a file would.
 
 use std::collections::BTreeMap;
@@ -33,38 +33,38 @@ use super::transaction;
 use super::transaction::Effect;
 use super::transaction::Row;
 
-/// What happens to one transaction.
+/// A fault of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not applied, and the caller is told so.
+    /// It is not applied, and the caller gets [`Error::Unavailable`].
     Unavailable,
-    /// As [`Self::Unavailable`], since the disk is full.
+    /// As [`Self::Unavailable`], because the disk is full.
     Full,
-    /// Another transaction comes first: a condition does not hold any more.
+    /// Another transaction commits before it, and a condition no longer holds.
     Outrun,
-    /// It is applied; the caller is not told.
+    /// It is applied, and the caller gets [`Error::Ambiguous`].
     AmbiguousApplied,
-    /// It is not applied; the caller is not told.
+    /// It is not applied, and the caller gets [`Error::Ambiguous`].
     AmbiguousLost,
-    /// It is applied; the caller is not told, and the next call is refused.
+    /// As [`Self::AmbiguousApplied`], and the next call is refused.
     AppliedThenAway,
-    /// It is not applied; the caller is not told, and the next call is refused.
+    /// As [`Self::AmbiguousLost`], and the next call is refused.
     LostThenAway,
-    /// It is not applied; the caller is not told, and the disk is full from then on.
+    /// As [`Self::AmbiguousLost`], and the disk is full from then on.
     LostThenFull,
-    /// The call panics; it is not applied.
+    /// The call panics, and the transaction is not applied.
     Panic,
 }
 
-/// How often calls go wrong by chance. The default is never.
+/// The probabilities of random faults. The default is no faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Calls of a thousand that are refused.
+    /// Refused calls, per thousand.
     pub unavailable_per_mille: u64,
-    /// Transactions of a thousand whose outcome is not told; half of them are applied.
+    /// Transactions with an ambiguous outcome, per thousand. Half of them are applied.
     pub ambiguous_per_mille: u64,
-    /// The longest a request, and its answer, travels; the length is random. Zero: calls do not
-    /// wait at all.
+    /// The longest time that a request takes to the store, and its answer back. The time is random.
+    /// With zero, calls do not wait.
     pub delay_max: Duration,
 }
 
@@ -72,19 +72,19 @@ pub struct Faults {
 struct State {
     rows: BTreeMap<Bytes, Row>,
     revision: Revision,
-    /// Somebody opened it: from then on it is there, as a file is.
+    /// Whether it was ever opened. From then on it exists, as a file would.
     made: bool,
-    /// Which open is served; calls of earlier ones are refused.
+    /// The number of the current open. Calls of earlier opens are refused.
     generation: u32,
     faults: Faults,
     script: VecDeque<Option<Fault>>,
-    /// The next call is refused.
-    away: bool,
-    /// Every call is refused, since the disk is full.
+    /// Whether the next call is refused.
+    refuse_next: bool,
+    /// Whether every call is refused because the disk is full.
     full: bool,
 }
 
-/// What survives a crash; cheap to clone, clones are the same store.
+/// The store, which survives a crash. Cheap to clone; clones are the same store.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedStore(Arc<Mutex<State>>);
 
@@ -95,9 +95,8 @@ impl SimulatedStore {
         Self::default()
     }
 
-    /// Opens the store as a restarted process does: earlier opens are cut off, their sessions end.
-    /// Nothing that was acknowledged is lost; a transaction on its way may or may not have
-    /// happened.
+    /// Opens the store as a restarted process does. Earlier opens are cut off and their sessions
+    /// end. No acknowledged transaction is lost; one in progress may or may not have been applied.
     #[must_use]
     pub fn open(&self, env: &Env) -> SimulatedCoordinator {
         let mut state = self.lock();
@@ -119,34 +118,34 @@ impl SimulatedStore {
         }
     }
 
-    /// Whether it was ever opened, and so would be found as a file.
+    /// Whether it was ever opened, so that it exists, as a file would.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.lock().made
     }
 
-    /// Cuts every open off, as a crash of the process does; what comes after needs [`Self::open`].
+    /// Cuts every open off, as a crash of the process does. Later calls need a new [`Self::open`].
     pub fn crash(&self) {
         self.lock().generation += 1;
     }
 
-    /// Sets the rates of random faults.
+    /// Sets the probabilities of random faults.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
     }
 
-    /// Fills or frees its disk. While it is full nothing is read either, as of a file that cannot
-    /// be opened again.
+    /// Fills or frees its disk. While it is full, reads fail too, as for a file that cannot be
+    /// opened again.
     pub fn set_full(&self, full: bool) {
         self.lock().full = full;
     }
 
-    /// Gives the next transaction that has none in store already this fault.
+    /// Plans this fault for the next transaction, after those that are already planned.
     pub fn inject(&self, fault: Fault) {
         self.inject_after(0, fault);
     }
 
-    /// As [`Self::inject`], with so many transactions let through before.
+    /// As [`Self::inject`], after this many transactions without a fault.
     pub fn inject_after(&self, transactions: usize, fault: Fault) {
         let mut state = self.lock();
         state.script.extend(std::iter::repeat_n(None, transactions));
@@ -169,7 +168,7 @@ pub struct SimulatedCoordinator {
 }
 
 impl SimulatedCoordinator {
-    /// The state, with sessions that are over ended first; refused once the store was opened anew.
+    /// Ends expired sessions and returns the state. Fails if the store was opened again since.
     fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.store.lock();
         if state.generation != self.generation {
@@ -193,7 +192,7 @@ impl SimulatedCoordinator {
         effect.reply
     }
 
-    /// Waits as long as a message travels.
+    /// Waits as long as a message takes.
     async fn travel(&self) {
         let delay_max = self.store.lock().faults.delay_max;
         if !delay_max.is_zero() {
@@ -202,13 +201,13 @@ impl SimulatedCoordinator {
         }
     }
 
-    /// Passes a call that changes nothing unless it is its turn to fail.
-    fn chance(&self) -> Result<MutexGuard<'_, State>, Error> {
+    /// Returns the state for a call other than a transaction, unless the call fails by a fault.
+    fn may_fail(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.state()?;
         if state.full {
             return Err(full());
         }
-        if std::mem::take(&mut state.away) {
+        if std::mem::take(&mut state.refuse_next) {
             return Err(refused("for one call"));
         }
         if self.env.rand.below(1000) < state.faults.unavailable_per_mille {
@@ -233,8 +232,8 @@ impl SimulatedCoordinator {
     }
 
     fn apply(&self, when: &[Compare], then: &[Op]) -> Result<TxnReply, Error> {
-        // Cut off on its way: the caller of a real store could not tell on which side of the
-        // change.
+        // The open was cut off while the request was on its way. The caller of a real store could
+        // not know whether that was before or after the change.
         let mut state = self.state().map_err(|_| Error::Ambiguous)?;
         if state.full {
             return Err(full());
@@ -247,17 +246,17 @@ impl SimulatedCoordinator {
             Some(Fault::AmbiguousLost) => return Err(Error::Ambiguous),
             Some(Fault::Panic) => {
                 drop(state);
-                panic!("as told");
+                panic!("planned");
             }
             Some(Fault::LostThenAway) => {
-                state.away = true;
+                state.refuse_next = true;
                 return Err(Error::Ambiguous);
             }
             Some(Fault::LostThenFull) => {
                 state.full = true;
                 return Err(Error::Ambiguous);
             }
-            Some(Fault::AppliedThenAway) => state.away = true,
+            Some(Fault::AppliedThenAway) => state.refuse_next = true,
             Some(Fault::AmbiguousApplied) | None => {}
         }
         let now = self.env.clock.monotonic();
@@ -283,13 +282,13 @@ fn refused(reason: &str) -> Error {
 impl Coordinator for SimulatedCoordinator {
     async fn get(&self, key: &[u8]) -> Result<Option<Versioned>, Error> {
         self.travel().await;
-        let state = self.chance()?;
+        let state = self.may_fail()?;
         Ok(state.rows.get(key).map(versioned))
     }
 
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
         self.travel().await;
-        let state = self.chance()?;
+        let state = self.may_fail()?;
         let from = Bytes::copy_from_slice(prefix);
         let entries = state
             .rows
@@ -312,26 +311,26 @@ impl Coordinator for SimulatedCoordinator {
     }
 
     async fn watch(&self, prefix: &[u8], after: Revision) -> Result<Box<dyn Watch>, Error> {
-        drop(self.chance()?);
+        drop(self.may_fail()?);
         let watch = HistoryWatch::new(&self.history, prefix, after)?;
         Ok(Box::new(SimulatedWatch { coordinator: self.clone(), watch }))
     }
 
     async fn open_session(&self, ttl: Duration) -> Result<Session, Error> {
         self.travel().await;
-        let _state = self.chance()?;
+        let _state = self.may_fail()?;
         Ok(self.sessions.open(self.env.clock.monotonic(), ttl))
     }
 
     async fn keep_alive(&self, session: Session) -> Result<(), Error> {
         self.travel().await;
-        let _state = self.chance()?;
+        let _state = self.may_fail()?;
         self.sessions.keep_alive(self.env.clock.monotonic(), session)
     }
 
     async fn close_session(&self, session: Session) -> Result<(), Error> {
         self.travel().await;
-        let mut state = self.chance()?;
+        let mut state = self.may_fail()?;
         self.end(&mut state, session);
         Ok(())
     }
@@ -341,7 +340,8 @@ fn versioned(row: &Row) -> Versioned {
     Versioned { value: row.value.clone(), mod_revision: row.mod_revision }
 }
 
-/// A watch that also sees sessions end while nobody calls: there is no task here to do it.
+/// A watch that also ends expired sessions while there are no calls, because no task does that
+/// here.
 #[derive(Debug)]
 struct SimulatedWatch {
     coordinator: SimulatedCoordinator,

@@ -1,5 +1,4 @@
-//! What a transaction does to rows: the one meaning that the embedded and the simulated store
-//! share.
+//! The effect of a transaction on rows, the same in the embedded and the simulated store.
 
 use std::convert::Infallible;
 
@@ -12,23 +11,23 @@ use super::api::Revision;
 use super::api::Session;
 use super::api::TxnReply;
 
-/// Conditions, and changes, one transaction may hold; more is a caller's bug.
+/// The most conditions, and the most changes, of one transaction. More are a bug of the caller.
 pub(super) const TXN_ITEMS_MAX: usize = 128;
 
-/// What a store keeps for a key.
+/// The stored data of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The transaction that wrote it.
+    /// The revision of the transaction that wrote it.
     pub mod_revision: Revision,
-    /// The session it goes away with.
+    /// The session with which it is removed.
     pub session: Option<Session>,
     /// The value.
     pub value: Bytes,
 }
 
-/// Rows as a transaction sees them.
+/// The rows of a store, for a transaction.
 pub(super) trait Rows {
-    /// Why the store underneath failed.
+    /// Why the store failed.
     type Error;
 
     /// Reads a row.
@@ -37,26 +36,26 @@ pub(super) trait Rows {
     /// Writes a row.
     fn put(&mut self, key: &Bytes, row: Row) -> Result<(), Self::Error>;
 
-    /// Removes a row and tells whether there was one.
+    /// Removes a row. Returns whether it existed.
     fn remove(&mut self, key: &[u8]) -> Result<bool, Self::Error>;
 
-    /// Keys that go away with `session`, in byte order.
+    /// The keys that were written with `session`, in byte order.
     fn keys_of(&self, session: Session) -> Result<Vec<Bytes>, Self::Error>;
 }
 
-/// What a transaction did.
+/// The effect of a transaction.
 #[derive(Debug)]
 pub(super) struct Effect {
-    /// For the caller.
+    /// The result for the caller.
     pub reply: TxnReply,
-    /// The store's revision afterwards.
+    /// The store's revision after it.
     pub revision: Revision,
-    /// For the watches.
+    /// The changes for watches.
     pub events: Vec<Event>,
 }
 
 /// Applies `then` at the revision after `revision` if all of `when` holds. A transaction that
-/// changes nothing leaves the revision alone.
+/// changes no row does not change the revision.
 pub(super) fn apply<R: Rows>(
     rows: &mut R,
     revision: Revision,
@@ -111,7 +110,7 @@ pub(super) fn end_session<R: Rows>(
     Ok(Effect { reply: TxnReply::Committed(revision), revision, events })
 }
 
-/// The sessions a transaction's changes lean on.
+/// The sessions with which a transaction writes keys.
 pub(super) fn sessions_of(then: &[Op]) -> impl Iterator<Item = Session> + '_ {
     then.iter().filter_map(|op| match op {
         Op::PutWithSession(_, _, session) => Some(*session),

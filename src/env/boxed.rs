@@ -1,9 +1,9 @@
-//! Futures made in their box.
+//! Futures that are made in their box.
 
 use std::pin::Pin;
 
-/// Boxes the future that `make` returns. `Box::pin` first makes it on the stack, in case the
-/// allocation panics, and then copies all of it, 10 KiB for a request; here the box is there first.
+/// Boxes the future that `make` returns. `Box::pin` first makes the future on the stack and then
+/// copies it to the box; the future of a request has 10 KiB. Here the box is allocated first.
 pub fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::into_pin(Box::write(Box::new_uninit(), make()))
 }

@@ -1,4 +1,4 @@
-//! The clock seam.
+//! The interface of time.
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
@@ -23,13 +23,13 @@ pub(crate) use trap::TrapClock;
 /// Time. Sleeping goes through here too, so that a simulation can skip it.
 #[async_trait]
 pub trait Clock: Send + Sync + Debug {
-    /// Wall time; may jump either way.
+    /// Wall time. It may jump forward and back.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed point of this process; never goes back.
+    /// Time since a fixed point in this process. It never goes back.
     fn monotonic(&self) -> Duration;
 
-    /// Processor time that the calling thread has had. Costs a system call.
+    /// Processor time that the calling thread has used. Costs a system call.
     fn thread_cpu(&self) -> Duration;
 
     /// Waits. Cancel safe.
@@ -59,7 +59,7 @@ impl Default for OsClock {
 #[async_trait]
 impl Clock for OsClock {
     fn now(&self) -> Timestamp {
-        // A machine set to before 1970 shows 1970: wrong by its own fault, but never a panic.
+        // A machine whose clock is set before 1970 shows 1970.
         Timestamp::from_unix(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
@@ -81,7 +81,7 @@ impl Clock for OsClock {
 /// Wall time at the start of every simulation: 2030-01-01T00:00:00Z.
 const SIM_ORIGIN: Duration = Duration::from_secs(1_893_456_000);
 
-/// Simulated time: follows tokio's clock, so it stands still between sleeps when that is paused.
+/// Simulated time. It follows tokio's clock, which stands still between sleeps while it is paused.
 #[derive(Debug)]
 pub struct SimClock {
     start: tokio::time::Instant,
@@ -99,8 +99,8 @@ impl SimClock {
         }
     }
 
-    /// Makes wall time `now`, as an operator or a time server would; monotonic time goes on
-    /// undisturbed.
+    /// Sets wall time to `now`, as an operator or a time server would. Monotonic time is not
+    /// changed.
     pub fn set_wall(&self, now: Timestamp) {
         let origin = now.since_unix().saturating_sub(self.start.elapsed());
         self.origin_ns.store(nanoseconds(origin), Ordering::SeqCst);
@@ -124,7 +124,7 @@ impl Clock for SimClock {
         self.start.elapsed()
     }
 
-    /// As if nothing else ran: what a simulated program does between two waits takes no time.
+    /// Simulated time: what a simulated program does between two waits takes no time.
     fn thread_cpu(&self) -> Duration {
         self.start.elapsed()
     }
@@ -134,7 +134,7 @@ impl Clock for SimClock {
     }
 }
 
-/// 64 bits of nanoseconds reach to the year 2554.
+/// Nanoseconds since 1970 fit in 64 bits until the year 2554.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -175,6 +175,6 @@ mod tests {
         while clock.thread_cpu() == first {
             spun += 1;
         }
-        assert!(clock.thread_cpu() > first, "after {spun} looks");
+        assert!(clock.thread_cpu() > first, "after {spun} tries");
     }
 }

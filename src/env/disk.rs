@@ -1,4 +1,4 @@
-//! The disk seam.
+//! The interface of a disk.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::env::DiskTimes;
 
-/// Why a disk operation failed; each variant is a different next step for the caller.
+/// Why a disk operation failed. Each variant demands another reaction of the caller.
 #[derive(Clone, Debug, Error)]
 pub enum DiskError {
     /// The path does not exist.
@@ -20,30 +20,30 @@ pub enum DiskError {
         /// The path, relative to the disk.
         path: String,
     },
-    /// No space is left: free some, then try again. Nothing was written, or garbage beyond the
-    /// file's old end.
+    /// No space is left: free some, then try again. No bytes were written, or only bytes beyond the
+    /// old end of the file, whose content is undefined.
     #[error("no space left on the disk")]
     Full,
-    /// The process or the system has too many files open, and had for as long as the disk waits:
-    /// raise the limit, or try again when others are closed. Nothing was done.
+    /// The process or the system has too many files open, and the disk has already waited for some
+    /// to be closed. Raise the limit, or try again later. The operation had no effect.
     #[error("{action} failed on {path}: too many files are open")]
     TooManyFiles {
-        /// What was tried: `open`, `create`, ...
+        /// The operation: `open`, `create`, ...
         action: &'static str,
         /// The path, relative to the disk.
         path: String,
     },
-    /// A read, write or sync failed; after a failed write or sync the state of the file is unknown.
+    /// A read, write or sync failed. After a failed write or sync the state of the file is unknown.
     #[error("{action} failed on {path}: {kind}")]
     Io {
-        /// What was tried: `read`, `write`, `sync`, ...
+        /// The operation: `read`, `write`, `sync`, ...
         action: &'static str,
         /// The path, relative to the disk.
         path: String,
         /// The system's error.
         kind: io::ErrorKind,
     },
-    /// Another process has the data directory open.
+    /// Another process uses the data directory.
     #[error("it is in use by {by}")]
     Locked {
         /// The process, such as `process 17 (blockyard)`.
@@ -52,8 +52,7 @@ pub enum DiskError {
 }
 
 impl DiskError {
-    /// Whether it may tell that the device or its file system fails, rather than what it was asked
-    /// for.
+    /// Whether the device or its file system may be at fault, rather than the request.
     #[must_use]
     pub fn is_of_device(&self) -> bool {
         match self {
@@ -61,7 +60,7 @@ impl DiskError {
             | Self::Full
             | Self::TooManyFiles { .. }
             | Self::Locked { .. } => false,
-            // The system's code for a failed device has no kind of its own.
+            // The system's code for a failed device has no kind, so the other kinds are excluded.
             Self::Io { kind, .. } => ![
                 io::ErrorKind::PermissionDenied,
                 io::ErrorKind::NotADirectory,
@@ -79,12 +78,12 @@ impl DiskError {
 /// Space of the file system under a disk, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// All of it.
+    /// Its size.
     pub total: u64,
-    /// What an unprivileged writer may still use.
+    /// Bytes that an unprivileged writer may still use.
     pub available: u64,
-    /// Which file system it is: disks with the same number share their space. `None` shares with no
-    /// other.
+    /// The number of the file system. Disks with the same number share their space. With `None` the
+    /// disk shares its space with no other.
     pub file_system: Option<u64>,
 }
 
@@ -107,7 +106,7 @@ pub trait Disk: Send + Sync + Debug {
     /// [`DiskError::Full`], [`DiskError::Io`].
     async fn create(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError>;
 
-    /// Atomically gives a file another name, replacing what had it.
+    /// Atomically gives a file another name and replaces the file that had it.
     ///
     /// # Errors
     /// [`DiskError::NotFound`], [`DiskError::Io`].
@@ -138,16 +137,16 @@ pub trait Disk: Send + Sync + Debug {
     /// [`DiskError::Io`].
     async fn space(&self) -> Result<Space, DiskError>;
 
-    /// How long its writes and syncs took; `None` where nobody measures.
+    /// How long its writes and syncs took; `None` if that is not measured.
     fn times(&self) -> Option<&DiskTimes>;
 
-    /// The data directory, for log lines; `None` where there is none.
+    /// The data directory, for log lines; `None` if there is none.
     fn root(&self) -> Option<&Path> {
         None
     }
 }
 
-/// An open file. Calls may run at the same time; writes to overlapping ranges must not.
+/// An open file. Calls may run concurrently, except for writes to overlapping ranges.
 ///
 /// Not cancel-safe: a dropped call may still take effect.
 #[async_trait]
@@ -169,23 +168,23 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`DiskError::Full`], [`DiskError::Io`].
     async fn write_at(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError>;
 
-    /// [`Self::write_at`] then [`Self::sync`] in one trip to the disk's thread.
+    /// [`Self::write_at`] and then [`Self::sync`], with one switch to a thread of the pool.
     ///
     /// # Errors
-    /// As of both.
+    /// The errors of both.
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError>;
 
     /// Makes all bytes written before the call durable (`fdatasync`).
     ///
     /// # Errors
-    /// [`DiskError::Io`]: what was written since the last good sync may be lost; never call it
-    /// again, poison the disk.
+    /// [`DiskError::Io`]: the bytes written since the last successful sync may be lost. Do not try
+    /// again; poison the disk.
     async fn sync(&self) -> Result<(), DiskError>;
 
-    /// Syncs, then forgets what the system has cached of the file, so that reads come from the
-    /// device. For a start after a crash: a sync that failed before it may have left bytes in the
-    /// cache that the device never got, marked as written. As far as the system can: what another
-    /// process reads meanwhile stays cached.
+    /// Syncs, then removes the file from the system's cache, so that later reads come from the
+    /// device. For a start after a crash: a sync that failed before the crash may have left bytes
+    /// in the cache that are marked as written and that the device never got. Pages that another
+    /// process reads at the same time may stay in the cache.
     ///
     /// # Errors
     /// [`DiskError::Io`], as of [`Self::sync`].
@@ -198,14 +197,14 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`DiskError::Full`], [`DiskError::Io`].
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError>;
 
-    /// Gives the space of whole 4 KiB pages inside the range back; they read as zeros. The file
+    /// Frees the space of the whole 4 KiB pages inside the range. They read as zeros. The file
     /// keeps its length.
     ///
     /// # Errors
     /// [`DiskError::Io`].
     async fn punch_hole(&self, offset: u64, len: u64) -> Result<(), DiskError>;
 
-    /// Cuts or extends the file.
+    /// Shortens or extends the file.
     ///
     /// # Errors
     /// [`DiskError::Full`], [`DiskError::Io`].
@@ -217,7 +216,7 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`DiskError::Io`].
     async fn len(&self) -> Result<u64, DiskError>;
 
-    /// Bytes of disk space the file takes: less than its length where holes are.
+    /// Bytes of disk space that the file takes. Less than its length if it has holes.
     ///
     /// # Errors
     /// [`DiskError::Io`].

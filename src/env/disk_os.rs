@@ -1,7 +1,7 @@
-//! The disk of the machine: one directory of a local file system.
+//! The disk of a real machine: one directory of a local file system.
 //!
-//! Reads of cached bytes and small buffered writes run on the calling thread; all else goes to the
-//! blocking pool, one hop for each call.
+//! Reads of cached bytes and small buffered writes run on the calling thread. All other calls run
+//! on the blocking pool, with one switch of threads each.
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
@@ -46,46 +46,48 @@ use calls::write_all;
 pub use folders::make_folder;
 use folders::{create_folder, list_into, sync_folder, sync_name};
 
-/// Reads up to this many bytes are first tried from the page cache on the calling thread. Above,
-/// copying takes longer than a hop to the pool, and a runtime thread has better things to do.
+/// Reads of up to this many bytes are first tried from the page cache on the calling thread.
+/// Copying more takes longer than a switch to the pool and would block a thread of the runtime.
 const INLINE_READ_BYTES_MAX: usize = 128 * 1024;
 
-/// Buffered writes up to this many bytes run on the calling thread: they are a copy into the page
-/// cache. Measured on ext4 under a sync loop on the same file: 256 KiB take 28 us (median) and 0.2
-/// ms (99 %), 4 KiB 5 us and 39 us.
+/// Buffered writes of up to this many bytes run on the calling thread: they only copy into the page
+/// cache. Measured on ext4 with a loop of syncs on the same file: 256 KiB take 28 us (median) and
+/// 0.2 ms (99 %), 4 KiB take 5 us and 39 us.
 const INLINE_WRITE_BYTES_MAX: usize = 256 * 1024;
 
-/// Pauses before work is tried once more when too many files are open: 10 s together.
+/// Pauses before work is tried again while too many files are open: 10 s together.
 const FILE_PAUSES_MS: [u64; 12] = [1, 2, 5, 20, 100, 500, 1_000, 1_000, 1_372, 2_000, 2_000, 2_000];
 
-/// What the kernel frees: holes are cut to whole pages.
+/// The unit of holes: the kernel frees whole pages only.
 const PAGE_BYTES: u64 = 4096;
 
-/// The file in the data directory whose lock tells that a process uses it; no disk path.
+/// The file in the data directory that a process locks while it uses the directory. It is not a
+/// path of the disk.
 pub const LOCK_NAME: &str = "lock";
 
-/// A data directory, locked against other processes as long as the disk or one of its files lives.
+/// A data directory. It is locked against other processes until the disk and all its files are
+/// dropped.
 #[derive(Debug)]
 pub struct OsDisk {
     root: PathBuf,
     lock: Arc<File>,
     tasks: Tasks,
-    /// Held while folders are made: who finds a folder there must find it durable.
+    /// Held while folders are made, so that a folder that exists is durable for all callers.
     folders: Arc<Mutex<()>>,
     times: Arc<DiskTimes>,
 }
 
 impl OsDisk {
-    /// Creates the directory if needed and locks it. Blocks: for the start of the program.
+    /// Creates the directory if needed and locks it. Blocks; meant for the start of the program.
     ///
     /// # Errors
-    /// [`DiskError::Locked`] when another process has it, [`DiskError::Full`], [`DiskError::Io`].
+    /// [`DiskError::Locked`] if another process uses it, [`DiskError::Full`], [`DiskError::Io`].
     pub fn open(root: &Path, tasks: Tasks) -> Result<Arc<dyn Disk>, DiskError> {
         Self::open_locked_by(root, LOCK_NAME, tasks)
     }
 
-    /// As [`Self::open`], for a folder that others use too: only who names the same lock file is
-    /// kept out.
+    /// As [`Self::open`], for a directory that is also used otherwise. Only a process that locks
+    /// the same file is kept out.
     ///
     /// # Errors
     /// As of [`Self::open`].
@@ -115,10 +117,10 @@ impl OsDisk {
         }
     }
 
-    /// Runs blocking work on the pool and names its failure after `path`. Work is tried again while
-    /// the process or the system has too many files open: connections come and go, and an extent
-    /// whose file cannot be opened for writing would take its disk out of service. The pauses hold
-    /// no thread of the pool, which the syncs of all disks need.
+    /// Runs blocking work on the pool. Its error names `path`. Work is tried again while the
+    /// process or the system has too many files open: connections are closed in time, and a disk is
+    /// poisoned if the file of an extent cannot be opened for writing. The pauses occupy no thread
+    /// of the pool, since the syncs of all disks need these threads.
     async fn run<T, F>(&self, action: &'static str, path: &str, work: F) -> Result<T, DiskError>
     where
         T: Send + 'static,
@@ -278,8 +280,8 @@ impl DiskFile for OsFile {
 
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
         let times = Arc::clone(&self.times);
-        // The outer result is the write's, the inner one the sync's: only the first may mean a full
-        // disk.
+        // The outer result is that of the write, the inner one that of the sync. Only a write may
+        // report a full disk.
         let synced = self
             .run("write", move |file| {
                 timed_write(&times, || write_all(file, offset, &pieces))?;
@@ -333,7 +335,7 @@ impl DiskFile for OsFile {
     }
 
     async fn len(&self) -> Result<u64, DiskError> {
-        // The inode is in memory while the file is open: no hop.
+        // The inode is in memory while the file is open, so this needs no switch to the pool.
         self.file
             .metadata()
             .map(|found| found.len())
@@ -361,7 +363,7 @@ where
 {
     match tasks.spawn_blocking(action, work).await {
         Ok(result) => result.map_err(|error| failed(action, path, &error)),
-        // The work panicked, or the runtime is going down: either way nobody knows what was done.
+        // The work panicked, or the runtime is being shut down. The outcome is unknown.
         Err(_) => {
             Err(DiskError::Io { action, path: path.to_owned(), kind: io::ErrorKind::Interrupted })
         }
@@ -370,9 +372,9 @@ where
 
 fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
     let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // The file could be opened for reading only.
+        // The file was opened for reading only.
         Some(Errno::BADF) => io::ErrorKind::ReadOnlyFilesystem,
-        // Neither has a kind of its own.
+        // These codes have no kind.
         Some(Errno::MFILE | Errno::NFILE) => {
             return DiskError::TooManyFiles { action, path: path.to_owned() };
         }
@@ -401,8 +403,8 @@ fn timed_sync<T>(times: &DiskTimes, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A sync that fails for lack of space has lost bytes the file system had accepted: never the
-/// harmless [`DiskError::Full`].
+/// The error of a failed sync. If a sync fails for lack of space, bytes are lost that the file
+/// system had accepted, so this is never [`DiskError::Full`].
 fn sync_failed(error: DiskError, path: &str) -> DiskError {
     match error {
         DiskError::Full => DiskError::Io {
@@ -417,8 +419,8 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
     }
 }
 
-/// Syncs a file and forgets what the system has cached of it: for files of other libraries, before
-/// they open them. Why: [`DiskFile::drop_cache`]. Blocks.
+/// Syncs a file and removes it from the system's cache, before a library opens it.
+/// [`DiskFile::drop_cache`] says why. Blocks.
 ///
 /// # Errors
 /// The system's.
@@ -428,7 +430,7 @@ pub fn forget_cached(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// Bytes that are free where a file is, or would be made. Blocks.
+/// Free bytes of the file system on which a file is or would be made. Blocks.
 ///
 /// # Errors
 /// The system's.
@@ -438,7 +440,8 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// On a file system that is read-only the folder stands for a lock file that was never made.
+/// Opens the lock file. On a read-only file system without a lock file, the folder is locked
+/// instead.
 fn open_lock(root: &Path, path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(modes::FILE);
@@ -451,7 +454,8 @@ fn open_lock(root: &Path, path: &Path) -> io::Result<File> {
     }
 }
 
-/// What is there already can be read on a file system that became read-only after an error.
+/// Opens a file. On a file system that became read-only after an error, an existing file is opened
+/// for reading.
 fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
     if new {
         create_parent(full, folders)?;

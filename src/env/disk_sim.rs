@@ -1,15 +1,15 @@
-//! A disk that misbehaves by seed: everything a real one may do, as often as a test likes, and the
-//! same way each time.
+//! A simulated disk with faults. A seed determines them, so a test can repeat a run exactly.
 //!
-//! What is written but not synced survives a power cut in part, in any order, torn between sectors;
-//! so do names without a synced folder. Reads, writes and syncs fail, syncs lie, space runs out,
-//! bits flip, power goes at any chosen operation. Small virtual delays let operations interleave.
+//! Of writes that were not synced, a power failure keeps any part, in any order, torn between
+//! sectors. The same holds for names in folders that were not synced. Reads, writes and syncs fail,
+//! syncs report success without effect, space runs out, bits flip, and the power fails at any
+//! chosen operation. Small virtual delays let operations interleave.
 //!
-//! Main path: this file's handles -> `world.rs` (files, names, faults) -> `image.rs` (bytes of a
-//! file), `names.rs` (changes of names); `faults.rs` is what may go wrong; `power.rs` decides what
-//! survives, `dice.rs` draws and keeps the trace.
+//! Main path: the handles of this file -> `world.rs` (files, names, faults) -> `image.rs` (bytes of
+//! a file), `names.rs` (changes of names). `faults.rs` lists the faults, `power.rs` decides which
+//! changes survive, `dice.rs` makes random decisions and keeps the trace.
 //!
-//! It does not simulate a file system that corrupts itself, nor the lock of a data directory.
+//! It simulates neither a corrupt file system nor the lock of a data directory.
 
 mod dice;
 mod faults;
@@ -45,101 +45,101 @@ pub use faults::{Fault, Faults};
 /// Longest delay of an operation. Tokio's timers count whole milliseconds.
 const DELAY_MS_MAX: u64 = 2;
 
-/// The machine around a simulated disk: what a test holds to hand out the disk and to break it.
-/// Clones share it.
+/// The control of a simulated disk: a test uses it to open the disk and to cause faults. Clones
+/// share the disk.
 #[derive(Clone, Debug)]
 pub struct SimDisk {
     world: Arc<Mutex<World>>,
 }
 
 impl SimDisk {
-    /// An empty disk of this capacity, with no faults switched on.
+    /// An empty disk of this capacity, without faults.
     #[must_use]
     pub fn new(seed: u64, capacity_bytes: u64) -> Self {
         Self { world: Arc::new(Mutex::new(World::new(seed, capacity_bytes))) }
     }
 
-    /// The disk as the program sees it, until the next crash.
+    /// The disk for the program under test. The handle is valid until the next restart.
     #[must_use]
     pub fn disk(&self) -> Arc<dyn Disk> {
         let generation = self.world().generation;
         Arc::new(Handle { world: Arc::clone(&self.world), generation })
     }
 
-    /// Sets the chances of faults from now on.
+    /// Sets the probabilities of faults.
     pub fn set_faults(&self, faults: Faults) {
         self.world().faults = faults;
     }
 
-    /// Lets whatever begins within `time` take that long.
+    /// Makes operations that begin within `time` end only after it.
     #[expect(clippy::disallowed_methods, reason = "the seam")]
     pub fn stall(&self, time: Duration) {
         self.world().stalled_until = Some(tokio::time::Instant::now() + time);
     }
 
-    /// The same for syncs alone: what is written and read meanwhile is done.
+    /// As [`Self::stall`], for syncs only. Reads and writes are not delayed.
     #[expect(clippy::disallowed_methods, reason = "the seam")]
     pub fn stall_syncs(&self, time: Duration) {
         self.world().syncs_stalled_until = Some(tokio::time::Instant::now() + time);
     }
 
-    /// Lets one operation fail: of those this fault can strike, the one after the next `skip`.
+    /// Causes this fault once: `skip` operations that it can affect succeed, and it affects the one
+    /// after them.
     pub fn fail_once(&self, fault: Fault, skip: u64) {
-        self.world().ambush.push((fault, skip));
+        self.world().one_time_faults.push((fault, skip));
     }
 
-    /// Faults told to strike once that have not struck yet.
+    /// How many faults of [`Self::fail_once`] have not happened yet.
     #[must_use]
     pub fn faults_left(&self) -> usize {
-        self.world().ambush.len()
+        self.world().one_time_faults.len()
     }
 
-    /// Cuts the power at an operation, counted as by [`Self::operations`]: it and all later ones
-    /// fail until a restart.
+    /// Makes the power fail at this operation, in the count of [`Self::operations`]. It and all
+    /// later operations fail until a restart.
     pub fn crash_at(&self, operation: u64) {
         self.world().crash_at = Some(operation);
     }
 
-    /// Whether the power went at the chosen operation and nobody has restarted since.
+    /// Whether the power has failed at the chosen operation and the disk was not restarted since.
     #[must_use]
     pub fn is_down(&self) -> bool {
         self.world().down
     }
 
-    /// Cuts the power now (if it is not gone already) and starts again: handles so far are dead,
-    /// the disk holds what was durable and a random part of what was not.
+    /// Makes the power fail now, if it has not already, and restarts. Earlier handles fail. The
+    /// disk keeps what was durable and a random part of the other changes.
     #[must_use]
     pub fn restart_after_power_cut(&self) -> Arc<dyn Disk> {
         self.world().power_cut();
         self.disk()
     }
 
-    /// Kills the process and starts it again: handles so far are dead, all that was written is
-    /// there.
+    /// Simulates a kill and a restart of the process. Earlier handles fail. The disk keeps all
+    /// written bytes.
     #[must_use]
     pub fn restart_after_kill(&self) -> Arc<dyn Disk> {
         self.world().kill();
         self.disk()
     }
 
-    /// Makes all removals of files durable without a sync. Linux file systems do that by themselves
-    /// within seconds.
-    pub fn settle_removals(&self) {
-        self.world().settle_removals();
+    /// Makes all removals of files durable without a sync, as Linux file systems do within seconds.
+    pub fn make_removals_durable(&self) {
+        self.world().make_removals_durable();
     }
 
-    /// Changes the capacity; what is stored stays, even above it.
+    /// Changes the capacity. Stored bytes stay, even if they exceed it.
     pub fn set_capacity(&self, bytes: u64) {
         self.world().capacity_pages = bytes / PAGE_BYTES;
     }
 
-    /// Flips a bit at rest. False where nothing is written.
+    /// Flips a bit of a stored byte. Returns false if no byte was written there.
     #[must_use]
     pub fn flip(&self, path: &str, offset: u64) -> bool {
         self.world().flip(path, offset)
     }
 
-    /// Flips a bit of a random written byte below a folder and tells which.
+    /// Flips a bit of a random written byte below a folder. Returns its path and offset.
     #[must_use]
     pub fn flip_random(&self, folder: &str) -> Option<(String, u64)> {
         let mut world = self.world();
@@ -147,14 +147,14 @@ impl SimDisk {
         world.flip(&path, offset).then_some((path, offset))
     }
 
-    /// Operations so far, those of dead handles not counted.
+    /// Number of operations, without those of invalid handles.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.world().operations
     }
 
-    /// A digest of all operations so far with their bytes: equal for two runs that did the same in
-    /// the same order.
+    /// A digest of all operations and their bytes. It is equal for two runs with the same
+    /// operations in the same order.
     #[must_use]
     pub fn trace(&self) -> u64 {
         self.world().dice.trace()
@@ -165,8 +165,8 @@ impl SimDisk {
     }
 }
 
-/// The world stays usable after a failed assertion elsewhere: a test's report matters more than its
-/// state.
+/// Ignores a poisoned lock: after a failed assertion of a test, its report matters and not the
+/// state of the disk.
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -187,9 +187,8 @@ async fn delay(world: &Mutex<World>, action: &str) {
     }
 }
 
-/// Takes a turn on the disk: waits a moment, counts the operation, does it unless power or a fault
-/// is against it.
-async fn turn<T>(
+/// Executes an operation: waits a moment, counts it, and does the work unless the power fails.
+async fn operate<T>(
     world: &Mutex<World>,
     generation: u64,
     call: Call<'_>,
@@ -198,8 +197,8 @@ async fn turn<T>(
     delay(world, call.action).await;
     let mut world = lock(world);
     match world.enter(generation, &call)? {
-        Fate::Go => work(&mut world, &call),
-        Fate::Die => work(&mut world, &call).and(Err(call.dead())),
+        Fate::Answered => work(&mut world, &call),
+        Fate::Unanswered => work(&mut world, &call).and(Err(call.dead())),
     }
 }
 
@@ -210,13 +209,13 @@ struct Handle {
 }
 
 impl Handle {
-    async fn turn<T>(
+    async fn operate<T>(
         &self,
         action: &'static str,
         path: &str,
         work: impl FnOnce(&mut World, &Call<'_>) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
-        turn(&self.world, self.generation, Call { action, path, offset: 0, len: 0 }, work).await
+        operate(&self.world, self.generation, Call { action, path, offset: 0, len: 0 }, work).await
     }
 
     fn file(&self, path: &str, inode: u64) -> Arc<dyn DiskFile> {
@@ -232,33 +231,33 @@ impl Handle {
 #[async_trait]
 impl Disk for Handle {
     async fn open(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let inode = self.turn("open", path, World::open).await?;
+        let inode = self.operate("open", path, World::open).await?;
         Ok(self.file(path, inode))
     }
 
     async fn create(&self, path: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let inode = self.turn("create", path, World::create).await?;
+        let inode = self.operate("create", path, World::create).await?;
         Ok(self.file(path, inode))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        self.turn("rename", from, |world, call| world.rename(call, to)).await
+        self.operate("rename", from, |world, call| world.rename(call, to)).await
     }
 
     async fn remove(&self, path: &str) -> Result<(), DiskError> {
-        self.turn("remove", path, World::remove).await
+        self.operate("remove", path, World::remove).await
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<String>, DiskError> {
-        self.turn("list", folder, World::list).await
+        self.operate("list", folder, World::list).await
     }
 
     async fn sync_dir(&self, folder: &str) -> Result<(), DiskError> {
-        self.turn("sync", folder, World::sync_dir).await
+        self.operate("sync", folder, World::sync_dir).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.turn("space", "", |world, _| Ok(world.space())).await
+        self.operate("space", "", |world, _| Ok(world.space())).await
     }
 
     fn times(&self) -> Option<&DiskTimes> {
@@ -274,7 +273,7 @@ struct FileHandle {
     inode: u64,
 }
 
-/// What is done to a file.
+/// An operation on a file.
 struct Operation {
     action: &'static str,
     offset: u64,
@@ -288,14 +287,14 @@ impl Operation {
 }
 
 impl FileHandle {
-    async fn turn<T>(
+    async fn operate<T>(
         &self,
         operation: Operation,
         work: impl FnOnce(&mut World, &Call<'_>) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
         let Operation { action, offset, len } = operation;
         let call = Call { action, path: &self.path, offset, len };
-        turn(&self.world, self.generation, call, work).await
+        operate(&self.world, self.generation, call, work).await
     }
 }
 
@@ -303,33 +302,32 @@ impl FileHandle {
 impl DiskFile for FileHandle {
     async fn read_at(&self, offset: u64, len: usize) -> Result<Bytes, DiskError> {
         let call = Operation::new("read", offset, len as u64);
-        self.turn(call, |world, call| world.read(self.inode, call)).await
+        self.operate(call, |world, call| world.read(self.inode, call)).await
     }
 
     async fn write_at(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
         let bytes: Bytes = pieces.concat().into();
         let call = Operation::new("write", offset, bytes.len() as u64);
-        self.turn(call, |world, call| world.write(self.inode, call, bytes)).await
+        self.operate(call, |world, call| world.write(self.inode, call, bytes)).await
     }
 
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError> {
-        // Two operations, so that the power can go between them.
+        // Two operations, so that the power can fail between them.
         self.write_at(offset, pieces).await?;
         self.sync().await
     }
 
     async fn sync(&self) -> Result<(), DiskError> {
-        // Only what was written before the call is promised: what comes during the delay stays
-        // pending.
+        // Only bytes written before the call become durable. Writes during the delay stay pending.
         let mark = lock(&self.world).mark();
-        self.turn(Operation::new("sync", 0, 0), |world, call| world.sync(self.inode, call, mark))
+        self.operate(Operation::new("sync", 0, 0), |world, call| world.sync(self.inode, call, mark))
             .await
     }
 
     async fn drop_cache(&self) -> Result<(), DiskError> {
         let mark = lock(&self.world).mark();
         let call = Operation::new("drop cache", 0, 0);
-        self.turn(call, |world, call| {
+        self.operate(call, |world, call| {
             world.sync(self.inode, call, mark)?;
             world.drop_cache(self.inode);
             Ok(())
@@ -338,7 +336,7 @@ impl DiskFile for FileHandle {
     }
 
     async fn allocate(&self, offset: u64, len: u64) -> Result<(), DiskError> {
-        self.turn(Operation::new("allocate", offset, len), |world, call| {
+        self.operate(Operation::new("allocate", offset, len), |world, call| {
             world.allocate(self.inode, call)
         })
         .await
@@ -347,20 +345,20 @@ impl DiskFile for FileHandle {
     async fn punch_hole(&self, offset: u64, len: u64) -> Result<(), DiskError> {
         let what = What::Punch { offset, len };
         let call = Operation::new("punch hole", offset, len);
-        self.turn(call, |world, call| world.reshape(self.inode, call, what)).await
+        self.operate(call, |world, call| world.reshape(self.inode, call, what)).await
     }
 
     async fn set_len(&self, len: u64) -> Result<(), DiskError> {
         let what = What::SetLen { len };
         let call = Operation::new("set length", 0, len);
-        self.turn(call, |world, call| world.reshape(self.inode, call, what)).await
+        self.operate(call, |world, call| world.reshape(self.inode, call, what)).await
     }
 
     async fn len(&self) -> Result<u64, DiskError> {
-        self.turn(Operation::new("stat", 0, 0), |world, _| Ok(world.len(self.inode))).await
+        self.operate(Operation::new("stat", 0, 0), |world, _| Ok(world.len(self.inode))).await
     }
 
     async fn allocated(&self) -> Result<u64, DiskError> {
-        self.turn(Operation::new("stat", 0, 0), |world, _| Ok(world.allocated(self.inode))).await
+        self.operate(Operation::new("stat", 0, 0), |world, _| Ok(world.allocated(self.inode))).await
     }
 }

@@ -1,4 +1,4 @@
-//! What every [`Disk`] must do, checked on the machine's and on the simulated one.
+//! Checks of every [`Disk`], run on the machine's disk and on the simulated one.
 
 use std::future::Future;
 use std::io;

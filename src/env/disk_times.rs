@@ -1,12 +1,12 @@
-//! How long the writes and syncs of a disk took, for `/metrics`.
+//! Durations of the writes and syncs of a disk, for `/metrics`.
 
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 
-/// Histograms of one disk, seconds; clones share them. The times are those of the system calls: a
-/// write into the page cache is short, and a sync shows what the device does.
+/// Histograms of one disk, in seconds; clones share them. The durations are those of the system
+/// calls: a write copies into the page cache, and a sync waits for the device.
 #[derive(Clone, Debug)]
 pub struct DiskTimes {
     /// Writes.
@@ -24,12 +24,12 @@ impl Default for DiskTimes {
 }
 
 impl DiskTimes {
-    /// Notes a write.
+    /// Counts a write.
     pub(super) fn wrote(&self, took: Duration) {
         self.write.observe(took.as_secs_f64());
     }
 
-    /// Notes a sync.
+    /// Counts a sync.
     pub(super) fn synced(&self, took: Duration) {
         self.sync.observe(took.as_secs_f64());
     }

@@ -1,4 +1,4 @@
-//! A disk that could not even be opened.
+//! A disk that could not be opened.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::env::DiskFile;
 use crate::env::DiskTimes;
 use crate::env::Space;
 
-/// Fails at everything with the error that opening the disk gave. It stands in the list of disks
-/// for the one that failed.
+/// Every call fails with the error of opening the disk. It takes the place of the failed disk in
+/// the list of disks.
 #[derive(Debug)]
 pub struct UnusableDisk(pub DiskError);
 

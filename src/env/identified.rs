@@ -1,4 +1,4 @@
-//! Work for a request, whose id its log lines carry.
+//! Work for a request. Its log lines have the id of the request.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::types::request;
 
-/// Runs `work` for the request `id`: what it logs carries the id.
+/// Runs `work` for the request `id`. Log lines of `work` have this id.
 pub const fn identified<F: Future>(id: Option<Uuid>, work: F) -> Identified<F> {
     Identified { id, work }
 }

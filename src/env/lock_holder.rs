@@ -1,11 +1,11 @@
-//! Which process holds the lock of a file.
+//! Finds the process that holds the lock of a file.
 
 use std::fs;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// Names the process that holds the lock (`flock`) of a file, such as `process 17 (blockyard)`, or
-/// `another process` where the system does not tell: for a person who wants to stop it. Linux only
+/// Names the process that holds the lock (`flock`) of a file, such as `process 17 (blockyard)`, so
+/// that the operator can stop it. Returns `another process` if the system does not tell. Linux only
 /// (proc_locks(5)).
 pub(super) fn name(locked: &File) -> String {
     let unknown = "another process".to_owned();
@@ -18,7 +18,7 @@ pub(super) fn name(locked: &File) -> String {
     process_name(process)
 }
 
-/// A process for people, such as `process 17 (blockyard)`.
+/// The name of a process for error messages, such as `process 17 (blockyard)`.
 pub(super) fn process_name(process: u32) -> String {
     match fs::read_to_string(format!("/proc/{process}/comm")) {
         Ok(program) => format!("process {process} ({})", program.trim().escape_debug()),
@@ -33,9 +33,9 @@ struct Device {
     minor: u64,
 }
 
-/// The process that holds a `flock` of this file. Lines look like
-/// `1: FLOCK  ADVISORY  WRITE 17 fe:00:9978009 0 EOF`; those of waiting processes have an arrow.
-/// Process 0 is one of another container.
+/// Finds the process that holds a `flock` of this file. Lines look like `1: FLOCK ADVISORY WRITE 17
+/// fe:00:9978009 0 EOF`. The lines of waiting processes have an arrow. Process 0 is one of another
+/// container.
 fn find(locks: &str, inode: u64, on: Device) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();

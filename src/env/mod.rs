@@ -1,5 +1,5 @@
-//! The world behind traits: disk, clock, randomness, tasks, network. Nothing else in the program
-//! touches them, so that the whole system runs under a simulation from a seed.
+//! The machine behind traits: disk, clock, randomness, tasks, network. No other module touches them
+//! directly, so the whole program can run in a simulation that a seed determines.
 //!
 //! | seam | the machine | simulation |
 //! |---|---|---|
@@ -57,7 +57,7 @@ pub use waits::{Turn, Waits};
 
 use std::sync::Arc;
 
-/// What a role needs of the world besides its disks; cheap to clone.
+/// What a role needs of the machine, other than its disks. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Wall and monotonic time.

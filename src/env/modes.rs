@@ -1,4 +1,4 @@
-//! File modes: what a store keeps is for the user that runs the node.
+//! File modes: only the user that runs the node may read or write the files of a store.
 
 use std::fs;
 use std::io;
@@ -13,37 +13,37 @@ use rustix::fs::Mode;
 pub(super) const FOLDER: u32 = 0o700;
 /// The mode of a file of a store.
 pub(super) const FILE: u32 = 0o600;
-/// What group and others may do.
+/// The permissions of group and others.
 const OTHERS: u32 = 0o077;
 
-/// Has every file and folder that the process makes from now on be for its user alone: those of
-/// libraries too. For the start of the program: the setting is the process's.
+/// Makes every file and folder that the process or its libraries create from now on accessible only
+/// to its user. Meant for the start of the program, since the setting is that of the whole process.
 pub fn make_files_private() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// What [`narrow`] found.
+/// The result of [`narrow`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Narrowed {
-    /// Files and folders that were open to others, and are not any more.
+    /// Files and folders that were accessible to others and no longer are.
     pub narrowed: usize,
-    /// Files and folders that stay open to others, since another user owns them or the system
-    /// refuses.
+    /// Files and folders that stay accessible to others, because another user owns them or the
+    /// system refuses the change.
     pub left: usize,
     /// The first of these.
     pub first_left: Option<PathBuf>,
 }
 
-/// Takes the rights of group and others from a data directory and all that is in it. What another
-/// user owns is left as it is. Links are not followed, but for the directory itself. Blocks: for
-/// the start of the program.
+/// Removes the permissions of group and others from a data directory and all files and folders in
+/// it. Files of other users are not changed. Links are not followed, except for the directory
+/// itself. Blocks; meant for the start of the program.
 ///
 /// # Errors
-/// The system's, when the directory cannot be read.
+/// The system's error if the directory cannot be read.
 pub fn narrow(root: &Path) -> io::Result<Narrowed> {
     let mut found = Narrowed::default();
     let mut folders = vec![root.to_owned()];
-    found.look_at(root, &fs::metadata(root)?);
+    found.narrow_one(root, &fs::metadata(root)?);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
@@ -56,7 +56,7 @@ pub fn narrow(root: &Path) -> io::Result<Narrowed> {
             if metadata.is_symlink() {
                 continue;
             }
-            found.look_at(&path, &metadata);
+            found.narrow_one(&path, &metadata);
             if metadata.is_dir() {
                 folders.push(path);
             }
@@ -68,15 +68,15 @@ pub fn narrow(root: &Path) -> io::Result<Narrowed> {
 /// As [`narrow`], for one file.
 ///
 /// # Errors
-/// The system's, when the file cannot be looked at.
+/// The system's error if the file's metadata cannot be read.
 pub fn narrow_file(path: &Path) -> io::Result<Narrowed> {
     let mut found = Narrowed::default();
-    found.look_at(path, &fs::metadata(path)?);
+    found.narrow_one(path, &fs::metadata(path)?);
     Ok(found)
 }
 
 impl Narrowed {
-    fn look_at(&mut self, path: &Path, metadata: &fs::Metadata) {
+    fn narrow_one(&mut self, path: &Path, metadata: &fs::Metadata) {
         let mode = metadata.mode() & 0o7777;
         if mode & OTHERS == 0 {
             return;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_modes_are_narrowed_and_what_another_user_owns_is_told() {
+    fn wide_modes_are_narrowed_and_files_of_other_users_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("data");
         fs::create_dir_all(root.join("inner")).unwrap();

@@ -1,4 +1,4 @@
-//! The network seam: accepting and opening byte streams.
+//! The interface of the network: accepting and opening byte streams.
 
 mod accepted;
 
@@ -35,19 +35,19 @@ pub trait Listener: Send + Sync + Debug {
     /// Waits for the next connection. Cancel safe.
     ///
     /// # Errors
-    /// The system's error; the caller logs it, pauses and goes on.
+    /// The system's error. The caller should log it, pause and try again.
     async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)>;
 
-    /// Where it listens.
+    /// The address on which it listens.
     ///
     /// # Errors
     /// The system's error.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// Connections that may wait to be accepted; the system may allow fewer (`net.core.somaxconn`,
-/// 4,096 by default). Beyond it a client's first packet is dropped, which it sends again only after
-/// a second.
+/// The most connections that wait to be accepted. The system may allow fewer (`net.core.somaxconn`,
+/// 4,096 by default). The first packet of a further client is dropped, and the client sends it
+/// again after a second.
 const BACKLOG: u32 = 4096;
 
 /// Accepts TCP connections, without delaying small packets.
@@ -58,16 +58,16 @@ pub struct TcpListen {
 }
 
 impl TcpListen {
-    /// Listens on an address; port 0 takes a free one.
+    /// Listens on an address. Port 0 selects a free port.
     ///
     /// # Errors
     /// The system's error, such as an address in use.
     #[expect(clippy::unused_async, reason = "only inside a runtime may it be called")]
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // A server that is started again may take its port though old connections linger.
+        // A restarted server can use its port while old connections are still in TIME_WAIT.
         socket.set_reuseaddr(true)?;
-        // Accepted connections inherit it.
+        // Accepted connections inherit this limit.
         socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES)?;
         socket.bind(address)?;
         Ok(Self { listener: socket.listen(BACKLOG)?, open: Open::default() })
@@ -93,26 +93,26 @@ pub struct UnixListen {
     path: PathBuf,
 }
 
-/// Whom connections over a Unix socket come from: this machine.
+/// The peer address of connections over a Unix socket: this machine.
 const UNIX_PEER: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 impl UnixListen {
-    /// Makes the socket, in the place of one that nobody listens on any more.
+    /// Makes the socket. Replaces a socket file on which no process listens.
     ///
     /// # Errors
-    /// The system's; `AddrInUse` when somebody listens there, or when it is no socket.
+    /// The system's error; `AddrInUse` if a process listens there, or if the file is no socket.
     pub async fn bind(path: &Path) -> io::Result<Self> {
         match UnixStream::connect(path).await {
             Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
-            // Left behind by a process that was killed.
+            // A killed process left the file.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove(path)?,
-            // What is wrong with the path is told when the socket is made.
+            // Other errors are reported when the socket is bound.
             Err(_) => {}
         }
         let socket = UnixSocket::new_stream()?;
         socket.bind(path)?;
-        // Before it listens: until then nobody is let in.
+        // Before it listens: no client can connect until then.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         Ok(Self { listener: socket.listen(BACKLOG)?, path: path.to_owned() })
     }
@@ -120,9 +120,12 @@ impl UnixListen {
 
 impl Drop for UnixListen {
     fn drop(&mut self) {
-        // A socket that stays is taken over by the next start.
+        // The next start replaces a socket file that stays.
         if let Err(error) = remove(&self.path) {
-            tracing::debug!(%error, path = %self.path.display(), "the socket was not removed");
+            tracing::debug!(
+                %error, path = %self.path.display(),
+                "the socket file was not removed; the next start replaces it"
+            );
         }
     }
 }
@@ -147,7 +150,7 @@ impl Listener for UnixListen {
 /// Opens connections.
 #[async_trait]
 pub trait Dial: Send + Sync + Debug {
-    /// The addresses of a name, or the address that `host` is.
+    /// Resolves a name to its addresses. If `host` is an address, returns it.
     ///
     /// # Errors
     /// The resolver's error.
@@ -177,14 +180,13 @@ impl Dial for TcpDial {
     }
 }
 
-/// Bytes a pipe holds in each direction before its writer waits.
+/// Bytes that a pipe holds in each direction before its writer waits.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// Connections of a [`PipeListen`] that may wait to be accepted.
 const PIPE_BACKLOG: usize = 128;
 
-/// Where pipes pretend to listen and connect from: an address of the documentation range (RFC
-/// 5737).
+/// The address that pipes report for both ends: one of the documentation range (RFC 5737).
 const PIPE_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 80);
 
@@ -201,7 +203,7 @@ pub struct PipeConnect {
 }
 
 impl PipeListen {
-    /// A listener and what connects to it.
+    /// A listener and the handle to connect to it.
     #[must_use]
     pub fn new() -> (Self, PipeConnect) {
         let (outgoing, incoming) = mpsc::channel(PIPE_BACKLOG);
@@ -213,7 +215,7 @@ impl PipeConnect {
     /// Opens a connection; waits while the backlog is full.
     ///
     /// # Errors
-    /// `ConnectionRefused` when the listener is gone.
+    /// `ConnectionRefused` if the listener was dropped.
     pub async fn connect(&self) -> io::Result<DuplexStream> {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         match self.outgoing.send(far).await {
@@ -225,7 +227,7 @@ impl PipeConnect {
 
 #[async_trait]
 impl Listener for PipeListen {
-    /// Waits for ever once every [`PipeConnect`] is gone.
+    /// Waits forever after every [`PipeConnect`] was dropped.
     async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
         match self.incoming.lock().await.recv().await {
             Some(stream) => Ok((Box::new(stream), PIPE_ADDRESS)),
@@ -245,8 +247,8 @@ mod tests {
 
     use super::*;
 
-    /// Less than the second after which a dropped packet is sent again.
-    const HERD_WAIT: std::time::Duration = std::time::Duration::from_millis(900);
+    /// Less than the second after which a client sends a dropped packet again.
+    const CONNECT_WAIT: std::time::Duration = std::time::Duration::from_millis(900);
 
     async fn check_echo(listener: &dyn Listener, mut client: impl Stream) {
         client.write_all(b"ping").await.unwrap();
@@ -291,23 +293,24 @@ mod tests {
         assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
         drop(listener);
         assert!(!path.exists());
-        // As a killed process leaves it.
+        // The socket file of a killed process.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         drop(UnixListen::bind(&path).await.unwrap());
         let data = folder.path().join("data");
         std::fs::create_dir(&data).unwrap();
         UnixListen::bind(&data).await.unwrap_err();
-        assert!(data.exists(), "what is no socket is left alone");
+        assert!(data.exists(), "other files are not removed");
     }
 
-    /// With a short backlog the connections above it would wait for a second and more.
+    /// With a shorter backlog some of these connections would wait for a second or more.
     #[tokio::test]
-    async fn a_herd_connects_before_anybody_accepts() {
+    async fn many_clients_connect_before_an_accept() {
         let listener = TcpListen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let herd: Vec<_> =
-            (0..400).map(|_| std::net::TcpStream::connect_timeout(&address, HERD_WAIT)).collect();
-        assert_eq!(herd.iter().filter(|one| one.is_err()).count(), 0);
+        let clients: Vec<_> = (0..400)
+            .map(|_| std::net::TcpStream::connect_timeout(&address, CONNECT_WAIT))
+            .collect();
+        assert_eq!(clients.iter().filter(|one| one.is_err()).count(), 0);
     }
 
     #[tokio::test(start_paused = true)]

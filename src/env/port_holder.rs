@@ -1,4 +1,4 @@
-//! Which process listens on a port.
+//! Finds the process that listens on a port.
 
 use std::fs;
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use std::path::Path;
 
 use super::lock_holder::process_name;
 
-/// The state of a socket that listens, in the files of proc_net(5).
+/// The state of a listening socket in the files of proc_net(5).
 const LISTENS: &str = "0A";
 
-/// Names the process whose socket keeps others from listening on an address, such as `process 17
-/// (blockyard)`: for a person who wants to stop it. `None` where the system does not tell: sockets
-/// of other users are shown to root alone. Linux only (proc_net(5), `/proc/PID/fd`).
+/// Names the process whose socket prevents others from listening on an address, such as `process 17
+/// (blockyard)`, so that the operator can stop it. `None` if the system does not tell: it shows the
+/// sockets of other users to root only. Linux only (proc_net(5), `/proc/PID/fd`).
 #[must_use]
 pub fn port_holder(address: SocketAddr) -> Option<String> {
     let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
@@ -22,8 +22,8 @@ pub fn port_holder(address: SocketAddr) -> Option<String> {
     sockets.find_map(|socket| process_of(&format!("socket:[{socket}]"))).map(process_name)
 }
 
-/// The inodes of the sockets that listen where `address` cannot be had beside them. Lines look like
-/// `0: 0100007F:2710 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 ...`.
+/// The inodes of listening sockets that prevent a listener on `address`. Lines look like `0:
+/// 0100007F:2710 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 ...`.
 fn find(sockets: &str, address: SocketAddr) -> Vec<u64> {
     let socket = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -35,8 +35,8 @@ fn find(sockets: &str, address: SocketAddr) -> Vec<u64> {
     sockets.lines().filter_map(socket).collect()
 }
 
-/// An address as the kernel prints it: words of 32 bits, each a number of this machine that lies in
-/// memory in the order of the network.
+/// Parses an address as the kernel prints it: words of 32 bits, each printed as a number in this
+/// machine's byte order, while its bytes are in network order.
 fn ip_of(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let digits = text.get(at * 8..at * 8 + 8)?;
@@ -55,8 +55,8 @@ fn ip_of(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether no two sockets can listen on one port of both. `::` takes the addresses of both
-/// families; `0.0.0.0` those of its own.
+/// Whether two sockets cannot listen on the same port of both addresses. `::` covers the addresses
+/// of both families, `0.0.0.0` those of its own.
 fn collide(one: IpAddr, other: IpAddr) -> bool {
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(all) => all.is_unspecified() && one.is_ipv4(),
@@ -66,7 +66,7 @@ fn collide(one: IpAddr, other: IpAddr) -> bool {
     one == other || takes(one, other) || takes(other, one)
 }
 
-/// The process that has this open.
+/// The process that has this socket or file open.
 fn process_of(open: &str) -> Option<u32> {
     let processes = fs::read_dir("/proc").ok()?.filter_map(Result::ok);
     let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -1,4 +1,4 @@
-//! What the operating system says about this process, for `/metrics`.
+//! Figures of the operating system about this process, for `/metrics`.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use rustix::process::getrlimit;
 use rustix::time::ClockId;
 use rustix::time::clock_gettime;
 
-/// Numbers of this process; what the system does not tell is `None`.
+/// Figures of this process. A figure that the system does not tell is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// Processor time of all threads, user and system.
@@ -19,14 +19,14 @@ pub struct Process {
     pub virtual_bytes: Option<u64>,
     /// Open file descriptors.
     pub open_files: Option<u64>,
-    /// File descriptors it may open; `None` when there is no limit.
+    /// The most file descriptors that it may have open; `None` if there is no limit.
     pub open_files_max: Option<u64>,
     /// Threads.
     pub threads: Option<u64>,
 }
 
 impl Process {
-    /// Asks the system now. A few reads of `/proc`, which never waits for a device.
+    /// Asks the system with a few reads of `/proc`, which never wait for a device.
     #[must_use]
     pub fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

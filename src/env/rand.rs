@@ -1,4 +1,4 @@
-//! The randomness seam.
+//! The interface of randomness.
 
 use std::fmt::Debug;
 use std::sync::Mutex;
@@ -8,12 +8,12 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// Random numbers; not for secrets (`blockyard keygen` asks the operating system).
+/// Random numbers, not for secrets (`blockyard keygen` uses the operating system's).
 pub trait Rand: Send + Sync + Debug {
     /// 64 uniform bits.
     fn next_u64(&self) -> u64;
 
-    /// A number in `0..bound`; 0 when `bound` is 0.
+    /// A number in `0..bound`; 0 if `bound` is 0.
     fn below(&self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next_u64() % bound }
     }
@@ -37,7 +37,7 @@ pub struct SeededRand {
 }
 
 impl SeededRand {
-    /// A generator in the state the seed gives.
+    /// A generator in the state that the seed determines.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { generator: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)) }

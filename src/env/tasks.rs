@@ -1,13 +1,13 @@
-//! Named, tracked tasks: none is detached, shutdown waits for all, and no panic is silent.
+//! Named, tracked tasks. Shutdown waits for all of them, and every panic is reported.
 //!
-//! Every panic is counted by task name and logged (`health.rs`). How a task is started says what
-//! follows from a panic:
+//! Every panic is counted by task name and logged (`health.rs`). What happens after a panic depends
+//! on how the task was started:
 //!
 //! | started with | after a panic |
 //! |---|---|
-//! | [`Tasks::spawn`] | whoever awaits the handle decides |
-//! | [`Env::supervise`] | the task is started again, after a pause that grows |
-//! | [`Tasks::spawn_or_stop`] | what the task served is stopped, and `/readyz` names the task |
+//! | [`Tasks::spawn`] | the caller that awaits the handle gets an error |
+//! | [`Env::supervise`] | the task is started again, after a growing pause |
+//! | [`Tasks::spawn_or_stop`] | its disk or partition is stopped, and `/readyz` names the task |
 
 mod health;
 
@@ -31,19 +31,20 @@ use crate::types::request;
 
 pub use health::TaskHealth;
 
-/// The pause before a task is started again after its first panic; it doubles with every further
-/// one.
+/// The pause before a task is started again after its first panic. It doubles with each further
+/// panic.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// The pause does not grow beyond this; a task that ran for longer has recovered, and its next
-/// pause is short again.
+/// The longest pause. After a task has run for longer than this, its next pause is the shortest
+/// again.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Spawns tasks and waits for them at shutdown; cheap to clone, clones share the same set.
+/// A set of tasks: spawns them and waits for them at shutdown. Cheap to clone; clones share the
+/// set.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
-    /// The runtime to run on if not the caller's, and what ends its thread.
+    /// If the set has its own runtime: its handle, and the token that ends its thread.
     own: Option<(Handle, CancellationToken)>,
     health: TaskHealth,
 }
@@ -55,10 +56,10 @@ impl Tasks {
         Self::default()
     }
 
-    /// An empty set whose tasks run on a thread of their own, which ends with [`Self::shutdown`].
+    /// An empty set whose tasks run on a separate thread. [`Self::shutdown`] ends the thread.
     ///
     /// # Errors
-    /// When the system gives no thread or no event queue for it.
+    /// If the system has no further thread or event queue.
     pub fn on_own_thread(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let ended = CancellationToken::new();
@@ -68,20 +69,20 @@ impl Tasks {
         Ok(Self { own, ..Self::default() })
     }
 
-    /// The same set, whose panics are counted where those of `other` are.
+    /// The same set, with its panics counted together with those of `other`.
     #[must_use]
     pub fn reporting_to(self, other: &Self) -> Self {
         Self { health: other.health.clone(), ..self }
     }
 
-    /// What is known about panics of these tasks and of all that report to the same place.
+    /// The panics of these tasks and of all sets that are counted together with this one.
     #[must_use]
     pub fn health(&self) -> TaskHealth {
         self.health.clone()
     }
 
-    /// Runs `future` on the current runtime, or the set's own. A panic is counted under `name`,
-    /// logged, and passed on to whoever awaits the handle.
+    /// Runs `future` on the current runtime, or on the set's own. A panic is counted under `name`,
+    /// logged, and passed on to the caller that awaits the handle.
     pub fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -99,7 +100,7 @@ impl Tasks {
         )
     }
 
-    /// As [`Self::spawn`], for a part of a request: what it logs carries the request's id.
+    /// As [`Self::spawn`], for a part of a request: its log lines have the request's id.
     pub fn spawn_part<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -108,9 +109,9 @@ impl Tasks {
         self.spawn(name, identified(request::current(), future))
     }
 
-    /// As [`Self::spawn`], for a task that cannot be started again. After a panic `stop` is called
-    /// with the panic's message: it stops what the task served. From then on
-    /// [`TaskHealth::stopped`] names the task.
+    /// As [`Self::spawn`], for a task that cannot be started again. After a panic, `stop` is called
+    /// with the panic's message. It must stop the disk or partition that needs the task. From then
+    /// on [`TaskHealth::stopped`] names the task.
     pub fn spawn_or_stop<F, S>(&self, name: &'static str, future: F, stop: S) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -130,9 +131,8 @@ impl Tasks {
         )
     }
 
-    /// Runs blocking work on the runtime's blocking pool (inline where there is none to spare, as
-    /// in simulation). A panic is counted under `name`, logged, and passed on to whoever awaits the
-    /// handle.
+    /// Runs blocking work on the runtime's blocking pool. A panic is counted under `name`, logged,
+    /// and passed on to the caller that awaits the handle.
     #[expect(clippy::disallowed_methods, reason = "the seam")]
     pub fn spawn_blocking<F, T>(&self, name: &'static str, work: F) -> JoinHandle<T>
     where
@@ -163,13 +163,13 @@ impl Tasks {
         }
     }
 
-    /// Fires when the program should stop; long loops select on it.
+    /// Fires when the program should stop. Long loops select on it.
     #[must_use]
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Asks all tasks to stop and waits until they have.
+    /// Asks all tasks to stop and waits until they have ended.
     pub async fn shutdown(&self) {
         self.stop.cancel();
         self.tracker.close();
@@ -181,9 +181,9 @@ impl Tasks {
 }
 
 impl Env {
-    /// Runs the task that `make` makes until it ends. After a panic it is made and run again, so
-    /// `make` must begin from state that the panic left whole. The pause before that is 1 s and
-    /// doubles up to a minute; `stop` ends it.
+    /// Runs the task that `make` returns until it ends. After a panic `make` is called again, so it
+    /// must begin from state that a panic leaves intact. The pause before that is 1 s and doubles
+    /// with each panic, up to a minute. `stop` ends the pause.
     pub fn supervise<M, F>(
         &self,
         name: &'static str,
@@ -206,7 +206,11 @@ impl Env {
                 if clock.monotonic().saturating_sub(began) > RESTART_PAUSE_MAX {
                     pause = RESTART_PAUSE;
                 }
-                tracing::warn!(task = name, ?pause, "the task is started again after a pause");
+                tracing::warn!(
+                    task = name,
+                    ?pause,
+                    "a task panicked and is started again after a pause"
+                );
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
@@ -218,7 +222,8 @@ impl Env {
     }
 }
 
-/// Takes the panic by value: it is not `Sync`, so no reference to it may live across a pause.
+/// Counts and logs a panic. Takes it by value: it is not `Sync`, so no reference to it may live
+/// across a pause.
 #[expect(clippy::needless_pass_by_value, reason = "dropped here, before the caller waits")]
 fn note(health: &TaskHealth, name: &'static str, panic: Box<dyn Any + Send>) {
     health.panicked(name, panic.as_ref());

@@ -1,5 +1,5 @@
-//! How long work may wait for the one worker that takes it in batches: bounded, and without a word
-//! lost about what was begun.
+//! Bounds the time that work waits in a queue for the one worker that takes it in batches. Work
+//! that was begun is never abandoned.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,29 +11,31 @@ use tokio::sync::oneshot;
 
 use crate::env::Clock;
 
-/// No batch is in the making; or, of a pause, that it lasts.
+/// In `oldest`: no batch is in progress. In `resumed`: the worker is paused.
 const NONE: u64 = u64::MAX;
 
-/// A queue has few in it up to this part of its bounds.
+/// A queue holds little if it has less than this part of its bound.
 const FEW: usize = 8;
 
-/// The limits of one queue, and what its worker tells of its pace. Times are monotonic.
+/// The time limits of one queue, and the progress of its worker. Times are monotonic.
 #[derive(Debug)]
 pub struct Waits {
     limit: Duration,
     patience: Duration,
-    /// Since when the first of the batch in the making has waited, nanoseconds.
+    /// When the first item of the batch in progress was queued, nanoseconds.
     oldest: AtomicU64,
-    /// From when on waiting counts, nanoseconds: the end of the last pause.
+    /// The end of the worker's last pause, nanoseconds. Waiting before it does not count.
     resumed: AtomicU64,
 }
 
-/// Whether a piece of waiting work was begun or given up. Whoever takes it decides, once.
+/// Decides once whether a queued item is begun or given up: the first of the worker and the waiting
+/// caller to take it.
 #[derive(Clone, Debug, Default)]
 pub struct Turn(Arc<AtomicBool>);
 
 impl Turn {
-    /// Whether the caller is the first: the worker may begin then, and who waits may give up.
+    /// Whether the caller is the first to take it. If so, a worker may begin the item, and a
+    /// waiting caller may give it up.
     #[must_use]
     pub fn take(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
@@ -41,24 +43,24 @@ impl Turn {
 }
 
 impl Waits {
-    /// Work waits for `limit` at most, and for `patience` when it comes while few wait: a slow disk
-    /// is not overload.
+    /// Work waits for at most `limit`, or for at most `patience` if it was queued while few items
+    /// waited: then the disk is slow, and there is no overload.
     #[must_use]
     pub const fn new(limit: Duration, patience: Duration) -> Self {
         let (oldest, resumed) = (AtomicU64::new(NONE), AtomicU64::new(0));
         Self { limit, patience, oldest, resumed }
     }
 
-    /// Whether so much waiting work is little for a queue that holds `bound` at most.
+    /// Whether `waiting` is little for a queue that holds at most `bound`.
     #[must_use]
     pub const fn is_few(waiting: usize, bound: usize) -> bool {
         waiting < bound / FEW
     }
 
-    /// Whether work that comes now would wait too long. First come is first served, so it would
-    /// wait about as long as the first of the batch in the making; half of the limit is enough to
-    /// refuse, so that hardly any work waits in vain. Few are not refused: they hold little, and
-    /// may be lucky.
+    /// Whether new work should be refused because it would wait too long. The queue is in order, so
+    /// new work would wait about as long as the first item of the batch in progress has waited.
+    /// Work is refused at half of the limit, so that little work waits in vain. If `few` items
+    /// wait, none is refused: they need little memory and may be done in time.
     #[must_use]
     pub fn is_late(&self, now: Duration, few: bool) -> bool {
         if few {
@@ -70,10 +72,10 @@ impl Waits {
         }
     }
 
-    /// The worker begins a batch whose first has waited since `arrived`.
+    /// The worker begins a batch. Its first item was queued at `arrived`.
     pub fn begin(&self, arrived: Duration) {
         let from = nanoseconds(arrived).max(self.resumed.load(Ordering::Relaxed));
-        // A worker that pauses begins nothing.
+        // A paused worker begins no batch.
         self.oldest.store(from.min(NONE - 1), Ordering::Relaxed);
     }
 
@@ -82,7 +84,7 @@ impl Waits {
         self.oldest.store(NONE, Ordering::Relaxed);
     }
 
-    /// The worker stands still for a reason of its own: waiting does not count until
+    /// The worker pauses, for a reason other than overload. Waiting does not count until
     /// [`Self::resume`].
     pub fn pause(&self) {
         self.resumed.store(NONE, Ordering::Relaxed);
@@ -93,9 +95,9 @@ impl Waits {
         self.resumed.store(nanoseconds(now).min(NONE - 1), Ordering::Relaxed);
     }
 
-    /// Waits for the answer to work that came at `arrived`, while few waited or not; `None` when it
-    /// waited for too long and will never be begun. What was begun is waited for however long it
-    /// takes: its outcome is not known before.
+    /// Waits for the result of work that was queued at `arrived`. `few` says whether few items
+    /// waited then. Returns `None` if the work waited too long and will not be begun. Once the work
+    /// is begun, waits for its result without a limit.
     pub async fn answer<T>(
         &self,
         clock: &dyn Clock,
@@ -110,8 +112,8 @@ impl Waits {
         if turn.take() { None } else { Some(answered.await) }
     }
 
-    /// Waits until work that came at `arrived`, while few waited or not, has waited for as long as
-    /// it may.
+    /// Waits until work that was queued at `arrived` has waited for its limit. `few` says whether
+    /// few items waited then.
     pub async fn over(&self, clock: &dyn Clock, arrived: Duration, few: bool) {
         let limit = if few { self.patience } else { self.limit };
         loop {
@@ -123,7 +125,7 @@ impl Waits {
         }
     }
 
-    /// How much longer work may wait, of `limit`.
+    /// The rest of `limit` for work that was queued at `arrived`.
     fn left(&self, now: Duration, arrived: Duration, limit: Duration) -> Duration {
         match self.resumed.load(Ordering::Relaxed) {
             NONE => limit,
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn work_is_late_once_the_first_of_a_batch_has_waited_for_half_of_the_limit() {
         let waits = Waits::new(LIMIT, LIMIT * 7);
-        assert!(!waits.is_late(at(10_000), false), "nothing is being done");
+        assert!(!waits.is_late(at(10_000), false), "no batch is in progress");
         waits.begin(at(10_000));
         assert_eq!(
             (waits.is_late(at(10_999), false), waits.is_late(at(11_000), false)),
@@ -175,11 +177,7 @@ mod tests {
             (false, true)
         );
         assert_eq!(waits.left(at(60_500), at(1_000), LIMIT), at(1_500));
-        assert_eq!(
-            waits.left(at(60_500), at(60_200), LIMIT),
-            at(1_700),
-            "who came after the pause"
-        );
+        assert_eq!(waits.left(at(60_500), at(60_200), LIMIT), at(1_700), "queued after the pause");
         assert_eq!(waits.left(at(62_000), at(1_000), LIMIT), Duration::ZERO);
     }
 
@@ -189,7 +187,7 @@ mod tests {
         let (_worker, answered) = oneshot::channel::<u8>();
         let given_up = waits.answer(&clock, (&turn, clock.monotonic(), false), answered).await;
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT));
-        assert!(!turn.take(), "the worker finds it given up");
+        assert!(!turn.take(), "the worker may not begin it");
     }
 
     #[tokio::test(start_paused = true)]

@@ -23,8 +23,10 @@ use crate::frontend::metrics::accounts::AccountMetrics;
 use crate::frontend::metrics::accounts::Traffic;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
+use crate::index::Damage;
 use crate::index::Error;
 use crate::index::ReadAccount;
+use crate::index::Refused;
 use crate::index::Router;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
@@ -156,7 +158,7 @@ impl fmt::Display for Unread {
 
 impl From<Unread> for Error {
     fn from(unread: Unread) -> Self {
-        Self::Quarantined(unread.partition)
+        Damage::Quarantined(unread.partition).into()
     }
 }
 
@@ -255,9 +257,9 @@ impl Accounts {
     pub async fn refresh(&self, router: &Router, name: &AccountName) -> Result<(), Error> {
         let _one_at_a_time = self.refreshing.lock().await;
         let record = match router.ask(ReadAccount(name.clone())).await {
-            Err(Error::AccountNotFound) => {
+            Err(Error::Refused(Refused::AccountNotFound)) => {
                 self.forget(name);
-                return Err(Error::AccountNotFound);
+                return Err(Refused::AccountNotFound.into());
             }
             found => found?,
         };
@@ -268,7 +270,7 @@ impl Accounts {
             }
             None => Account::stored(name.clone(), record, &self.secrets),
         };
-        let sealed = |error| Error::Corrupt(format!("a secret of account {name}: {error}"));
+        let sealed = |error| Error::damaged_rows(format!("a secret of account {name}: {error}"));
         match account.map_err(sealed)? {
             Some(account) => self.put(account),
             None => self.forget(name),

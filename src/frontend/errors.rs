@@ -5,6 +5,7 @@ use crate::auth;
 use crate::capacity;
 use crate::frontend::accounts::Unread;
 use crate::index;
+use crate::index::Damage;
 use crate::index::EncryptionFault;
 use crate::index::Full;
 use crate::index::LeaseRefusal;
@@ -25,64 +26,23 @@ pub(crate) enum Subject {
 pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
     use index::Error as E;
     match error {
-        E::AccountNotFound => Reason::ResourceNotFound.into(),
-        E::ContainerNotFound => Reason::ContainerNotFound.into(),
-        E::ContainerExists => Reason::ContainerAlreadyExists.into(),
-        E::BlobNotFound => Reason::BlobNotFound.into(),
-        E::Condition(Outcome::NotModified) => Reason::NotModified.into(),
-        E::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
-        E::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),
-        E::Lease(refusal) => from_lease(*refusal, subject).into(),
-        E::SnapshotsPresent => Reason::SnapshotsPresent.into(),
-        E::Archived => Reason::BlobArchived.into(),
-        E::Rehydrating => Reason::BlobBeingRehydrated.into(),
-        E::TierOfKind => Reason::InvalidBlobType.into(),
-        E::Encryption(fault) => match fault {
-            EncryptionFault::KeyMissing => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
-            EncryptionFault::NotEncrypted => {
-                Reason::BlobDoesNotUseCustomerSpecifiedEncryption.into()
-            }
-            EncryptionFault::Mismatch => Reason::BlobCustomerSpecifiedEncryptionMismatch.into(),
-        },
-        E::InvalidRange { len } => {
-            Refusal::new(Reason::InvalidRange).satisfiable(*len)
-        }
-        E::UnknownBlock => Reason::InvalidBlockList.into(),
-        E::BlockIdLength => Reason::InvalidBlobOrBlock.into(),
-        E::WrongKind => Reason::InvalidBlobType.into(),
-        E::CopyPending => Reason::PendingCopyOperation.into(),
-        E::NoPendingCopy => Reason::NoPendingCopyOperation.into(),
-        E::OtherCopy => Reason::CopyIdMismatch.into(),
-        E::Sealed => Reason::BlobIsSealed.into(),
-        E::AppendPosition { .. } => Reason::AppendPositionConditionNotMet.into(),
-        E::LongerThanAllowed => Reason::MaxBlobSizeConditionNotMet.into(),
-        E::TooManyAppends => Refusal::new(Reason::BlockCountExceedsLimit)
-            .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
-        E::InvalidPages { len } => Refusal::new(Reason::InvalidPageRange)
-            .satisfiable(*len),
-        E::ComparedWithNewer => Reason::PreviousSnapshotCannotBeNewer.into(),
-        E::ComparedWithNothing => Reason::PreviousSnapshotNotFound.into(),
-        E::MadeAnew => Reason::BlobOverwritten.into(),
-        E::SequenceCondition => Reason::SequenceNumberConditionNotMet.into(),
-        E::SequenceExhausted => Reason::SequenceNumberIncrementTooLarge.into(),
-        E::TooManyBlocks => Reason::BlockCountExceedsLimit.into(),
         E::Full(Full::Disks) => Reason::InsufficientStorage.into(),
         E::Full(Full::Coordinator(_)) => first_disk_full(),
         E::WrongPartition => busy(Busy::PartitionMap),
         E::Overloaded => busy(Busy::Index),
         // The names are left out: they may be another account's.
-        E::Quarantined(partition) => Refusal::new(Reason::ServerBusy)
+        E::Corrupt(Damage::Quarantined(partition)) => Refusal::new(Reason::ServerBusy)
             .cause(Cause::Busy(Busy::Quarantined.word()))
             .message(format!(
             "Partition {partition} of the index, which this request needs, is out of service: files \
              it needs are damaged, missing or cannot be used now. The operator of this server finds \
              more in its log."
         )),
-        E::DiskOut(what) => {
+        E::Corrupt(Damage::DiskOut(what)) => {
             tracing::error!(%what, "index rows lie on a disk that is out of service");
             damaged_index()
         }
-        E::Corrupt(what) => {
+        E::Corrupt(Damage::Rows(what)) => {
             tracing::error!(%what, "index rows are damaged");
             damaged_index()
         }
@@ -90,6 +50,52 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
             tracing::error!(%why, "a partition is unavailable");
             internal("A part of the index is unavailable; see the server's log.")
         }
+        E::Refused(refused) => from_refused(refused, subject),
+    }
+}
+
+/// What the state of an account, container or blob does not permit.
+fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
+    use index::Refused as R;
+    match refused {
+        R::AccountNotFound => Reason::ResourceNotFound.into(),
+        R::ContainerNotFound => Reason::ContainerNotFound.into(),
+        R::ContainerExists => Reason::ContainerAlreadyExists.into(),
+        R::BlobNotFound => Reason::BlobNotFound.into(),
+        R::Condition(Outcome::NotModified) => Reason::NotModified.into(),
+        R::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
+        R::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),
+        R::Lease(refusal) => from_lease(*refusal, subject).into(),
+        R::SnapshotsPresent => Reason::SnapshotsPresent.into(),
+        R::Archived => Reason::BlobArchived.into(),
+        R::Rehydrating => Reason::BlobBeingRehydrated.into(),
+        R::TierOfKind => Reason::InvalidBlobType.into(),
+        R::Encryption(fault) => match fault {
+            EncryptionFault::KeyMissing => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
+            EncryptionFault::NotEncrypted => {
+                Reason::BlobDoesNotUseCustomerSpecifiedEncryption.into()
+            }
+            EncryptionFault::Mismatch => Reason::BlobCustomerSpecifiedEncryptionMismatch.into(),
+        },
+        R::InvalidRange { len } => Refusal::new(Reason::InvalidRange).satisfiable(*len),
+        R::UnknownBlock => Reason::InvalidBlockList.into(),
+        R::BlockIdLength => Reason::InvalidBlobOrBlock.into(),
+        R::WrongKind => Reason::InvalidBlobType.into(),
+        R::CopyPending => Reason::PendingCopyOperation.into(),
+        R::NoPendingCopy => Reason::NoPendingCopyOperation.into(),
+        R::OtherCopy => Reason::CopyIdMismatch.into(),
+        R::Sealed => Reason::BlobIsSealed.into(),
+        R::AppendPosition { .. } => Reason::AppendPositionConditionNotMet.into(),
+        R::LongerThanAllowed => Reason::MaxBlobSizeConditionNotMet.into(),
+        R::TooManyAppends => Refusal::new(Reason::BlockCountExceedsLimit)
+            .message("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
+        R::InvalidPages { len } => Refusal::new(Reason::InvalidPageRange).satisfiable(*len),
+        R::ComparedWithNewer => Reason::PreviousSnapshotCannotBeNewer.into(),
+        R::ComparedWithNothing => Reason::PreviousSnapshotNotFound.into(),
+        R::MadeAnew => Reason::BlobOverwritten.into(),
+        R::SequenceCondition => Reason::SequenceNumberConditionNotMet.into(),
+        R::SequenceExhausted => Reason::SequenceNumberIncrementTooLarge.into(),
+        R::TooManyBlocks => Reason::BlockCountExceedsLimit.into(),
     }
 }
 
@@ -349,9 +355,12 @@ mod tests {
     fn damaged_rows_are_out_of_service_as_a_quarantined_partition_is() {
         let damaged = "block of extent 7".to_owned();
         let of = |error| from_index(&error, Subject::Container);
-        let quarantined = of(index::Error::Quarantined(PartitionId::new(7)));
+        let quarantined = of(index::Error::Corrupt(Damage::Quarantined(PartitionId::new(7))));
         assert_eq!(quarantined.reason, Reason::ServerBusy);
-        for error in [index::Error::Corrupt(damaged.clone()), index::Error::DiskOut(damaged)] {
+        for error in [
+            index::Error::damaged_rows(damaged.clone()),
+            index::Error::Corrupt(Damage::DiskOut(damaged)),
+        ] {
             let answer = of(error);
             assert_eq!(answer.reason, Reason::ServerBusy, "{answer:?}");
             let answer = format!("{answer:?}");

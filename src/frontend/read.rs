@@ -278,7 +278,7 @@ async fn look_up_next(
     let view = router.ask(read).await?;
     // Another blob has the name now, or the blob is shorter.
     if view.generation != generation || view.pieces_end <= range.start {
-        return Err(index::Error::BlobNotFound);
+        return Err(index::Refused::BlobNotFound.into());
     }
     Ok(view)
 }

@@ -1,5 +1,5 @@
-//! The check of a stopped store: every row decodes, every byte they name is there and is what was
-//! ingested, and the rows of each blob agree with each other.
+//! The check of a stopped store. It verifies that every row can be decoded, that the bytes that
+//! rows name exist and match their checksums, and that the rows of each blob are consistent.
 
 mod affected;
 mod committed;
@@ -30,9 +30,9 @@ use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
-use crate::index::objects::values::Parts;
 use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
+use crate::index::objects::values::StoredBytes;
 use crate::index::objects::walk::Blobs;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
@@ -54,16 +54,16 @@ use crate::types::Timestamp;
 pub use affected::{Affected, Names, OfExtent, Owner};
 pub use report::{CheckReport, Problem};
 
-/// Checks one partition. `progress` is called after each blob, with the report so far.
+/// Checks one partition. It calls `progress` after each blob, with the report so far.
 ///
-/// When rows themselves cannot be read the check ends there, with that as the last problem.
+/// If rows cannot be read, the check ends there; that is its last problem.
 pub async fn check(
     view: &dyn Rows,
     capacity: &dyn Capacity,
     progress: &mut (dyn FnMut(&CheckReport) + Send),
 ) -> CheckReport {
     let mut report = CheckReport::default();
-    // The walk of blobs passes over the rows of deleted containers.
+    // The walk over blobs skips the garbage rows of deleted containers, so they are decoded here.
     if let Err(error) = sweep::dead_containers(view).await {
         report.problem(&RoutingKey::min(), error.to_string());
     }
@@ -74,7 +74,7 @@ pub async fn check(
             Ok(Some(key)) => key,
             Ok(None) => return report,
             Err(error) => {
-                report.problem(&reached, format!("rows cannot be read on: {error}"));
+                report.problem(&reached, format!("rows cannot be read from here on: {error}"));
                 report.unread_from = Some(reached);
                 return report;
             }
@@ -86,7 +86,7 @@ pub async fn check(
                 Ok(Some((family, row))) => blob.row(family, &row).await,
                 Ok(None) => break,
                 Err(error) => {
-                    report.problem(&key, format!("rows cannot be read on: {error}"));
+                    report.problem(&key, format!("rows cannot be read from here on: {error}"));
                     report.unread_from = Some(key);
                     return report;
                 }
@@ -101,18 +101,18 @@ fn is_tag_entry(key: &RoutingKey) -> bool {
     key.as_bytes().get(8..16) == Some(TAG_INDEX.get().to_be_bytes().as_slice())
 }
 
-/// How far the spans of a layer seen so far reach.
+/// The ends of the spans of a layer that were seen so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct LayerEnds {
     layer: u64,
     /// The end of the last span.
     all: u64,
-    /// The end of the last span with bytes. One without, which hides an older layer, may lie beyond
-    /// the blob's end: were the blob longer again, it would show zeros there.
+    /// The end of the last span with bytes. A span without bytes, which hides an older layer, may
+    /// be beyond the end of the blob: if the blob grows again, it shows zeros there.
     bytes: u64,
 }
 
-/// The check of the rows of one routing key, which come in the order of families.
+/// The check of the rows of one routing key. Rows are checked in the order of families.
 struct BlobCheck<'a> {
     capacity: &'a dyn Capacity,
     key: &'a RoutingKey,
@@ -122,13 +122,13 @@ struct BlobCheck<'a> {
     /// Layers of page blobs that have spans.
     layers: Vec<LayerEnds>,
     dead_layers: Vec<u64>,
-    /// The pending copy a work row tells of.
+    /// The id of the pending copy, from its work row.
     copy: Option<Uuid>,
-    /// Which version is the null version, as its row says.
+    /// The time of the null version, from the row that names it.
     null_version: Option<Timestamp>,
     summary: Option<StagedSummary>,
     staged: u32,
-    /// What blocks name.
+    /// The locations that blocks name.
     live: HashSet<(ExtentId, ExtentOffset)>,
     /// Extents whose bytes cannot be read or are wrong.
     damaged: BTreeSet<ExtentId>,
@@ -239,7 +239,7 @@ impl<'a> BlobCheck<'a> {
                 committed.len = committed.record.len;
                 committed.crc64 = committed.record.crc64;
             }
-            // Their segments come first.
+            // The rows of their segments come later.
             Layout::Segments { .. } | Layout::Appended { .. } => {}
         }
         self.committed.push(committed);
@@ -259,7 +259,8 @@ impl<'a> BlobCheck<'a> {
         }
     }
 
-    /// A list may name a block many times, and snapshots share them; bytes are read once.
+    /// Checks content unless it was checked before. A list may name a block many times, and
+    /// snapshots share blocks.
     async fn content_once(&mut self, content: &Content, crc64: Crc64) {
         let seen = content
             .locations()
@@ -302,14 +303,14 @@ impl<'a> BlobCheck<'a> {
             ends.bytes = range.end;
         }
         self.layers.push(ends);
-        match span.content.as_ref().map(Content::parts) {
+        match span.content.as_ref().map(Content::stored_bytes) {
             None => {}
-            Some(Parts::Inline(bytes)) => {
+            Some(StoredBytes::Inline(bytes)) => {
                 self.report.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             }
-            Some(Parts::Locations(locations)) => {
+            Some(StoredBytes::Locations(locations)) => {
                 for location in locations {
-                    // Cut spans name a location several times; it is read once.
+                    // Several spans may name a location; it is read once.
                     if self.live.insert((location.extent, location.offset)) {
                         let read = self.location(location, &mut Crc64Hasher::default()).await;
                         if let Err(what) = read {
@@ -377,7 +378,7 @@ impl<'a> BlobCheck<'a> {
         Ok(())
     }
 
-    /// Every layer with spans is of the blob, or dead.
+    /// Checks that every layer with spans belongs to the blob or is dead.
     fn finish_layers(&mut self) {
         let mut known = std::mem::take(&mut self.dead_layers);
         let mut first = None;
@@ -399,11 +400,11 @@ impl<'a> BlobCheck<'a> {
         }
     }
 
-    /// What can be said once all rows of the key were seen.
+    /// Checks what needs all rows of the key.
     async fn finish(mut self) {
         self.finish_layers();
         self.finish_blob().await;
-        // Last: blocks at the end of an append blob are read only now.
+        // Noted last: the blocks in the tail of an append blob are read only now.
         self.report.affected.note(self.key, &self.damaged);
     }
 

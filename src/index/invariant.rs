@@ -1,22 +1,22 @@
-//! Invariants that a partition asserts while it serves, in release builds too.
+//! The invariants that a partition asserts while it serves, also in release builds.
 //!
-//! What finds one violated reports it instead of going on. The partition then takes no more writes
-//! and is opened again from its log, as after a failed append; the reason that it logs names the
-//! invariant. A change of the map that would violate one is refused before anything has changed.
-//! What is found when a log is read makes the partition fail to open.
+//! Code that finds an invariant violated reports it and does not go on. The partition then takes no
+//! writes until it is opened again from its log, as after a failed append. The logged reason names
+//! the invariant. A change of the map that would violate an invariant is refused before anything
+//! has changed. If the log itself violates one, the partition does not open.
 
 use std::fmt;
 
-/// An invariant of the design (ARCHITECTURE.md), as far as the index asserts it.
+/// An invariant of the design (ARCHITECTURE.md) that the index asserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
     /// Only one epoch extends a log, and its commits are numbered without gaps.
     OneOwner,
     /// The new partitions of a split or merge tile the ranges of the old ones.
     Tiling,
-    /// What readers see never goes back.
+    /// The published commit never decreases.
     Monotonic,
-    /// A list shows names in order, each once.
+    /// A list shows each name once, in order.
     ListOrder,
     /// A split, merge or move changes nothing but the partition, its epoch and its host.
     AtomicChange,
@@ -26,9 +26,9 @@ pub enum Invariant {
     ExactBlocks,
     /// No commit of a log is applied twice.
     ReplayOnce,
-    /// What waits and what is in memory is counted.
+    /// The bytes of waiting writes are counted correctly.
     Bounded,
-    /// A partition goes on where those that it replaces ended.
+    /// A partition continues where the partitions that it replaces ended.
     Seamless,
 }
 
@@ -50,13 +50,13 @@ impl Invariant {
         }
     }
 
-    /// A violation, and what was found.
+    /// Makes the violation of this invariant, with what was found.
     #[must_use]
     pub fn violated(self, found: impl fmt::Display) -> Violation {
         Violation { invariant: self, found: found.to_string() }
     }
 
-    /// A violation unless the invariant holds.
+    /// Returns a violation if the invariant does not hold.
     ///
     /// # Errors
     /// The [`Violation`].
@@ -72,7 +72,7 @@ impl Invariant {
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which one.
+    /// The invariant.
     pub invariant: Invariant,
     /// What was found instead.
     pub found: String,

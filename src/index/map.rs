@@ -1,4 +1,4 @@
-//! The partition map: who owns which range, at which epoch.
+//! The partition map: the owner and epoch of each range.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -17,12 +17,13 @@ use crate::types::Stripe;
 pub const PARTITION_PREFIX: &str = "partition/";
 
 const DESCRIPTOR_VERSION: u8 = 3;
-/// Before ranges had stripes.
+/// The version before there were stripes.
 const WITHOUT_STRIPE: u8 = 2;
-/// Before partitions had hosts: all of them are the first one's.
+/// The version before there were hosts. Its partitions belong to the first host.
 const WITHOUT_HOST: u8 = 1;
 
-/// What the coordinator holds of a partition: enough to find everything durable about it.
+/// The coordinator's entry for a partition. Everything durable about the partition can be found
+/// from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionDescriptor {
     /// The partition.
@@ -31,9 +32,10 @@ pub struct PartitionDescriptor {
     pub keys: PartitionKeys,
     /// Grows with every change of owner or range.
     pub epoch: Epoch,
-    /// Its log, oldest first; the last is the open one. The first record of each is a manifest.
+    /// The extents of its log, oldest first. The last one is open. The first record of each is a
+    /// manifest.
     pub log: Vec<ExtentId>,
-    /// Who serves it.
+    /// The host that serves it.
     pub host: HostId,
 }
 
@@ -48,7 +50,7 @@ impl PartitionDescriptor {
         value.into()
     }
 
-    /// Reads a value; `None` when it is malformed or of a version not known here.
+    /// Decodes a value; `None` if it is malformed or of an unknown version.
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
         let (&version, fields) = value.split_first()?;
@@ -78,7 +80,7 @@ impl PartitionDescriptor {
     }
 }
 
-/// A value that `bytes` hold to their end.
+/// Decodes a value that takes all of `bytes`.
 fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Some(value),
@@ -86,16 +88,16 @@ fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     }
 }
 
-/// All partitions, for routing. Maps go stale: then the owner refuses and the router reads a new
-/// one (I15).
+/// All partitions, for routing. A map may be stale: then the host that it names refuses the
+/// request, and the router reads a new map (I15).
 #[derive(Clone, Debug, Default)]
 pub struct PartitionMap {
-    /// Sorted by lower bound, stripes of one range by number.
+    /// Sorted by lower bound; stripes of one range by number.
     partitions: Vec<PartitionDescriptor>,
 }
 
 impl PartitionMap {
-    /// Builds the map; `None` when the descriptors do not tile the key space.
+    /// Makes the map; `None` if the descriptors do not tile the key space.
     #[must_use]
     pub fn new(mut partitions: Vec<PartitionDescriptor>) -> Option<Self> {
         let place = |p: &PartitionDescriptor| (p.keys.range().low().clone(), p.keys.stripe());
@@ -118,13 +120,13 @@ impl PartitionMap {
     /// Reads the map of the coordinator.
     ///
     /// # Errors
-    /// [`Error::Unavailable`]; [`Error::Corrupt`] when it is not a map of the whole key space (I5),
-    /// which an empty one is not.
+    /// [`Error::Unavailable`]; [`Error::Corrupt`] if the partitions do not tile the whole key space
+    /// (I5), which an empty map does not.
     pub async fn load(coordinator: &dyn Coordinator) -> Result<Self, Error> {
         Ok(Self::load_at(coordinator).await?.0)
     }
 
-    /// As [`Self::load`], with the revision it is of.
+    /// As [`Self::load`], with the revision of the map.
     pub(in crate::index) async fn load_at(
         coordinator: &dyn Coordinator,
     ) -> Result<(Self, Revision), Error> {
@@ -137,9 +139,9 @@ impl PartitionMap {
             .iter()
             .map(|(_, entry)| PartitionDescriptor::decode(&entry.value))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::Corrupt("a partition descriptor is malformed".into()))?;
+            .ok_or_else(|| Error::damaged_rows("a partition descriptor is malformed"))?;
         let map = Self::new(partitions)
-            .ok_or_else(|| Error::Corrupt("the partitions do not tile the key space".into()))?;
+            .ok_or_else(|| Error::damaged_rows("the partitions do not tile the key space"))?;
         Ok((map, snapshot.revision))
     }
 
@@ -155,7 +157,7 @@ impl PartitionMap {
         }
     }
 
-    /// The partitions that have keys about a position: one, or all stripes of the range it lies in.
+    /// The partitions of the range at a position: one, or all stripes of the range.
     #[must_use]
     pub fn at(&self, position: &[u8]) -> &[PartitionDescriptor] {
         let low = |p: &PartitionDescriptor| p.keys.range().low().as_bytes().as_ref() <= position;

@@ -1,4 +1,4 @@
-//! Counters of the index; `load.rs`: of the load of its partitions.
+//! Metrics of the index. `load.rs`: metrics of the load of its partitions.
 
 mod load;
 
@@ -14,7 +14,7 @@ use crate::index::load::Counts;
 use crate::index::load::Load;
 use crate::index::metrics::load::LoadMetrics;
 
-/// What all partitions of all hosts count; cheap to clone.
+/// The metrics of all partitions of all hosts. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Counters>);
 
@@ -72,7 +72,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Makes the counters visible under `index_*`.
+    /// Registers the metrics with the prefix `index_`.
     pub fn register(&self, registry: &mut Registry) {
         let index = registry.sub_registry_with_prefix("index");
         let c = &*self.0;
@@ -102,13 +102,12 @@ impl Metrics {
         index.register("move_pause_seconds", pause, c.move_pause.clone());
         let dropped = "Bytes of shared content that rows stopped naming";
         index.register("shared_dropped_bytes", dropped, c.shared_dropped.clone());
-        let failures =
-            "Failed tries to release a log or run that a partition does not use any more";
+        let failures = "Failed tries to release a log or run that a partition no longer uses";
         index.register("release_failures", failures, c.release_failures.clone());
         c.load.register(index);
     }
 
-    /// Notes what all partitions together did since the last sample, and the load of each.
+    /// Adds what all partitions together did since the last sample, and notes the load of each.
     pub(crate) fn sample(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
         self.0.load.sample(added, loads);
     }
@@ -126,7 +125,7 @@ impl Metrics {
         self.0.release_failures.inc();
     }
 
-    /// How often a log or run could not be released.
+    /// The number of failed releases of a log or run.
     #[cfg(test)]
     pub(crate) fn release_failures(&self) -> u64 {
         self.0.release_failures.get()
@@ -136,7 +135,8 @@ impl Metrics {
         self.0.shared_dropped.inc_by(bytes);
     }
 
-    /// Bytes of shared content that rows stopped naming since the start: what calls for an audit.
+    /// Bytes of shared content that rows stopped naming since the start. An audit is due when there
+    /// are many.
     #[must_use]
     pub fn shared_dropped_bytes(&self) -> u64 {
         self.0.shared_dropped.get()
@@ -165,13 +165,14 @@ impl Metrics {
         self.0.move_pause.observe(pause.as_secs_f64());
     }
 
-    /// So many partitions more are quarantined, or closed and being tried.
+    /// Adds `more` to the number of quarantined partitions, or of closed ones that are tried again.
     pub(crate) fn closed(&self, quarantined: bool, more: i64) {
         let gauge = if quarantined { &self.0.quarantined } else { &self.0.closed };
         gauge.inc_by(more);
     }
 
-    /// Takes over what a host has now in the place of what it had `before`: hosts add up.
+    /// Replaces the report `before` of a host by its report `now`. The gauges are the sums over all
+    /// hosts.
     pub(crate) fn report(&self, before: &mut HostReport, now: HostReport) {
         let HostReport { hits, misses, partitions, rows, memtable_bytes } = now;
         self.0.cache_hits.inc_by(hits.saturating_sub(before.hits));
@@ -187,14 +188,14 @@ impl Metrics {
     }
 }
 
-/// What one host has.
+/// The figures of one host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostReport {
     /// Run blocks found in memory since the start.
     pub(crate) hits: u64,
     /// Run blocks read since the start.
     pub(crate) misses: u64,
-    /// Partitions it serves.
+    /// Partitions that it serves.
     pub(crate) partitions: u64,
     /// Rows of their runs.
     pub(crate) rows: u64,

@@ -1,4 +1,4 @@
-//! The seam between what rows mean (`objects/`) and how they are kept (`engine/`).
+//! The interface between the meaning of rows (`objects/`) and their storage (`engine/`).
 
 use std::fmt::Debug;
 
@@ -18,7 +18,7 @@ use crate::types::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Family {
-    /// Accounts, containers and current blobs: what HEAD, GET and LIST touch.
+    /// Accounts, containers and current blobs: the rows that HEAD, GET and LIST read.
     Main = 0,
     /// Versions and snapshots.
     Versions = 1,
@@ -26,10 +26,10 @@ pub enum Family {
     Staged = 2,
     /// Layout segments of blobs with many blocks.
     Layout = 3,
-    /// What to free.
+    /// Locations to be freed, and deleted containers to be purged.
     Garbage = 4,
-    /// What is yet to be done about a blob outside its partition: tag index changes, pending
-    /// copies.
+    /// Work that is left to be done for a blob outside its partition: changes of the tag index,
+    /// pending copies.
     Work = 5,
 }
 
@@ -48,18 +48,18 @@ impl Family {
 /// A row as a scan gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The whole key: routing key, then the family's suffix.
+    /// The whole key: the routing key, then the family's suffix.
     pub key: Bytes,
     /// The value.
     pub value: Bytes,
 }
 
-/// What one step of a scan found.
+/// The result of one step of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
     /// Rows in key order.
     pub rows: Vec<Row>,
-    /// Where the next step starts; `None` when there is nothing left in the range of the scan.
+    /// Where the next step starts; `None` if no rows are left in the range of the scan.
     pub next: Option<Bytes>,
 }
 
@@ -73,9 +73,9 @@ pub trait Rows: Send + Sync {
     async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error>;
 
     /// One step over the rows with `from <= key < to`, in key order, clipped to the partition's
-    /// range. No `to` means to the end of the partition. A step looks at a bounded number of rows,
-    /// and removed rows count. So it may return fewer rows than `limit`, or none, although there
-    /// are more: [`Scanned::next`] says where to go on.
+    /// range. Without `to` the range ends with the partition. A step examines a bounded number of
+    /// rows, removed ones included. So it may return fewer rows than `limit`, or none, although
+    /// there are more: [`Scanned::next`] says where to continue.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -87,24 +87,24 @@ pub trait Rows: Send + Sync {
         limit: usize,
     ) -> Result<Scanned, Error>;
 
-    /// How many rows were looked at through this view, removed ones included.
+    /// The number of rows examined through this view, removed ones included.
     fn seen(&self) -> usize {
         0
     }
 
-    /// Whether this view has cost as much as one answer may. An answer that can be continued ends
-    /// then, and says where to go on.
+    /// Whether this view has examined as many rows as one answer may. An answer that can be
+    /// continued ends then, and says where to continue.
     fn is_spent(&self) -> bool {
         false
     }
 
-    /// Reports that an invariant does not hold, and gives the error that the request ends with.
+    /// Reports that an invariant does not hold. Returns the error for the request.
     fn violated(&self, violation: Violation) -> Error {
         Error::Unavailable(violation.to_string())
     }
 
-    /// Notes work that took as long as to look at so many rows, and lets other tasks have their
-    /// turn when it is time.
+    /// Counts work that took as long as examining so many rows, and yields to other tasks if
+    /// necessary.
     async fn rest(&self, _rows: usize) {}
 
     /// All steps of [`Self::scan`] until there are `limit` rows.
@@ -131,11 +131,22 @@ pub trait Rows: Send + Sync {
     }
 }
 
+/// A change of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// The family of the row.
+    pub family: Family,
+    /// The whole key.
+    pub key: Bytes,
+    /// The new value; `None` removes the row.
+    pub value: Option<Bytes>,
+}
+
 /// Changes that become durable and visible together.
 #[derive(Clone, Debug, Default)]
 pub struct RowBatch {
-    /// Puts and deletes (`None`), later ones win.
-    pub changes: Vec<(Family, Bytes, Option<Bytes>)>,
+    /// Puts and deletes of rows. Of several changes of a row the last one wins.
+    pub changes: Vec<RowChange>,
     /// Bytes of shared content that a row stops naming: only the audit can tell whether another one
     /// does.
     pub shared_dropped: u64,
@@ -146,25 +157,25 @@ pub struct RowBatch {
 impl RowBatch {
     /// Writes a row.
     pub fn put(&mut self, family: Family, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.changes.push((family, key.into(), Some(value.into())));
+        self.changes.push(RowChange { family, key: key.into(), value: Some(value.into()) });
     }
 
     /// Removes a row.
     pub fn delete(&mut self, family: Family, key: impl Into<Bytes>) {
-        self.changes.push((family, key.into(), None));
+        self.changes.push(RowChange { family, key: key.into(), value: None });
     }
 }
 
-/// What the rows mean: turns requests into row changes and answers. The engine calls it and knows
-/// nothing else.
+/// The meaning of rows: turns requests into row changes and answers. It is all that the engine
+/// knows of requests.
 #[async_trait]
 pub trait Machine: Send + Sync + Debug {
-    /// Carries out `write` against `view` by adding row changes to `out`. After an error nothing of
-    /// `out` is kept. The view shows every earlier write to the rows of [`Write::reach`], durable
-    /// or not. `now` is above the time of each of these writes, and no other write of the partition
-    /// has it. Writes to other rows with later times may become visible earlier: the times of a
-    /// partition's commits do not tell their order. The answer, an error too, is given once
-    /// everything it rests on is durable.
+    /// Evaluates `write` against `view`: adds its row changes to `out` and returns its answer.
+    /// After an error `out` is dropped. The view shows every earlier write to the rows of
+    /// [`Write::reach`], durable or not. `now` is above the time of each of these writes, and no
+    /// other write of the partition has the same time. Writes to other rows with later times may
+    /// become visible earlier, so the times of a partition's commits do not say their order. The
+    /// caller gets the answer, or the error, once all rows that it depends on are durable.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.
@@ -176,8 +187,8 @@ pub trait Machine: Send + Sync + Debug {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error>;
 
-    /// Answers `read` from `view`, which holds the rows of `range`, durable ones only. Leases and
-    /// tiers are shown as they are at `now`.
+    /// Answers `read` from `view`, which shows the durable rows of `range`. Leases and tiers are
+    /// shown as of `now`.
     ///
     /// # Errors
     /// The refusal; [`Error::Corrupt`], [`Error::Unavailable`] from the rows.

@@ -24,6 +24,7 @@ use crate::frontend::Unread;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::AccountRows;
 use crate::frontend::accounts::part_of_one;
+use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::CreateAccount;
@@ -133,7 +134,8 @@ impl AccountList {
             }
             match self.configure(config).await {
                 Ok(account) => accounts.put(account),
-                Err(NodeError::Index(error)) if error.is_outage() => {
+                Err(error @ NodeError::Index(index::Error::Refused(_))) => return Err(error),
+                Err(NodeError::Index(error)) => {
                     tracing::warn!(account = %config.name(), %error, "the account is not served");
                     let high = RoutingKey::after_prefix(key.as_bytes());
                     let keys = KeyRange::new(key, high.map(RoutingKey::from_bytes));
@@ -196,12 +198,12 @@ impl AccountList {
         let change = AccountChange::DelegationSecret(sealed.clone());
         match self.router.tell(UpdateAccount { name: name.clone(), change }).await {
             Ok(_) => Ok(AccountRecord { delegation_secret: Some(sealed), ..record }),
-            Err(error) if error.is_outage() => {
+            Err(error @ index::Error::Refused(_)) => Err(error.into()),
+            Err(error) => {
                 let until = "it issues no user delegation keys until the next start";
                 tracing::warn!(account = %name, %error, "{until}");
                 Ok(record)
             }
-            Err(error) => Err(error.into()),
         }
     }
 

@@ -37,8 +37,9 @@ use crate::frontend::write::WriteConfig;
 use crate::index;
 use crate::index::InFlight;
 use crate::index::IndexServer;
-use crate::index::PolicyConfig;
 use crate::index::Router;
+use crate::manager::Manager;
+use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
 
@@ -69,6 +70,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Roles {
     host: Arc<IndexServer>,
+    manager: Manager,
     router: Arc<Router>,
     inflight: InFlight,
     serving: JoinHandle<()>,
@@ -121,13 +123,13 @@ impl Roles {
             coordinator: Arc::clone(&storage.coordinator),
         };
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
-        let OpenIndex { assembly, host_tasks } = open_index(config, base, &front, registry).await?;
+        let OpenIndex { assembly, host_tasks, control } =
+            open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.index);
-        host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
             .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
-        Arc::clone(&host).start_balance(policy);
+        let manager = assembly.manager(control, policy, audit_log.clone());
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         let all_sealed = seal_all(config, &router, secrets).await?;
@@ -187,6 +189,7 @@ impl Roles {
         let router = routed;
         Ok(Self {
             host,
+            manager,
             router,
             inflight,
             serving,
@@ -251,6 +254,7 @@ impl Roles {
             }
         }
         self.reclaim.tasks.shutdown().await;
+        self.manager.stop().await;
         self.host.shutdown().await;
         for tasks in self.host_tasks {
             tasks.shutdown().await;
@@ -262,6 +266,8 @@ impl Roles {
 struct OpenIndex {
     assembly: Assembly,
     host_tasks: Vec<Tasks>,
+    /// The tasks that change the partition map; `host_tasks` has them too.
+    control: Tasks,
 }
 
 async fn open_index(
@@ -292,10 +298,10 @@ async fn open_index(
     let hosts = if own.is_empty() { vec![base.env.tasks.clone()] } else { own.clone() };
     let control = thread("index-control")?;
     own.push(control.clone());
-    let control = Some(control);
-    let plan = IndexPlan { config: limits, hosts: &hosts, control, boundaries: None };
+    let changes = Some(control.clone());
+    let plan = IndexPlan { config: limits, hosts: &hosts, control: changes, boundaries: None };
     let assembly = Assembly::open(base, plan, front, registry).await?;
-    Ok(OpenIndex { assembly, host_tasks: own })
+    Ok(OpenIndex { assembly, host_tasks: own, control })
 }
 
 /// Seals secrets that are plain or sealed under a retired master key. Returns whether all are

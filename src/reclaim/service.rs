@@ -219,7 +219,9 @@ fn log_failure(step: &'static str, error: &Error) {
         // The map changed during the step, or the program stops: the next pass succeeds. A
         // quarantined partition is reported elsewhere, and stays quarantined until a restart.
         Error::Stopping
-        | Error::Index(index::Error::WrongPartition | index::Error::Quarantined(_)) => {
+        | Error::Index(
+            index::Error::WrongPartition | index::Error::Corrupt(index::Damage::Quarantined(_)),
+        ) => {
             tracing::debug!(step, %error, "reclaim step ended early");
         }
         Error::Invariant { invariant, .. } => {

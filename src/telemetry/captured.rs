@@ -1,4 +1,4 @@
-//! Log lines of a test.
+//! Captures log lines in tests.
 
 use std::io;
 use std::io::Write;
@@ -12,16 +12,16 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::telemetry::log::TextFields;
 
-/// While there is one dispatcher alone, a log line that another thread meets first asks that
-/// thread whether anybody wants it, and is then off for all threads.
+/// A second dispatcher. With only one, `tracing` may decide on another thread that no one wants a
+/// log line, and then it is off for all threads.
 static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
-/// Keeps what is logged; clones share it.
+/// The captured log lines; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedLog {
-    /// Keeps what this thread logs for as long as the guard lives.
+    /// Captures the log lines of this thread until the guard is dropped.
     pub(crate) fn begin(&self) -> DefaultGuard {
         LazyLock::force(&ANOTHER);
         let own = self.clone();
@@ -30,12 +30,12 @@ impl CapturedLog {
         tracing::subscriber::set_default(lines.finish())
     }
 
-    /// Everything.
+    /// All captured lines.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 
-    /// The lines that contain all of these.
+    /// The number of lines that contain all of these.
     pub(crate) fn lines_with(&self, parts: &[&str]) -> usize {
         let text = self.text();
         text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()

@@ -1,14 +1,15 @@
-//! OpenMetrics text as the older form of Prometheus, version 0.0.4 ("Exposition formats" in its
-//! documentation). The samples are the same; what differs is how a family is described:
+//! Converts OpenMetrics text to the older text format of Prometheus, version 0.0.4 ("Exposition
+//! formats" in its documentation). The samples are the same. The descriptions of families differ:
 //!
-//! - a counter is described by the name of its samples, with `_total`;
-//! - an info is a gauge, described with `_info`;
-//! - there is no unit and no end mark.
+//! - a counter is described under the name of its samples, with `_total`;
+//! - an info is a gauge, described under its name with `_info`;
+//! - there are no units and there is no end mark.
 
-/// Rewrites what our registry renders: descriptions before samples, no timestamps, no exemplars.
+/// Converts the text of our registry, which has descriptions before samples, no timestamps and no
+/// exemplars.
 pub(super) fn from_open_metrics(text: &str) -> String {
     let mut classic = String::with_capacity(text.len() + text.len() / 8);
-    // HELP comes before TYPE, which says by what name it is to be given.
+    // HELP precedes TYPE, and TYPE determines the name under which HELP is written.
     let mut help = None;
     for line in text.lines() {
         if let Some(described) = line.strip_prefix("# HELP ") {

@@ -1,11 +1,11 @@
-//! Counters of one name, told apart by one label whose values are known beforehand.
+//! Counters of one name with one label, whose values are known beforehand.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// A counter for each value of a label. Every value shows 0 from the start, so that rates over it
-/// are known. Clones share the counters.
+/// A counter for each value of a label. Each counter exists from the start, with 0, so that a
+/// monitor sees the first increase. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct Counters {
     label: &'static str,
@@ -21,7 +21,7 @@ impl Counters {
         made
     }
 
-    /// Has `registry` show them. The exposed name has `_total` appended.
+    /// Registers them in `registry`. The exposed name ends in `_total`.
     pub fn register(&self, registry: &mut Registry, name: &str, help: &str) {
         registry.register(name, help, self.family.clone());
     }
@@ -31,7 +31,7 @@ impl Counters {
         self.family.get_or_create(&[(self.label, value)]).inc_by(count);
     }
 
-    /// What one value has counted.
+    /// The count of one value.
     #[must_use]
     pub fn get(&self, value: &'static str) -> u64 {
         self.family.get_or_create(&[(self.label, value)]).get()

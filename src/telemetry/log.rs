@@ -1,5 +1,5 @@
-//! Where log lines go: standard error, as text for people or JSON lines for machines. A line that
-//! is about a request ends with its id, `request`.
+//! Log lines: written to standard error, as text for people or as JSON lines for machines. A line
+//! about a request ends with its id, `request`.
 
 use std::fmt;
 use std::io;
@@ -22,14 +22,14 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::types::request;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -39,13 +39,13 @@ pub enum LogError {
     /// The filter does not parse.
     #[error("{0}")]
     Filter(#[from] ParseError),
-    /// Something else in the process logs already.
-    #[error("logging is set up already")]
+    /// Logging was already started in this process.
+    #[error("logging was already started in this process")]
     Taken,
 }
 
-/// Sends log lines that pass `filter` (such as `info` or `info,blockyard::index=debug`) to standard
-/// error.
+/// Starts writing log lines that pass `filter` (such as `info` or `info,blockyard::index=debug`) to
+/// standard error.
 ///
 /// # Errors
 /// [`LogError`].
@@ -75,7 +75,7 @@ pub fn check_filter(filter: &str) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Fields of a line of text, and the request that it is about.
+/// The fields of a text line, with the id of the request that it is about.
 #[derive(Debug)]
 pub(super) struct TextFields;
 
@@ -93,7 +93,7 @@ impl<'writer> FormatFields<'writer> for TextFields {
     }
 }
 
-/// JSON objects of the inner format, each with the request that it is about.
+/// The JSON objects of the inner format, each with the id of the request that it is about.
 #[derive(Debug)]
 struct JsonLines<F>(F);
 

@@ -1,8 +1,8 @@
 //! Metrics and logs.
 //!
-//! `node` makes one [`Registry`]; each role registers its metrics in it and keeps them; `admin`
-//! renders it. There is no global: two nodes in one process count apart. Names of metrics stand
-//! with the role that counts; `docs/metrics.md` lists them all.
+//! `node` makes one [`Registry`], each role registers its metrics in it and counts, and `admin`
+//! renders it. There is no global registry: two nodes in one process have separate counts. Each
+//! role names its metrics; `docs/metrics.md` lists them all.
 
 #[cfg(test)]
 mod captured;
@@ -16,18 +16,18 @@ pub use counters::Counters;
 pub use log::{LogError, LogFormat};
 pub use prometheus_client::registry::Registry;
 
-/// A text form of metrics.
+/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
-    /// OpenMetrics 1.0: what Prometheus asks for.
+    /// OpenMetrics 1.0, which Prometheus requests.
     OpenMetrics,
-    /// The older form of Prometheus, version 0.0.4: what `promtool check metrics` and many agents
-    /// read.
+    /// The older text format of Prometheus, version 0.0.4, which `promtool check metrics` and many
+    /// agents read.
     Classic,
 }
 
 impl Exposition {
-    /// The form that a request's `Accept` asks for.
+    /// The format for a request's `Accept` header.
     #[must_use]
     pub fn accepted(accept: Option<&str>) -> Self {
         match accept {
@@ -46,10 +46,10 @@ impl Exposition {
     }
 }
 
-/// The registry in a text form that Prometheus scrapes.
+/// Renders the registry in a text format.
 ///
 /// # Errors
-/// When a metric fails to format itself: a bug of that metric.
+/// If a metric fails to format itself, which is a bug of that metric.
 pub fn render(registry: &Registry, form: Exposition) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, registry)?;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who may use a bucket or object beside those with a role; on disk by position.
-/// Source: S3, "Canned ACL".
+/// Who may use a bucket or object in addition to principals with a role. The order of the variants
+/// is on disk. Source: S3, "Canned ACL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CannedAcl {
     /// `private`.

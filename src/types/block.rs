@@ -7,18 +7,18 @@ use std::hash::{Hash, Hasher};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Committed blocks a blob may have (Put Block List).
+/// The most committed blocks of a blob (Put Block List).
 pub const BLOCKS_COMMITTED_MAX: usize = 50_000;
-/// Blocks an append blob may have (Append Block).
+/// The most blocks of an append blob (Append Block).
 pub const APPENDS_MAX: u32 = 50_000;
-/// Uncommitted blocks a blob may have (Put Block).
+/// The most uncommitted blocks of a blob (Put Block).
 pub const BLOCKS_UNCOMMITTED_MAX: usize = 100_000;
 
 /// Bytes of the longest block id.
 const ID_LEN_MAX: usize = 64;
 
 /// The name of a block within its blob: 1 to 64 bytes. How a client writes it is its dialect's.
-/// Held in place: a list of 50,000 blocks is one allocation.
+/// Stored inline, so that a list of 50,000 blocks is one allocation.
 #[derive(Clone, Copy)]
 pub struct BlockId {
     len: u8,
@@ -27,7 +27,7 @@ pub struct BlockId {
 }
 
 impl BlockId {
-    /// Wraps the bytes; `None` unless there are 1 to 64.
+    /// An id of these bytes; `None` unless there are 1 to 64.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut held = [0; ID_LEN_MAX];
@@ -35,7 +35,7 @@ impl BlockId {
         Some(Self { len: u8::try_from(bytes.len()).ok()?, bytes: held })
     }
 
-    /// The bytes; all ids of one blob have the same number of them.
+    /// The bytes. All ids of one blob have the same length.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
@@ -107,21 +107,21 @@ impl<'de> Visitor<'de> for IdVisitor {
     }
 }
 
-/// Which list a named block is taken from.
+/// The list from which a named block is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSource {
     /// The blob's committed block list.
     Committed,
     /// The staged blocks.
     Uncommitted,
-    /// The staged block of that id if there is one, else the committed one.
+    /// The staged block with that id if there is one, otherwise the committed one.
     Latest,
 }
 
 /// One entry of a Put Block List request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockListEntry {
-    /// Where to look.
+    /// The list to take it from.
     pub source: BlockSource,
     /// The block.
     pub id: BlockId,

@@ -1,4 +1,4 @@
-//! Checksums of content: CRC-32C inside, CRC-64/NVME and MD5 at the protocol edge.
+//! Checksums of content: CRC-32C on disk, CRC-64/NVME and MD5 for the protocols.
 //!
 //! The only file that names `crc_fast` and `md5`.
 
@@ -36,13 +36,13 @@ impl Crc32c {
         Self(narrow(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes)))
     }
 
-    /// The checksum of a concatenation, from those of both parts and the length of the second.
-    /// Takes well under a microsecond; `crc_fast` takes 10 and more, which showed in the profile of
-    /// small writes.
+    /// The checksum of a concatenation, from the checksums of both parts and the length of the
+    /// second. Takes well under a microsecond; `crc_fast` takes 10 or more, which was visible in
+    /// profiles of small writes.
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
-        // Moves the first past the second part: times x^(8 * length), one factor for each bit of
-        // the length.
+        // Appending `length` zero bytes to the first part multiplies its checksum by
+        // x^(8 * length), with one factor for each bit of the length.
         let mut shifted = self.0;
         for (bit, power) in POWERS32.iter().enumerate() {
             if second_len >> bit & 1 == 1 {
@@ -53,7 +53,7 @@ impl Crc32c {
     }
 }
 
-/// CRC-32C's polynomial with the lowest power in the highest bit, like the checksums themselves.
+/// The polynomial of CRC-32C, with the lowest power in the highest bit, as in the checksums.
 const CRC32C_POLYNOMIAL: u32 = 0x82F6_3B78;
 /// `x^(8 * 2^n)` modulo the polynomial.
 const POWERS32: [u32; 64] = {
@@ -71,7 +71,7 @@ const fn multiply32(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
     let mut bit = 1 << 31;
     while bit != 0 {
-        // Masks instead of branches: the bits are as good as random.
+        // Masks instead of branches, since the bits are unpredictable.
         product ^= b & 0_u32.wrapping_sub((a & bit != 0) as u32);
         b = (b >> 1) ^ (CRC32C_POLYNOMIAL & 0_u32.wrapping_sub(b & 1));
         bit >>= 1;
@@ -83,7 +83,7 @@ fn narrow(crc: u64) -> u32 {
     u32::try_from(crc).expect("a CRC-32 fits 32 bits")
 }
 
-/// CRC-32C taken piece by piece.
+/// CRC-32C of bytes that are added piece by piece.
 #[derive(Debug)]
 pub struct Crc32cHasher(CrcDigest);
 
@@ -106,8 +106,7 @@ impl Crc32cHasher {
     }
 }
 
-/// CRC-64/NVME, the polynomial behind `x-ms-content-crc64`; travels as base64 of the little-endian
-/// bytes.
+/// CRC-64/NVME, as in `x-ms-content-crc64`, which has the base64 of the little-endian bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crc64(u64);
 
@@ -121,7 +120,7 @@ impl Crc64 {
         Self(crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes))
     }
 
-    /// The checksum of a concatenation. For many of one length see [`Crc64Combiner`].
+    /// The checksum of a concatenation. [`Crc64Combiner`] is faster for many parts of one length.
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
         Crc64Combiner::default().combine(self, second, second_len)
@@ -134,7 +133,7 @@ impl Crc64 {
         Some(Self(u64::from_le_bytes(bytes)))
     }
 
-    /// A checksum by its bytes, little endian.
+    /// The checksum with these bytes, little endian.
     #[must_use]
     pub const fn from_le_bytes(bytes: [u8; 8]) -> Self {
         Self(u64::from_le_bytes(bytes))
@@ -153,9 +152,9 @@ impl Crc64 {
     }
 }
 
-/// Combines checksums of parts, remembering the work for a length: the blocks of a blob mostly have
-/// one, and a list of 50,000 of them is combined in milliseconds. (`crc_fast` takes 10 us and more
-/// for each.)
+/// Combines checksums of parts and keeps the factor of the last length. The blocks of a blob mostly
+/// have one length, so a list of 50,000 is combined in milliseconds. (`crc_fast` takes 10 us or
+/// more for each.)
 #[derive(Debug, Default)]
 pub struct Crc64Combiner {
     /// The last length and `x^(8 * length)` modulo the polynomial.
@@ -174,8 +173,7 @@ impl Crc64Combiner {
     }
 }
 
-/// CRC-64/NVME's polynomial with the lowest power in the highest bit, like the checksums
-/// themselves.
+/// The polynomial of CRC-64/NVME, with the lowest power in the highest bit, as in the checksums.
 const CRC64_POLYNOMIAL: u64 = 0x9A6C_9329_AC4B_C9B5;
 /// The polynomial 1.
 const ONE: u64 = 1 << 63;
@@ -211,7 +209,7 @@ fn power_of_256(len: u64) -> u64 {
     wanted.fold(ONE, |product, (_, power)| multiply(*power, product))
 }
 
-/// CRC-64/NVME taken piece by piece.
+/// CRC-64/NVME of bytes that are added piece by piece.
 #[derive(Debug)]
 pub struct Crc64Hasher(CrcDigest);
 
@@ -234,7 +232,7 @@ impl Crc64Hasher {
     }
 }
 
-/// An MD5 digest, as `Content-MD5` carries it.
+/// An MD5 digest, as in `Content-MD5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Md5([u8; 16]);
 
@@ -268,7 +266,8 @@ impl Md5 {
     }
 }
 
-/// MD5 taken piece by piece: about 2 ms of CPU per MiB, so only where the protocol demands it.
+/// MD5 of bytes that are added piece by piece. It takes about 2 ms of processor time per MiB, so it
+/// is computed only where the protocol demands it.
 #[derive(Debug, Default)]
 pub struct Md5Hasher(md5::Md5);
 

@@ -1,8 +1,7 @@
-//! Content under customer-provided keys, encrypted and authenticated chunk by chunk (ADR 0025).
-//! A range is read and verified by itself.
+//! Content under customer-provided keys, encrypted and authenticated chunk by chunk (ADR 0025). A
+//! range can be read and verified without the rest of the content.
 //!
-//! The only file that knows which stored bytes hold which bytes of the content. Byte layout:
-//! `api-spec/encryption.md`.
+//! Only this file maps bytes of the content to stored bytes. Byte layout: `api-spec/encryption.md`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,18 +18,18 @@ use crate::types::CustomerKey;
 use crate::types::KeyedNonce;
 
 /// Bytes of an authenticated chunk: ciphertext, then its tag. The last chunk of a content is
-/// shorter. As many bytes as a frame has one checksum for, so that a chunk costs one read of one of
-/// these.
+/// shorter. A frame has one checksum for this many bytes, so that reading a chunk verifies one of
+/// them.
 pub const AUTHENTICATED_CHUNK_BYTES: u64 = 16 << 10;
 /// Bytes of the tag of a chunk.
 pub const CHUNK_TAG_BYTES: u64 = 16;
-/// Bytes of the content in each chunk but the last.
+/// Bytes of the content in each chunk except the last.
 pub const CHUNK_BYTES: u64 = AUTHENTICATED_CHUNK_BYTES - CHUNK_TAG_BYTES;
 
-/// What the key of a content is derived for.
+/// The purpose for which the key of a content is derived.
 const PURPOSE: &[u8] = b"blockyard content chunks 1";
 
-/// The format of authenticated chunks. There is one so far; rows with another are refused.
+/// The format of authenticated chunks. There is only one; rows with another are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct ChunkFormat;
@@ -56,14 +55,14 @@ pub const fn authenticated_len(len: u64) -> u64 {
 }
 
 /// Bytes of the content in `stored` bytes: the reverse of [`authenticated_len`]. A rest that is too
-/// short for a tag holds nothing.
+/// short for a tag has no content.
 #[must_use]
 pub const fn content_len(stored: u64) -> u64 {
     let rest = stored % AUTHENTICATED_CHUNK_BYTES;
     stored / AUTHENTICATED_CHUNK_BYTES * CHUNK_BYTES + rest.saturating_sub(CHUNK_TAG_BYTES)
 }
 
-/// Which of `stored` bytes hold the chunks that cover `range` of the content.
+/// The stored bytes of the chunks that cover `range` of the content.
 #[must_use]
 pub fn authenticated_range(range: &Range<u64>, stored: u64) -> Range<u64> {
     let at = |chunk: u64| chunk.saturating_mul(AUTHENTICATED_CHUNK_BYTES).min(stored);
@@ -71,7 +70,7 @@ pub fn authenticated_range(range: &Range<u64>, stored: u64) -> Range<u64> {
 }
 
 /// Where a step of a read ends that begins at `from`: at the end of a chunk, after about `step`
-/// bytes and after one chunk at least.
+/// bytes and at least one chunk.
 #[must_use]
 pub fn step_end(from: u64, step: u64) -> u64 {
     let chunks = (step / AUTHENTICATED_CHUNK_BYTES).max(1);
@@ -80,8 +79,8 @@ pub fn step_end(from: u64, step: u64) -> u64 {
 }
 
 impl CustomerKey {
-    /// The cipher of the content of `len` bytes that `nonce` belongs to; `None` when it is under
-    /// another key.
+    /// The cipher for content of `len` bytes with this nonce; `None` if the nonce is of another
+    /// key.
     #[must_use]
     pub fn chunks(&self, nonce: &KeyedNonce, len: u64) -> Option<ChunkCipher> {
         let key = self.derive(nonce, PURPOSE)?;
@@ -89,8 +88,8 @@ impl CustomerKey {
     }
 }
 
-/// Encrypts and decrypts the chunks of one content. A chunk decrypts only with its own number, in
-/// content of the same key, nonce and length.
+/// Encrypts and decrypts the chunks of one content. A chunk decrypts only with its own number and
+/// with the key, nonce and length of its content.
 pub struct ChunkCipher {
     cipher: Aes256GcmSiv,
     len: u64,
@@ -102,7 +101,7 @@ impl std::fmt::Debug for ChunkCipher {
     }
 }
 
-/// The number of a chunk; no two chunks under one derived key have the same.
+/// The nonce of a chunk: its number. No two chunks under one derived key have the same.
 fn nonce(number: u64) -> Nonce {
     let mut nonce = Nonce::default();
     nonce[4..].copy_from_slice(&number.to_be_bytes());
@@ -110,7 +109,7 @@ fn nonce(number: u64) -> Nonce {
 }
 
 impl ChunkCipher {
-    /// Encrypts chunk `number` in its place and adds its tag.
+    /// Encrypts chunk `number` in place and appends its tag.
     fn encrypt(&self, number: u64, chunk: &mut Vec<u8>) {
         let (len, text) = (self.len.to_be_bytes(), chunk.as_mut_slice().into());
         let tag = self
@@ -120,8 +119,8 @@ impl ChunkCipher {
         chunk.extend_from_slice(&tag);
     }
 
-    /// Decrypts `range` of the content from the authenticated chunks that cover it, as
-    /// [`authenticated_range`] says. `None` when they are not these chunks, unchanged.
+    /// Decrypts `range` of the content from the authenticated chunks that cover it
+    /// ([`authenticated_range`]). `None` if the chunks were changed or are others.
     #[must_use]
     pub fn decrypt(&self, range: &Range<u64>, stored: &[Bytes]) -> Option<Bytes> {
         if range.is_empty() || range.end > self.len {
@@ -152,7 +151,8 @@ impl ChunkCipher {
     }
 }
 
-/// Makes authenticated chunks of one content, piece by piece. At most a chunk of it is in memory.
+/// Encrypts one content into authenticated chunks, piece by piece. Keeps at most one chunk of
+/// content in memory.
 #[derive(Debug)]
 pub struct ChunkWriter {
     cipher: ChunkCipher,
@@ -167,7 +167,7 @@ impl ChunkWriter {
         Self { cipher, number: 0, chunk: Vec::new() }
     }
 
-    /// The chunks that `piece` completes.
+    /// Adds a piece and returns the chunks that it completes.
     #[must_use]
     pub fn push(&mut self, mut piece: &[u8]) -> Vec<Bytes> {
         let mut chunks = Vec::new();
@@ -187,7 +187,7 @@ impl ChunkWriter {
         chunks
     }
 
-    /// The last chunk; `None` when nothing is left.
+    /// The last chunk; `None` if no content is left.
     #[must_use]
     pub fn finish(&mut self) -> Option<Bytes> {
         if self.chunk.is_empty() {
@@ -200,7 +200,7 @@ impl ChunkWriter {
     }
 }
 
-/// Sizes here are those of buffers in memory.
+/// A size of a buffer in memory.
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -1,9 +1,9 @@
 //! Customer-provided keys, and content of earlier releases under them: AES-256 in counter mode,
 //! which is read and no longer written. New content is in `chunks.rs`.
 //!
-//! What is left of a page that was written over keeps its place in the keystream
-//! ([`KeyedNonce::after`]).
-//! Counter mode does not notice a changed byte: only checksums do, which are no secret.
+//! When a later write replaces a part of stored pages, the rest keeps its position in the keystream
+//! ([`KeyedNonce::after`]). Counter mode does not detect changed bytes; only checksums do, which
+//! anyone can compute.
 //!
 //! The only file that names `aes`, `ctr` and `ring::hkdf`.
 
@@ -30,11 +30,11 @@ use crate::types::Encryption;
 /// Bytes that one value of the counter encrypts.
 const BLOCK_BYTES: u64 = 16;
 
-/// SHA-256 of a customer-provided key: all that is ever kept of one.
+/// SHA-256 of a customer-provided key. Nothing else of a key is stored.
 pub type KeySha256 = [u8; 32];
 
-/// A key that came with a request (`x-ms-encryption-key`). Never stored or shown; wiped when
-/// dropped.
+/// A customer-provided key of a request (`x-ms-encryption-key`). It is never stored or shown, and
+/// is wiped when dropped.
 #[derive(Clone)]
 pub struct CustomerKey {
     key: Zeroizing<[u8; 32]>,
@@ -42,7 +42,7 @@ pub struct CustomerKey {
 }
 
 impl CustomerKey {
-    /// Reads base64 of 32 bytes; `None` for anything else.
+    /// Parses base64 of 32 bytes; `None` for anything else.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {
         let decoded = Zeroizing::new(STANDARD.decode(text).ok()?);
@@ -51,13 +51,13 @@ impl CustomerKey {
         Some(Self { key, sha256 })
     }
 
-    /// What rows and replies call it.
+    /// Its SHA-256, by which rows and replies name it.
     #[must_use]
     pub const fn encryption(&self) -> Encryption {
         Encryption::Customer(self.sha256)
     }
 
-    /// The cipher of content of an earlier release that `nonce` belongs to; `None` when it is under
+    /// The cipher for content of an earlier release with this nonce; `None` if the nonce is of
     /// another key.
     #[must_use]
     pub fn cipher(&self, nonce: &KeyedNonce) -> Option<ContentCipher> {
@@ -65,15 +65,15 @@ impl CustomerKey {
             .then(|| ContentCipher(Ctr128BE::new((&*self.key).into(), (&nonce.bytes).into())))
     }
 
-    /// The nonce of new content under this key; `bytes` are random and never used again.
+    /// The nonce of new content under this key. `bytes` must be random and must not be used again.
     #[must_use]
     pub const fn keyed_nonce(&self, bytes: [u8; 16]) -> KeyedNonce {
         KeyedNonce { bytes, key_sha256: self.sha256 }
     }
 
-    /// A key for one purpose and one nonce (HKDF with SHA-256, RFC 5869). So no two contents have
-    /// the same key, and none has the customer's own, which encrypted content of earlier releases.
-    /// `None` when the nonce is of another key.
+    /// Derives a key for one purpose and one nonce (HKDF with SHA-256, RFC 5869). So no two
+    /// contents have the same key, and none has the customer's key itself, which encrypted content
+    /// of earlier releases. `None` if the nonce is of another key.
     pub(super) fn derive(&self, nonce: &KeyedNonce, purpose: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
         if self.sha256 != nonce.key_sha256 {
             return None;
@@ -102,18 +102,19 @@ impl fmt::Debug for CustomerKey {
     }
 }
 
-/// What a row keeps beside encrypted content: how to decrypt it, given the key. The nonce is the
-/// first value of the counter of earlier releases, the salt of the derived key of chunks.
+/// The part of a row with which encrypted content can be decrypted, given the key. The nonce is the
+/// first value of the counter for content of earlier releases, and the salt of the derived key for
+/// chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyedNonce {
     /// Random, big endian.
     pub bytes: [u8; 16],
-    /// Which key.
+    /// SHA-256 of the key.
     pub key_sha256: KeySha256,
 }
 
 impl KeyedNonce {
-    /// The nonce of part `number` of a write whose parts are contents by themselves.
+    /// The nonce of part `number` of a write whose parts are encrypted as separate contents.
     #[must_use]
     pub const fn part(self, number: u64) -> Self {
         // Lossless: a u64 fits.
@@ -140,12 +141,12 @@ impl fmt::Debug for ContentCipher {
 }
 
 impl ContentCipher {
-    /// Encrypts or decrypts what starts at byte `at` of the content. Copies: the piece may be
-    /// shared.
+    /// Encrypts or decrypts a piece that starts at byte `at` of the content. Returns a copy,
+    /// because the piece may be shared.
     #[must_use]
     pub fn apply(&mut self, at: u64, piece: &[u8]) -> Bytes {
         let mut out = piece.to_vec();
-        // The counter has 128 bits: no offset of 64 bits is past its end.
+        // The counter has 128 bits, so every offset of 64 bits is within it.
         self.0.seek(at);
         self.0.apply_keystream(&mut out);
         out.into()

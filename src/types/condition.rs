@@ -9,7 +9,7 @@ use crate::types::{Etag, Timestamp};
 pub enum EtagMatch {
     /// `*`
     Any,
-    /// One or more tags; `None` stands for a tag that cannot be one of ours, so it matches nothing.
+    /// One or more tags. `None` is a tag that this server never returns, so it matches nothing.
     Tags(Vec<Option<Etag>>),
 }
 
@@ -25,9 +25,9 @@ impl EtagMatch {
 /// The conditions of one request, dates at whole seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Proceed if the tag is (one of) these.
+    /// Proceed if the current tag is one of these.
     pub if_match: Option<EtagMatch>,
-    /// Proceed if the tag is none of these.
+    /// Proceed if the current tag is none of these.
     pub if_none_match: Option<EtagMatch>,
     /// Proceed if changed after.
     pub if_modified_since: Option<Timestamp>,
@@ -35,10 +35,10 @@ pub struct Conditions {
     pub if_unmodified_since: Option<Timestamp>,
 }
 
-/// What the conditions say.
+/// The result of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Go on.
+    /// Proceed with the request.
     Proceed,
     /// 412 ConditionNotMet.
     Failed,
@@ -73,8 +73,8 @@ impl Conditions {
         }
     }
 
-    /// Decides for a write. `current` is `None` when the blob does not exist: then `If-Match`
-    /// fails, the rest passes. Where both a tag and its paired date are given, the tag decides.
+    /// Decides for a write. `current` is `None` if the blob does not exist: then `If-Match` fails,
+    /// and the other conditions pass. If both a tag and its paired date are given, the tag decides.
     #[must_use]
     pub fn check_write(&self, current: Option<(Etag, Timestamp)>) -> Outcome {
         let Some((etag, last_modified)) = current else {

@@ -3,7 +3,7 @@
 use crate::types::AccountId;
 use crate::types::ContainerId;
 
-/// A container by its numbers. A container that is created again under the same name has another
+/// A container, named by its ids. A container that is created again under the same name has another
 /// id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContainerKey {
@@ -14,8 +14,8 @@ pub struct ContainerKey {
 }
 
 impl ContainerKey {
-    /// The container that a routing key, or a position between keys, begins with. Bytes that the
-    /// position lacks count as zeros.
+    /// The container at the beginning of a routing key or of a position between keys. Missing bytes
+    /// of a position count as zeros.
     #[must_use]
     pub fn of(position: &[u8]) -> Self {
         let number = |from: usize| {

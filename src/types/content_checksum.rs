@@ -1,22 +1,23 @@
-//! Checksums of content that clients choose, and the tag of content.
+//! Checksums that clients choose, and S3's tag of content.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::types::Md5;
 
-/// A checksum that the row of a blob, a block or a part keeps beside the CRC-64 it always has.
+/// A checksum in the row of a blob, block or part, in addition to the CRC-64 that each row has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentChecksum {
     /// How it is computed.
     pub algorithm: ChecksumAlgorithm,
-    /// What it is of.
+    /// What it covers.
     pub kind: ChecksumKind,
-    /// The digest, big endian; as many bytes as the algorithm has.
+    /// The digest, big endian, with the length of the algorithm.
     pub digest: Bytes,
 }
 
-/// How a checksum is computed; on disk by position. Source: S3, "Checking object integrity".
+/// How a checksum is computed. The order of the variants is on disk. Source: S3, "Checking object
+/// integrity".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ChecksumAlgorithm {
     /// 4 bytes, the polynomial of zip.
@@ -33,25 +34,26 @@ pub enum ChecksumAlgorithm {
     Md5,
 }
 
-/// What a checksum is of; on disk by position.
+/// What a checksum covers. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChecksumKind {
-    /// Of all bytes.
+    /// All bytes of the content.
     FullObject,
-    /// Of the checksums of so many parts.
+    /// The checksums of this many parts.
     Composite(u32),
 }
 
-/// What S3's `ETag` is made of: it is the same as long as the content is. On disk by position.
+/// How S3's `ETag` is formed. It changes only with the content. The order of the variants is on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentTag {
-    /// The Content-MD5 of the row was computed from the content, and is the tag.
+    /// The tag is the Content-MD5 of the row, which was computed from the content.
     PropertyMd5,
     /// The MD5 of the content.
     Md5(Md5),
-    /// The MD5 of the MD5s of so many parts.
+    /// The MD5 of the MD5s of this many parts.
     Parts(Md5, u32),
-    /// No MD5 of anything: 16 bytes that stay as long as the content does, and the number shown
-    /// after them, by which nobody takes them for an MD5.
+    /// 16 bytes that are no MD5 and change with the content, and the number that is shown after
+    /// them. With the number, clients do not take the bytes for an MD5.
     Opaque([u8; 16], u32),
 }

@@ -1,5 +1,5 @@
-//! The Content-MD5 of a blob. Under a customer-provided key it is encrypted: whoever guesses the
-//! content could confirm the guess with a plain digest.
+//! The Content-MD5 of a blob. Under a customer-provided key it is encrypted, because a plain digest
+//! would confirm a guess of the content.
 
 use aes_gcm_siv::AeadInOut;
 use aes_gcm_siv::Aes256GcmSiv;
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 use crate::types::CustomerKey;
 use crate::types::Md5;
 
-/// What the key of a digest is derived for.
+/// The purpose for which the key of a digest is derived.
 const PURPOSE: &[u8] = b"blockyard content md5 1";
 
-/// The Content-MD5 property of a blob. Rows of earlier releases have an option of [`Md5`] here,
-/// which has the same bytes.
+/// The Content-MD5 property of a blob. Rows of earlier releases have an optional [`Md5`], with the
+/// same encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentMd5 {
-    /// There is none.
+    /// No Content-MD5.
     #[default]
     Absent,
-    /// Of a blob without a key, or set without one.
+    /// A digest of a blob without a key, or one that was set without a key.
     Plain(Md5),
-    /// Under the key of the blob.
+    /// A digest encrypted under the key of the blob.
     Encrypted(Box<EncryptedMd5>),
-    /// What a client set that has not the length of a digest. No request sets it yet.
+    /// A value of a client that does not have the length of a digest. No request sets it yet.
     Other(Bytes),
 }
 
@@ -35,14 +35,14 @@ pub enum ContentMd5 {
 pub struct EncryptedMd5 {
     /// Random.
     nonce: [u8; 16],
-    /// Encrypted.
+    /// The encrypted digest.
     digest: [u8; 16],
-    /// What authenticates it.
+    /// The authentication tag.
     tag: [u8; 16],
 }
 
 impl ContentMd5 {
-    /// The digest, where no key is needed for it.
+    /// The digest, if it is not encrypted.
     #[must_use]
     pub const fn plain(&self) -> Option<Md5> {
         match self {
@@ -59,7 +59,7 @@ impl From<Option<Md5>> for ContentMd5 {
 }
 
 impl CustomerKey {
-    /// Encrypts a digest; `nonce` is random and never used again.
+    /// Encrypts a digest. `nonce` must be random and must not be used again.
     #[must_use]
     pub fn encrypt_md5(&self, md5: Md5, nonce: [u8; 16]) -> EncryptedMd5 {
         let mut digest = *md5.as_bytes();
@@ -70,7 +70,7 @@ impl CustomerKey {
         EncryptedMd5 { nonce, digest, tag: tag.into() }
     }
 
-    /// Decrypts a digest; `None` when it is damaged or under another key.
+    /// Decrypts a digest; `None` if it is damaged or under another key.
     #[must_use]
     pub fn decrypt_md5(&self, encrypted: &EncryptedMd5) -> Option<Md5> {
         let (mut digest, tag) = (encrypted.digest, Tag::from(encrypted.tag));

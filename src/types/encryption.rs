@@ -1,13 +1,13 @@
-//! How content is encrypted beyond the disk's own encryption.
+//! How content is encrypted, in addition to encryption of the disk.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// Encryption beyond that of the disk.
+/// Encryption in addition to that of the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encryption {
-    /// By a key that comes with each request; its SHA-256.
+    /// With a customer-provided key, which each request brings. Its SHA-256.
     Customer([u8; 32]),
     /// Under a named scope.
     Scope(String),
@@ -18,7 +18,7 @@ pub enum Encryption {
 pub struct EncryptionScope {
     /// Its name.
     pub name: String,
-    /// Whether blobs must not name another, nor bring a key.
+    /// Whether requests for blobs must not name another scope or bring a key.
     pub deny_override: bool,
 }
 

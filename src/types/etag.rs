@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// An opaque tag that changes with every change of content, properties or metadata: the commit time
-/// in ticks, unique per partition, shown as `0x8DE...` like the service does.
+/// An opaque tag that changes with every change of content, properties or metadata. It is the
+/// commit time in ticks, unique per partition, written as `0x8DE...` as in Azure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Etag(u64);
 
@@ -18,8 +18,7 @@ impl Etag {
         Self(time.ticks())
     }
 
-    /// Reads a tag as clients send it: quoted or not, any hex case. `None` when it cannot be one of
-    /// ours.
+    /// Parses a tag, quoted or not, in any case. `None` if this server cannot have returned it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bare = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);

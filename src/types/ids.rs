@@ -1,4 +1,4 @@
-//! Numbers that name things. None is ever reused.
+//! Ids. None is ever reused.
 
 use std::fmt;
 
@@ -33,34 +33,35 @@ macro_rules! id {
 }
 
 id! {
-    /// An account, issued once; re-creating an account gives a new one. Zero is the system.
+    /// The id of an account. An account that is created again gets a new id. Zero is the system.
     AccountId, "{}"
 }
 id! {
-    /// A container of one account, issued once: a re-created container never sees old rows. Zero is
-    /// the account's table of containers. Issued as bit-reversed counter values, so that containers
-    /// spread over the key space and an initial partition map of N ranges is used evenly.
+    /// The id of a container of one account. A container that is created again gets a new id, so it
+    /// never sees old rows. Zero is the account's table of containers. Ids are counter values with
+    /// reversed bits, so that containers spread over the key space and an initial partition map of
+    /// N ranges is used evenly.
     ContainerId, "{}"
 }
 id! {
-    /// A partition of the index; a split gives its children new ids.
+    /// The id of a partition of the index. The children of a split get new ids.
     PartitionId, "{}"
 }
 id! {
-    /// A host of partitions: a thread of a process. Zero is there always.
+    /// The id of a host of partitions. Host zero always exists.
     HostId, "{}"
 }
 id! {
-    /// Grows with every change of a partition's owner or range, and of an extent's writer; fences
-    /// the old one.
+    /// The epoch of a partition grows with every change of its owner or range, that of an extent
+    /// with every change of its writer. It fences earlier owners and writers.
     Epoch, "{}"
 }
 id! {
-    /// The order of commits within one partition; starts at 1, no gaps.
+    /// The number of a commit within its partition. Starts at 1 and has no gaps.
     Sequence, "{}"
 }
 id! {
-    /// An append-only file with a permanent id: the birth cluster in the upper 16 bits, a counter
+    /// The permanent id of an extent: the cluster that created it in the upper 16 bits, a counter
     /// below.
     ExtentId, "{:016x}"
 }

@@ -1,4 +1,4 @@
-//! Times as query parameters and XML spell them: ISO 8601 in UTC.
+//! Times in query parameters and XML: ISO 8601 in UTC.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::types::Timestamp;
 
 const SECONDS_PER_DAY: u64 = 86_400;
-/// Digits after the point that a tick of 100 ns can hold.
+/// The digits after the point that a tick of 100 ns can represent.
 const FRACTION_DIGITS: usize = 7;
 
 impl Timestamp {
-    /// Reads `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ` or `YYYY-MM-DDThh:mm:ss[.fffffff]Z`; `Z` may be an
+    /// Parses `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ` or `YYYY-MM-DDThh:mm:ss[.fffffff]Z`. `Z` may be an
     /// offset such as `+01:00`. `None` for anything else and for times before 1970.
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
@@ -27,7 +27,7 @@ impl Timestamp {
         Some(Self::from_unix(Duration::new(utc, ticks.checked_mul(100)?)))
     }
 
-    /// `2026-11-21T02:13:18.1310000Z`, as the service writes times into bodies and snapshot ids.
+    /// `2026-11-21T02:13:18.1310000Z`, as in documents and snapshot ids of Azure.
     #[must_use]
     pub fn to_iso(self) -> String {
         let mut text = self.to_iso_seconds();
@@ -37,7 +37,7 @@ impl Timestamp {
         text
     }
 
-    /// `2026-11-21T02:13:18.131Z`, as logs spell times.
+    /// `2026-11-21T02:13:18.131Z`, as in logs.
     #[must_use]
     pub fn to_iso_millis(self) -> String {
         let mut text = self.to_iso_seconds();
@@ -47,7 +47,7 @@ impl Timestamp {
         text
     }
 
-    /// `2026-11-21T02:13:18Z`, as access policies and signatures spell times.
+    /// `2026-11-21T02:13:18Z`, as in access policies and signatures.
     #[must_use]
     pub fn to_iso_seconds(self) -> String {
         let since = self.since_unix();
@@ -68,7 +68,7 @@ fn days_of(date: &str) -> Option<u64> {
         return None;
     }
     let days = days_before(year, month)?.checked_add(day.checked_sub(1)?)?;
-    // The calendar itself says which days exist: 30 February comes back as another date.
+    // A day that does not exist, such as 30 February, comes back as another date.
     (civil(days) == Date { year, month, day }).then_some(days)
 }
 
@@ -108,7 +108,7 @@ fn civil(days: u64) -> Date {
     Date { year, month, day }
 }
 
-/// The clock part, and the seconds its zone is east of Greenwich.
+/// The clock part of a time, and the offset of its zone from UTC in seconds, positive to the east.
 fn split_offset(time: &str) -> Option<(&str, i64)> {
     if let Some(clock) = time.strip_suffix('Z') {
         return Some((clock, 0));

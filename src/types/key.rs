@@ -15,17 +15,17 @@ use crate::types::{AccountId, AccountName, BlobName, ContainerId, ContainerName}
 
 pub use tag::{TAG_INDEX, TagEntryKey};
 
-/// In which order a container lists its names; fixed when the container is made.
+/// The order in which a container lists its names. Fixed when the container is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Collation {
-    /// By UTF-16 code units, as Azure lists; containers made through Blob REST.
+    /// By UTF-16 code units, as in Azure. For containers that are made through Blob REST.
     Utf16,
-    /// By UTF-8 bytes, as S3 lists; buckets made through S3.
+    /// By UTF-8 bytes, as in S3. For buckets that are made through S3.
     Utf8,
 }
 
-/// What requests are routed by: account id, container id, escaped name. Partitions split only
-/// between routing keys, so everything about one blob is in one partition.
+/// The key by which requests are routed: account id, container id, escaped name. Partitions split
+/// only between routing keys, so all rows of a blob are in one partition.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RoutingKey(Bytes);
 
@@ -36,25 +36,25 @@ impl RoutingKey {
         Self(Bytes::new())
     }
 
-    /// Wraps bytes read from a descriptor or a row.
+    /// A key of bytes that were read from a descriptor or a row.
     #[must_use]
     pub const fn from_bytes(bytes: Bytes) -> Self {
         Self(bytes)
     }
 
-    /// The row of an account: account 0, container 0, the account's name.
+    /// The key of an account's row: account 0, container 0, the account's name.
     #[must_use]
     pub fn account(name: &AccountName) -> Self {
         Self::build(0, 0, name.as_str(), Collation::Utf8)
     }
 
-    /// The row of a container: the account, container 0, the container's name.
+    /// The key of a container's row: the account, container 0, the container's name.
     #[must_use]
     pub fn container(account: AccountId, name: &ContainerName) -> Self {
         Self::build(account.get(), 0, name.as_str(), Collation::Utf8)
     }
 
-    /// The rows of a blob.
+    /// The key of a blob's rows.
     #[must_use]
     pub fn blob(key: &BlobKey) -> Self {
         Self::build(key.account.get(), key.container.get(), key.name.as_str(), key.collation)
@@ -69,7 +69,8 @@ impl RoutingKey {
         KeyRange::new(Self(low), high.map(Self))
     }
 
-    /// The unterminated key of all names that start with `prefix`: sorts at or before each of them.
+    /// The key of a prefix of names, without the terminator. It sorts at or before the keys of all
+    /// names that start with `prefix`.
     #[must_use]
     pub fn prefix(
         account: AccountId,
@@ -84,11 +85,12 @@ impl RoutingKey {
         key.into()
     }
 
-    /// From here to the end of the container; `None` where no blobs of one are.
+    /// The range from this position to the end of its container; `None` if no blobs of a container
+    /// are here.
     #[must_use]
     pub fn rest_of_container(&self) -> Option<KeyRange> {
         let container = self.0.get(..16)?;
-        // Neither accounts, nor containers, nor the index of tags.
+        // Rows of accounts and containers, and the tag index, are not blobs.
         let special = [[0; 8], TAG_INDEX.get().to_be_bytes()];
         let is_blobs = container.get(..8) != Some(&[0; 8])
             && special.iter().all(|id| container.get(8..) != Some(id));
@@ -96,20 +98,20 @@ impl RoutingKey {
         Some(KeyRange::new(self.clone(), Some(Self(end))))
     }
 
-    /// The least position above everything that starts with `prefix` (a routing key, or what
-    /// [`Self::prefix`] made); `None` when there is none.
+    /// The least position above all keys that start with `prefix`, a routing key or a result of
+    /// [`Self::prefix`]; `None` if there is none.
     #[must_use]
     pub fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
         after_prefix(prefix)
     }
 
-    /// The routing key a row's key starts with; `None` when it starts with none.
+    /// The routing key at the beginning of a row's key; `None` if there is none.
     #[must_use]
     pub fn of_row(row: &Bytes) -> Option<Self> {
         Self::prefix_of_row(row).map(|key| Self(row.slice_ref(key)))
     }
 
-    /// As [`Self::of_row`], without a copy of anything.
+    /// As [`Self::of_row`], without a copy.
     #[must_use]
     pub fn prefix_of_row(row: &[u8]) -> Option<&[u8]> {
         let mut rest = row.get(16..)?;
@@ -132,13 +134,13 @@ impl RoutingKey {
         Self(key.into())
     }
 
-    /// The name inside the key; `None` when the bytes are no key of this collation.
+    /// The name in the key; `None` if the bytes are not a key of this collation.
     #[must_use]
     pub fn name(&self, collation: Collation) -> Option<String> {
         unescape(self.0.get(16..)?.strip_suffix(&TERMINATOR)?, collation)
     }
 
-    /// The bytes, which sort as the keys do.
+    /// The bytes. They sort as the keys do.
     #[must_use]
     pub const fn as_bytes(&self) -> &Bytes {
         &self.0
@@ -155,8 +157,8 @@ impl fmt::Debug for RoutingKey {
     }
 }
 
-/// Ends the name in a key. A NUL inside a name would be `00 FF`, so that a name sorts before its
-/// extensions.
+/// Ends the name in a key. A NUL in a name is written as `00 FF`, so a name sorts before all names
+/// that extend it.
 const TERMINATOR: [u8; 2] = [0x00, 0x01];
 
 fn escape(name: &str, collation: Collation, out: &mut Vec<u8>) {
@@ -189,7 +191,7 @@ fn unescape(bytes: &[u8], collation: Collation) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The least byte string above everything that starts with `prefix`; `None` when there is none.
+/// The least byte string above all that start with `prefix`; `None` if there is none.
 fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
     let last = prefix.iter().rposition(|&b| b != 0xFF)?;
     let mut bound = prefix.get(..=last)?.to_vec();
@@ -197,7 +199,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
     Some(bound.into())
 }
 
-/// The full name of a blob, with what is needed to make its key.
+/// The full name of a blob, with the collation that its key needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlobKey {
     /// The account.
@@ -210,7 +212,8 @@ pub struct BlobKey {
     pub name: BlobName,
 }
 
-/// A half-open range of routing keys; no upper bound means to the end of the key space.
+/// A half-open range of routing keys. Without an upper bound it reaches to the end of the key
+/// space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     low: RoutingKey,
@@ -242,21 +245,21 @@ impl KeyRange {
         self.high.as_ref()
     }
 
-    /// Whether `key` lies inside. Works on row keys too: a row's key starts with its routing key
-    /// and sorts inside the same range, because bounds are routing keys.
+    /// Whether `key` lies in the range. Also works for keys of rows: a row's key starts with its
+    /// routing key and sorts in the same range, because bounds are routing keys.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         key >= self.low.0.as_ref() && self.high.as_ref().is_none_or(|high| key < high.0.as_ref())
     }
 
-    /// Whether all its keys are blobs of one container.
+    /// Whether all its keys are of blobs of one container.
     #[must_use]
     pub fn lies_in_a_container(&self) -> bool {
         let end = self.low.rest_of_container().and_then(|rest| rest.high);
         self.high.as_ref().zip(end).is_some_and(|(high, end)| *high <= end)
     }
 
-    /// The common part; `None` when there is none.
+    /// The intersection; `None` if it is empty.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let low = self.low.clone().max(other.low.clone());

@@ -2,16 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a blob is, with what only its kind has; fixed when it is made.
+/// The kind of a blob, with the fields that only this kind has. The kind is fixed when the blob is
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobKind {
     /// `BlockBlob`.
     Block,
     /// `AppendBlob`.
     Append {
-        /// Appends so far; `x-ms-blob-committed-block-count`.
+        /// Number of appends; `x-ms-blob-committed-block-count`.
         blocks: u32,
-        /// Takes no more.
+        /// Whether it is sealed: it takes no more appends.
         sealed: bool,
     },
     /// `PageBlob`.
@@ -22,7 +23,7 @@ pub enum BlobKind {
 }
 
 impl BlobKind {
-    /// As it stands in `x-ms-blob-type`.
+    /// Its value in `x-ms-blob-type`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,10 +34,10 @@ impl BlobKind {
     }
 }
 
-/// What Put Blob is to make.
+/// The kind of blob that Put Blob makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NewKind {
-    /// A block blob of the content that comes along.
+    /// A block blob with the content of the request.
     #[default]
     Block,
     /// An empty append blob.
@@ -50,10 +51,10 @@ pub enum NewKind {
     },
 }
 
-/// Bytes of a page: ranges of page blobs begin and end between pages.
+/// Bytes of a page. Ranges of page blobs begin and end at page borders.
 pub const PAGE_BYTES: u64 = 512;
-/// Bytes of the windows of a page blob: what is stored of its pages is cut where they meet, so that
-/// a location lies in one.
+/// Bytes of a window of a page blob. Stored pages are split at borders of windows, so that each
+/// location lies in one window.
 pub const PAGE_WINDOW_BYTES: u64 = 64 << 10;
-/// Bytes a page blob may have: 8 TiB.
+/// The most bytes of a page blob: 8 TiB.
 pub const PAGE_BLOB_BYTES_MAX: u64 = 8 << 40;

@@ -1,4 +1,4 @@
-//! A lease on a blob or container, as it stands at an instant.
+//! A lease on a blob or container, and its state at an instant.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use uuid::Uuid;
 
 use crate::types::Timestamp;
 
-/// A lease as stored; its state follows from the time. Source: Lease Blob, Lease Container.
+/// A stored lease. Its state depends on the time. Source: Lease Blob, Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// What the holder sends.
+    /// The id that its holder sends.
     pub id: Uuid,
     /// 15 to 60 s; `None` is infinite.
     pub duration: Option<Duration>,
     /// When it was last acquired or renewed.
     pub since: Timestamp,
-    /// Set by Break Lease: until then it is breaking, after it broken.
+    /// Set by Break Lease: the lease is breaking until then, and broken after it.
     pub breaks_at: Option<Timestamp>,
 }
 
-/// What a lease is at an instant; a blob without one is [`LeaseState::Available`].
+/// The state of a lease at an instant. A blob without a lease is [`LeaseState::Available`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseState {
-    /// None.
+    /// There is no lease.
     Available,
-    /// Held.
+    /// The lease is held.
     Leased,
-    /// Ran out; its holder may renew it until somebody else writes or leases.
+    /// The lease has expired. Its holder may renew it until another client writes or takes a lease.
     Expired,
-    /// Breaking: held until the break period is over.
+    /// The lease is held until the break period is over.
     Breaking,
-    /// Broken.
+    /// The lease is broken.
     Broken,
 }
 
@@ -47,7 +47,7 @@ impl Lease {
         }
     }
 
-    /// When it runs out; `None` when infinite.
+    /// When it expires; `None` if it is infinite.
     #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
         self.duration.map(|duration| self.since.plus(duration))
@@ -60,12 +60,12 @@ impl Lease {
     }
 }
 
-/// What Lease Blob and Lease Container are asked to do.
+/// An action of Lease Blob or Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseAction {
-    /// Takes a lease, or takes the own one anew.
+    /// Takes a lease, or takes it again if the client holds it.
     Acquire {
-        /// Its id; one is drawn when the client proposes none.
+        /// Its id. If the client proposes none, the server chooses a random one.
         proposed: Option<Uuid>,
         /// 15 to 60 s; `None` is infinite.
         duration: Option<Duration>,
@@ -82,12 +82,12 @@ pub enum LeaseAction {
         /// The new one.
         to: Uuid,
     },
-    /// Ends it at once.
+    /// Ends it immediately.
     Release {
         /// The holder's.
         id: Uuid,
     },
-    /// Ends it without its id, after a while.
+    /// Ends it after a period. Needs no lease id.
     Break {
         /// 0 to 60 s; `None` is what remains of the duration.
         period: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Where bytes lie.
+//! Locations of payload in extents.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::types::Crc32c;
 use crate::types::ExtentId;
 
-/// A logical offset in an extent: bytes of frames before it. It never changes, whatever is freed
-/// or compacted. Not an offset in a file.
+/// A logical offset in an extent: the bytes of frames before it. It never changes, even if frames
+/// are freed or the file is compacted. It is not a position in a file.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -20,7 +20,7 @@ impl ExtentOffset {
     /// Where an extent begins.
     pub const START: Self = Self(0);
 
-    /// Wraps a number read from disk or computed from frame lengths.
+    /// An offset that was read from disk or computed from lengths of frames.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value)
@@ -39,7 +39,7 @@ impl fmt::Display for ExtentOffset {
     }
 }
 
-/// The offset so many bytes later.
+/// The offset that is this many bytes later.
 impl Add<u64> for ExtentOffset {
     type Output = Self;
 
@@ -97,13 +97,13 @@ impl Sum for ByteLen {
     }
 }
 
-/// A run of payload bytes in one extent: one frame, or several contiguous ones when longer than a
+/// Contiguous payload in one extent: one frame, or several contiguous frames if it is longer than a
 /// frame.
 ///
-/// Never an address: which disk or cluster holds the extent is looked up, so moving an extent
-/// rewrites no row.
+/// A location is not an address. The disk or cluster that holds the extent is looked up, so moving
+/// an extent rewrites no row.
 ///
-/// The order is that of the bytes, an extent after the other.
+/// Locations are ordered by extent, then by offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Location {
     /// The extent.
@@ -116,7 +116,7 @@ pub struct Location {
     pub crc: Crc32c,
 }
 
-/// Payload bytes of several locations together.
+/// The sum of the payload bytes of several locations.
 #[must_use]
 pub fn locations_len(locations: &[Location]) -> u64 {
     locations.iter().map(|location| location.len).sum::<ByteLen>().get()

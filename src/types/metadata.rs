@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Names and values together, bytes; the largest limit of a protocol (Azure's).
+/// The most bytes of names and values together; Azure's limit, the largest of all protocols.
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Name/value pairs of a blob or container, in the order the client sent. They hold what a header

@@ -1,7 +1,8 @@
-//! Values every layer shares: ids, names, keys, locations, checksums, conditions. No I/O, no async.
+//! Values that all layers use: ids, names, keys, locations, checksums, conditions. No I/O, no
+//! async.
 //!
-//! Each type is valid once constructed: constructors check, fields are private, units stand in the
-//! docs.
+//! A constructed value is valid: constructors check, and fields with rules are private. Docs name
+//! units.
 
 mod acl;
 mod block;

@@ -1,5 +1,5 @@
-//! Names of the three levels, checked when made. They hold what any protocol can name; what only
-//! one of them allows is that dialect's rule (`protocol/`).
+//! Names of accounts, containers and blobs. Constructors check that some protocol allows them; a
+//! dialect checks its own, narrower rules (`protocol/`).
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -7,13 +7,13 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a name is refused; the front ends map it to their codes.
+/// Why a name is refused. Each dialect maps it to a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// Too short or too long.
     #[error("the name's length is out of range")]
     Length,
-    /// Characters or places of characters that the rule forbids.
+    /// It has characters that are not allowed, or not at that place.
     #[error("the name has characters that are not allowed")]
     Invalid,
 }

@@ -1,11 +1,11 @@
-//! Who is at the other end of a connection.
+//! The client's end of a connection.
 
 use std::net::SocketAddr;
 
-/// The other end of a client's connection.
+/// The client's end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Where it connects from.
+    /// The address of the client.
     pub address: SocketAddr,
     /// Whether the connection is TLS.
     pub secure: bool,

@@ -1,4 +1,4 @@
-//! Settable facts about blobs and containers.
+//! Settable properties of blobs and containers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::types::ContentMd5;
 /// Who may read a container without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicAccess {
-    /// Nobody.
+    /// No anonymous caller.
     Private,
     /// Anyone may read blobs.
     Blob,
@@ -15,10 +15,10 @@ pub enum PublicAccess {
     Container,
 }
 
-/// The settable system properties of a blob; `None` was never set.
+/// The settable system properties of a blob. `None` means that it was never set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobProperties {
-    /// `Content-Type`; readers see `application/octet-stream` when not set.
+    /// `Content-Type`. If it is not set, replies have `application/octet-stream`.
     pub content_type: Option<String>,
     /// `Content-Encoding`.
     pub content_encoding: Option<String>,

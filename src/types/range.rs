@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A range as asked for: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <=
-/// last`.
+/// A requested range: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <= last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     first: u64,
@@ -18,20 +17,20 @@ impl ByteRange {
         if last.is_some_and(|last| last < first) { None } else { Some(Self { first, last }) }
     }
 
-    /// The first byte wanted.
+    /// The first requested byte.
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// The last byte wanted; `None` for the end of the blob.
+    /// The last requested byte; `None` for the end of the blob.
     #[must_use]
     pub const fn last(&self) -> Option<u64> {
         self.last
     }
 
-    /// The half-open part of a blob of `len` bytes that this range covers; `None` when it starts
-    /// past the end.
+    /// The half-open part of a blob of `len` bytes that this range covers; `None` if it starts
+    /// beyond the end.
     #[must_use]
     pub fn within(&self, len: u64) -> Option<Range<u64>> {
         if self.first >= len {
@@ -43,7 +42,7 @@ impl ByteRange {
 }
 
 impl fmt::Display for ByteRange {
-    /// As headers carry it.
+    /// The value of a `Range` header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {
             Some(last) => write!(f, "bytes={}-{last}", self.first),

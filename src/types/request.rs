@@ -1,7 +1,7 @@
-//! Which request a thread works on.
+//! The id of the request that a thread works on.
 //!
-//! Log lines take the id from here. A span of `tracing` would cost every request allocations and
-//! locks, for lines that few requests write.
+//! Log lines read the id from here. A span of `tracing` would cost every request allocations and
+//! locks, although few requests are logged.
 
 use std::cell::Cell;
 
@@ -17,13 +17,14 @@ pub fn current() -> Option<Uuid> {
     CURRENT.get()
 }
 
-/// The thread works on a request until this is dropped, after a panic too.
+/// Restores the previous id when it is dropped, also during a panic.
 #[derive(Debug)]
 pub struct Entered {
     before: Option<Uuid>,
 }
 
-/// Has the thread work on the request `id`, or on none, until what is returned is dropped.
+/// Sets the id of the request that this thread works on, or none, until the returned value is
+/// dropped.
 #[must_use]
 pub fn enter(id: Option<Uuid>) -> Entered {
     Entered { before: CURRENT.replace(id) }

@@ -1,10 +1,11 @@
-//! What keeps a blob from being removed or changed, and what became of one that was removed.
+//! Retention of blobs: until when a blob must not be removed or changed. Soft deletion: until when
+//! a deleted blob can be restored.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// Until when a version must neither be removed nor changed.
+/// The retention of a version: it must neither be removed nor changed until a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
     /// Whether the time may be shortened.
@@ -13,37 +14,37 @@ pub struct Retention {
     pub until: Timestamp,
 }
 
-/// Whether a retention may be taken back; on disk by position.
+/// Whether a retention may be shortened or removed. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetentionMode {
-    /// By those with a permission of their own: S3's `GOVERNANCE`, Blob's `Unlocked`.
+    /// By principals with a separate permission: S3's `GOVERNANCE`, Blob's `Unlocked`.
     Unlocked,
-    /// By nobody: S3's `COMPLIANCE`, Blob's `Locked`.
+    /// By no principal: S3's `COMPLIANCE`, Blob's `Locked`.
     Locked,
 }
 
 /// The object lock of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLock {
-    /// What new blobs get that name no retention.
+    /// The retention of new blobs whose request names none.
     pub default: Option<DefaultRetention>,
 }
 
 /// The retention that a container gives to new blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultRetention {
-    /// As of a blob.
+    /// Whether the retention may be shortened or removed.
     pub mode: RetentionMode,
     /// For how long.
     pub period: RetentionPeriod,
 }
 
-/// How long a retention is; on disk by position.
+/// The length of a retention. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetentionPeriod {
-    /// So many days.
+    /// A number of days.
     Days(u32),
-    /// So many years.
+    /// A number of years.
     Years(u32),
 }
 

@@ -50,7 +50,7 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrincipalKind {
-    /// One user or application: `oid` of its tokens, or `sub` where there is none.
+    /// One user or application: the `oid` of its tokens, or `sub` if there is none.
     Subject,
     /// Every principal whose tokens have this value in the groups claim.
     Group,

@@ -1,4 +1,4 @@
-//! Properties of an account's Blob service, as Set Blob Service Properties takes them.
+//! Properties of an account's Blob service.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,15 @@ pub struct ServiceProperties {
     pub minute_metrics: ServiceMetrics,
     /// At most 5.
     pub cors: Vec<CorsRule>,
-    /// The version of requests that name none.
+    /// The version for requests that name none.
     pub default_version: Option<String>,
-    /// Soft delete; days when enabled.
+    /// Soft delete: the days of retention, if it is enabled.
     pub delete_retention_days: Option<u32>,
     /// Static website.
     pub website: Option<Website>,
 }
 
-/// What of requests is logged.
+/// Which requests are logged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logging {
     /// Deletes.
@@ -30,18 +30,18 @@ pub struct Logging {
     pub read: bool,
     /// Writes.
     pub write: bool,
-    /// How many days logs are kept; `None` for ever.
+    /// How many days logs are kept; `None` means forever.
     pub retention_days: Option<u32>,
 }
 
 /// Which metrics are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceMetrics {
-    /// Whether at all.
+    /// Whether any are kept.
     pub enabled: bool,
-    /// Also by operation; said only when enabled.
+    /// Whether there are metrics per operation. Only if metrics are enabled.
     pub include_apis: Option<bool>,
-    /// How many days they are kept; `None` for ever.
+    /// How many days they are kept; `None` means forever.
     pub retention_days: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ pub struct CorsRule {
     pub allowed_headers: String,
     /// Comma-separated response headers.
     pub exposed_headers: String,
-    /// Seconds a browser may keep the answer to a preflight.
+    /// How many seconds a browser may cache the answer to a preflight request.
     pub max_age: u32,
 }
 
@@ -67,11 +67,11 @@ pub struct Website {
     pub index_document: Option<String>,
     /// Served with 404.
     pub error_document: Option<String>,
-    /// Served for the root, whatever it asks for.
+    /// Served for the root path.
     pub default_index_path: Option<String>,
 }
 
-/// A change of [`ServiceProperties`]: what is `None` stays as it is.
+/// A change of [`ServiceProperties`]. Fields that are `None` are not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServicePropertiesChange {
     /// Request logging.
@@ -82,7 +82,7 @@ pub struct ServicePropertiesChange {
     pub minute_metrics: Option<ServiceMetrics>,
     /// Replaces all rules; at most 5.
     pub cors: Option<Vec<CorsRule>>,
-    /// The version of requests that name none; `Some(None)` forgets it.
+    /// The version for requests that name none; `Some(None)` removes it.
     pub default_version: Option<Option<String>>,
     /// Soft delete; `Some(None)` turns it off.
     pub delete_retention_days: Option<Option<u32>>,
@@ -91,7 +91,7 @@ pub struct ServicePropertiesChange {
 }
 
 impl ServicePropertiesChange {
-    /// Changes `properties`.
+    /// Applies the change to `properties`.
     pub fn apply(&self, properties: &mut ServiceProperties) {
         fn set<T: Clone>(from: Option<&T>, to: &mut T) {
             if let Some(value) = from {

@@ -1,4 +1,4 @@
-//! What somebody who misspelled a word may have meant.
+//! Suggestions for misspelled words.
 
 /// The word among `known` that needs the fewest changes of letters to become `word`.
 #[must_use]
@@ -6,7 +6,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known.into_iter().min_by_key(|known| distance(known, word))
 }
 
-/// How many letters must be added, left out or changed to make one of the other.
+/// How many letters must be added, removed or changed to turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

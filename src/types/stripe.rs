@@ -1,5 +1,5 @@
-//! Stripes: the blobs of a range dealt out by hash, so that names which come in order do not all go
-//! to one partition.
+//! Stripes: the blobs of a range are distributed by hash, so that names that arrive in order do not
+//! all go to one partition.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,9 @@ use crate::types::RoutingKey;
 
 /// One of 2 to 16 equal parts of a range: the blobs whose routing keys hash to it.
 ///
-/// The hash is on disk for good: of the CRC-64/NVME of the routing key, times 2^64 / phi, the upper
-/// half times the number of stripes, over 2^64.
+/// The hash must never change, because rows on disk depend on it. It is the CRC-64/NVME of the
+/// routing key, times 2^64 / phi; the upper half of that times the number of stripes, divided by
+/// 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stripe {
     number: u8,
@@ -18,10 +19,10 @@ pub struct Stripe {
 }
 
 impl Stripe {
-    /// Stripes of a range at most: LIST asks all of them.
+    /// The most stripes of a range. LIST reads from all of them.
     pub const COUNT_MAX: u8 = 16;
 
-    /// Stripe `number`, from 0, of `of`; `None` when there is no such stripe.
+    /// Stripe `number`, from 0, of `of` stripes; `None` if there is no such stripe.
     #[must_use]
     pub const fn new(number: u8, of: u8) -> Option<Self> {
         if of >= 2 && of <= Self::COUNT_MAX && number < of {
@@ -31,7 +32,7 @@ impl Stripe {
         }
     }
 
-    /// All stripes of a range that has `of`; none when it cannot have so many.
+    /// All stripes of a range that has `of` stripes. Empty if a range cannot have this many.
     pub fn all(of: u8) -> impl Iterator<Item = Self> {
         (0..of).filter_map(move |number| Self::new(number, of))
     }
@@ -48,8 +49,8 @@ impl Stripe {
         self.of
     }
 
-    /// The number of the stripe, of `of`, that a row belongs to: all rows of a blob to the same.
-    /// What does not start with a routing key belongs to the first.
+    /// The number of the stripe, of `of` stripes, to which a row belongs. All rows of a blob belong
+    /// to the same. A key that does not start with a routing key belongs to the first.
     #[must_use]
     pub fn number_of_row(row: &[u8], of: u8) -> u8 {
         let Some(key) = RoutingKey::prefix_of_row(row) else { return 0 };
@@ -92,7 +93,7 @@ impl PartitionKeys {
         &self.range
     }
 
-    /// Which stripe of the range; `None` when it is all of it.
+    /// Which stripe of the range; `None` if it is the whole range.
     #[must_use]
     pub const fn stripe(&self) -> Option<Stripe> {
         self.stripe
@@ -104,7 +105,7 @@ impl PartitionKeys {
         self.range.contains(row) && self.stripe.is_none_or(|stripe| stripe.holds_row(row))
     }
 
-    /// What these make together, if they tile it: neighbours in key order, or all stripes of one
+    /// The union of these, if they are neighbours in key order without gaps, or all stripes of one
     /// range.
     #[must_use]
     pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Option<Self> {

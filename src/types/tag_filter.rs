@@ -1,23 +1,23 @@
 //! Conditions on blob index tags: `x-ms-if-tags` and the `where` of Find Blobs by Tags.
 //!
 //! Source: "Specify conditional headers (tags)", "Find Blobs by Tags". AND binds more tightly than
-//! OR; tag values are compared as texts, byte by byte.
+//! OR. Tag values are compared as strings, byte by byte.
 
 use thiserror::Error;
 
 use crate::types::ContainerName;
 use crate::types::Tags;
 
-/// Characters of an expression; ten conditions on the longest keys and values fit well below.
+/// The most characters of an expression. Ten conditions with the longest keys and values fit.
 const CHARS_MAX: usize = 8 * 1024;
 
 /// Why an expression is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TagFilterError {
-    /// Not in the grammar; where it breaks off, in characters.
+    /// It does not follow the grammar, from this character on.
     #[error("the expression cannot be read at character {0}")]
     Syntax(usize),
-    /// An operator or `@container` that this use of expressions does not know.
+    /// An operator, or `@container`, that is not supported in this place.
     #[error("`{0}` is not supported here")]
     Unsupported(&'static str),
     /// A search without a condition on a tag would be a scan.
@@ -30,7 +30,7 @@ pub enum TagFilterError {
 pub enum Comparison {
     /// `=`
     Equal,
-    /// `<>`; a tag that is missing differs from every value.
+    /// `<>`. A missing tag differs from every value.
     NotEqual,
     /// `>`
     Greater,
@@ -47,9 +47,9 @@ pub enum Comparison {
 pub struct TagClause {
     /// The tag.
     pub key: String,
-    /// How.
+    /// How they are compared.
     pub comparison: Comparison,
-    /// With what.
+    /// The value to compare with.
     pub value: String,
 }
 
@@ -69,12 +69,12 @@ impl TagClause {
     }
 }
 
-/// What a blob's tags must satisfy: one of several groups, all clauses of it.
+/// A condition on a blob's tags: all clauses of one of several groups must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagCondition(Vec<Vec<TagClause>>);
 
 impl TagCondition {
-    /// Reads an `x-ms-if-tags` expression.
+    /// Parses an `x-ms-if-tags` expression.
     ///
     /// # Errors
     /// [`TagFilterError`].
@@ -106,17 +106,17 @@ impl TagCondition {
     }
 }
 
-/// A search: all clauses must hold; at least one.
+/// A search. All clauses must hold, and there is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagQuery {
     /// Only in this container.
     pub container: Option<ContainerName>,
-    /// Conditions on tags; never [`Comparison::NotEqual`].
+    /// Conditions on tags, without [`Comparison::NotEqual`].
     pub clauses: Vec<TagClause>,
 }
 
 impl TagQuery {
-    /// Reads a `where` expression.
+    /// Parses a `where` expression.
     ///
     /// # Errors
     /// [`TagFilterError`].
@@ -160,7 +160,7 @@ enum Joint {
     Or,
 }
 
-/// What is left of an expression.
+/// The rest of an expression.
 struct Reader<'a> {
     whole: &'a str,
     rest: &'a str,
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         self.rest = self.rest.get(bytes..).unwrap_or_default().trim_start();
     }
 
-    /// A text between `quote`s at the front.
+    /// Takes a text between `quote`s from the front.
     fn quoted(&mut self, quote: char) -> Option<&'a str> {
         let inside = self.rest.strip_prefix(quote)?;
         let end = inside.find(quote)?;
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// Letters, digits, `_` and a leading `@` at the front.
+    /// Takes letters, digits, `_` and a leading `@` from the front.
     fn word(&mut self) -> Option<&'a str> {
         let body = self.rest.strip_prefix('@').unwrap_or(self.rest);
         let marks = self.rest.len() - body.len();

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Tags of one blob.
+/// The most tags of one blob.
 const TAGS_MAX: usize = 10;
-/// Characters of a key, at least 1.
+/// The most characters of a key. A key has at least 1.
 const KEY_CHARS_MAX: usize = 128;
-/// Characters of a value; may be empty.
+/// The most characters of a value. A value may be empty.
 const VALUE_CHARS_MAX: usize = 256;
 
 /// Key/value pairs of a blob, sorted by key, each key once. Source: Set Blob Tags.
@@ -20,16 +20,16 @@ pub enum TagsError {
     /// More than 10.
     #[error("a blob has at most 10 tags")]
     TooMany,
-    /// Length or characters.
+    /// A wrong length or a character that is not allowed.
     #[error("a tag key has 1 to 128, a value 0 to 256 letters, digits, spaces and + - . / : = _")]
     Invalid,
-    /// A key twice.
+    /// A key is given twice.
     #[error("a tag key is given twice")]
     Duplicate,
 }
 
 impl Tags {
-    /// Checks number, lengths and characters, and sorts.
+    /// Checks the number, lengths and characters of tags, and sorts them.
     ///
     /// # Errors
     /// [`TagsError`].
@@ -77,7 +77,7 @@ impl Tags {
         Self(self.0.iter().filter(|(key, _)| wanted(key)).cloned().collect())
     }
 
-    /// How many; `x-ms-tag-count`.
+    /// Number of tags; `x-ms-tag-count`.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// Where a blob is billed and how soon it can be read; on disk by position. The premium tiers and
-/// [`Self::Smart`] have their place in rows; requests cannot name them yet.
-/// Source: Set Blob Tier.
+/// The access tier of a blob. The order of the variants is on disk. Rows can have the premium tiers
+/// and [`Self::Smart`]; requests cannot name them yet. Source: Set Blob Tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessTier {
     /// `Hot`, the default of an account.
@@ -44,7 +43,7 @@ pub enum AccessTier {
 }
 
 impl AccessTier {
-    /// As it stands in headers and lists.
+    /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -67,7 +66,7 @@ impl AccessTier {
         }
     }
 
-    /// Reads a header; any case, as the service does.
+    /// Parses a header in any case, as Azure does.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Hot, Self::Cool, Self::Cold, Self::Archive]
@@ -76,7 +75,7 @@ impl AccessTier {
     }
 }
 
-/// How fast a blob comes out of the archive.
+/// The priority of a rehydration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RehydratePriority {
     /// `Standard`.
@@ -86,7 +85,7 @@ pub enum RehydratePriority {
 }
 
 impl RehydratePriority {
-    /// As it stands in headers and lists.
+    /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -95,32 +94,32 @@ impl RehydratePriority {
         }
     }
 
-    /// Reads a header; any case.
+    /// Parses a header in any case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Standard, Self::High].into_iter().find(|p| p.as_str().eq_ignore_ascii_case(text))
     }
 }
 
-/// A blob on its way out of the archive.
+/// A rehydration: a move out of the archive tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rehydration {
-    /// Where to.
+    /// The tier after it.
     pub to: AccessTier,
-    /// How fast.
+    /// Its priority.
     pub priority: RehydratePriority,
-    /// When it is there.
+    /// When it is complete.
     pub ready: Timestamp,
 }
 
-/// The tier of one blob, once it was set.
+/// The tier of a blob, if it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierState {
-    /// The tier now.
+    /// The tier. [`Self::at`] applies a rehydration that is complete.
     pub tier: AccessTier,
     /// When it was set; `x-ms-access-tier-change-time`.
     pub changed: Timestamp,
-    /// On the way out of the archive; what it is at an instant tells [`Self::at`].
+    /// The rehydration in progress, or one that is complete.
     pub rehydrating: Option<Rehydration>,
 }
 
@@ -131,7 +130,7 @@ impl TierState {
         Self { tier, changed: now, rehydrating: None }
     }
 
-    /// As it is at `now`: a rehydration that is over has changed the tier.
+    /// The tier at `now`: a complete rehydration has changed it.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Self {
         match &self.rehydrating {

@@ -1,4 +1,4 @@
-//! Time as the service shows it: 100-nanosecond ticks.
+//! Times in ticks of 100 nanoseconds, as in Azure.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,14 +12,14 @@ pub struct Timestamp(u64);
 /// Ticks between 0001-01-01 and 1970-01-01.
 const UNIX_TICKS: u64 = 621_355_968_000_000_000;
 const TICKS_PER_SECOND: u64 = 10_000_000;
-/// 9999-12-31T23:59:59Z: HTTP dates have four digits for the year.
+/// 9999-12-31T23:59:59Z. Years of HTTP dates have four digits.
 const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 impl Timestamp {
-    /// The earliest time: what a fresh store has seen.
+    /// The earliest time. A new store begins with it.
     pub const ZERO: Self = Self(0);
 
-    /// Wraps ticks read from disk.
+    /// A time of ticks that were read from disk.
     #[must_use]
     pub const fn from_ticks(ticks: u64) -> Self {
         Self(ticks)
@@ -31,7 +31,7 @@ impl Timestamp {
         self.0
     }
 
-    /// A time given as distance from 1970-01-01.
+    /// The time at this distance from 1970-01-01.
     #[must_use]
     pub fn from_unix(since_epoch: Duration) -> Self {
         Self(UNIX_TICKS.saturating_add(ticks_of(since_epoch)))
@@ -49,8 +49,8 @@ impl Timestamp {
         UNIX_EPOCH + self.since_unix().min(LAST_DATE)
     }
 
-    /// Cut to whole seconds: dates in HTTP headers have no fraction, conditions compare at this
-    /// grain.
+    /// This time without the fraction of a second. Dates in HTTP headers have no fraction, and
+    /// conditions compare whole seconds.
     #[must_use]
     pub const fn whole_seconds(self) -> Self {
         Self(self.0 - self.0 % TICKS_PER_SECOND)
@@ -62,19 +62,19 @@ impl Timestamp {
         Self(self.0 + 1)
     }
 
-    /// This time plus `d`, saturating.
+    /// This time plus `d`, at most the last time.
     #[must_use]
     pub fn plus(self, d: Duration) -> Self {
         Self(self.0.saturating_add(ticks_of(d)))
     }
 
-    /// This time minus `d`; `None` before the beginning of time.
+    /// This time minus `d`; `None` if that is before the first time.
     #[must_use]
     pub fn minus(self, d: Duration) -> Option<Self> {
         self.0.checked_sub(ticks_of(d)).map(Self)
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// How long after `earlier` this is; zero if it is not after it.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         duration_of(self.0.saturating_sub(earlier.0))
@@ -92,7 +92,7 @@ fn duration_of(ticks: u64) -> Duration {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 1123 as HTTP headers and XML lists carry it.
+    /// RFC 1123, as in HTTP headers and XML lists.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", httpdate::HttpDate::from(self.to_system_time()))
     }

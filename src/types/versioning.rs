@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// Whether a container keeps what is overwritten or deleted; on disk by position. A container that
-/// says nothing never did.
+/// Whether a container keeps blobs that are overwritten or deleted. The order of the variants is on
+/// disk. A container without this setting never had versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Versioning {
-    /// As versions.
+    /// They are kept as versions.
     Enabled,
-    /// Versions of before stay; writes replace the null version.
+    /// Earlier versions stay. Writes replace the null version.
     Suspended,
 }
 
 /// Which version of a blob a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionId {
-    /// When it was committed; both protocols spell the version id from it.
+    /// When it was committed. Both protocols form the version id from it.
     pub time: Timestamp,
-    /// S3's `null` version: written while versioning was suspended.
+    /// Whether it is S3's `null` version, written while versioning was suspended.
     pub is_null: bool,
 }

@@ -100,7 +100,7 @@ fn links_in_documents_lead_somewhere() {
 
 #[test]
 fn paths_are_told_from_other_text() {
-    for path in ["src/lib.rs", "engine/shared.rs", "frontend/answers/", "tests/sdk/kill9.py"] {
+    for path in ["src/lib.rs", "engine/context.rs", "frontend/answers/", "tests/sdk/kill9.py"] {
         assert!(is_path(path), "{path}");
     }
     let others = ["node/disks", "partition/", "/metrics", "./blockyard-data", "HOST/web/", "x.rs"];

@@ -1,7 +1,7 @@
-//! Audits walk all rows again and again, in rounds that kills interrupt. Meanwhile writers and
-//! copies pause between the bytes and the row, and slow readers read bytes that copies share.
-//! Nothing is freed that a row names, that a row is about to name, or that is being read (I10).
-//! Bytes that no row names are freed in the end (I11).
+//! Audits walk all rows repeatedly, in rounds that kills interrupt. At the same time writers and
+//! copies pause between storing bytes and writing the row, and slow readers read bytes that copies
+//! share. No bytes are freed that a row names, that a row is about to name, or that are being read
+//! (I10). Bytes that no row names are freed eventually (I11).
 
 use blockyard::capacity::ExtentInfo;
 use blockyard::capacity::ExtentState;
@@ -44,13 +44,13 @@ const READERS: u64 = 3;
 /// Milliseconds. Several audits fit into it.
 const LONG: u64 = 500;
 
-/// One history, and what happened in it.
+/// Runs one history and adds to `counts` what happened in it.
 pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
     let draw = &Draw::new(seed.wrapping_add(5 << 32));
     let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
     let store = &SimulatedStore::new();
     let borders = &if draw.percent(50) { vec![RoutingKey::blob(&key("3"))] } else { Vec::new() };
-    // A walk serves few extents.
+    // One walk covers few extents.
     let ranges = usize::try_from(draw.between(2, 5)).unwrap();
     let reclaim = &ReclaimConfig { audit_ranges_max: ranges, ..reclaim_config() };
     for _ in 0..draw.between(1, 3) {
@@ -60,7 +60,7 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
             let stack = Stack::open_with(&machine, store, borders, reclaim.clone()).await?;
             let world = World { calls: Calls::new(&stack, draw) };
             Box::pin(world.play()).await?;
-            // At any moment of an audit.
+            // The pause ends at any moment of an audit.
             world.calls.pause(LONG).await;
             if end == End::Shutdown {
                 stack.shutdown().await;
@@ -76,7 +76,7 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
         let stack = Stack::open_with(&machine, store, borders, reclaim.clone()).await?;
         let world = World { calls: Calls::new(&stack, draw) };
         Box::pin(world.play()).await?;
-        // An audit does not look into open ones.
+        // An audit skips open extents.
         let is_sealed = |info: &ExtentInfo| info.state == ExtentState::Sealed;
         world.calls.space_comes_back(is_sealed, NAMES * 64_000).await?;
         stack.shutdown().await;
@@ -112,7 +112,7 @@ impl World<'_> {
         self.calls.draw.between(0, NAMES - 1).to_string()
     }
 
-    /// Mostly no time, so that extents come to their end, and sometimes long.
+    /// Mostly zero, so that extents fill up, and sometimes long.
     fn wait(&self) -> u64 {
         if self.calls.draw.percent(40) { LONG } else { 0 }
     }
@@ -138,7 +138,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Looks a blob up, mostly deletes it, and names its bytes in the end.
+    /// Looks a blob up, mostly deletes it, and then writes a row that names its bytes.
     async fn copy(&self, name: &str) -> Result<(), Violation> {
         let (stack, source) = (self.calls.stack, self.name());
         let guard = stack.inflight.copy();

@@ -1,5 +1,5 @@
-//! Plain calls of a client that keeps no reference: what it looked up must be readable and equal to
-//! what was written.
+//! Calls of a client without a reference model: the content of a blob that it looked up must be
+//! readable and equal to the written bytes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ use blockyard::index::PutBlob;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::index::Write;
 use blockyard::index::inflight::ReadGuard;
 use blockyard::protocol::model::Reason;
@@ -42,7 +43,7 @@ pub(crate) struct Calls<'a> {
     tags: Cell<u64>,
 }
 
-/// What a read has looked up, and what keeps it.
+/// The result of a look-up, and the in-flight note that protects it.
 pub(crate) struct Opened {
     pub(crate) view: Box<BlobView>,
     _guard: ReadGuard,
@@ -58,8 +59,8 @@ impl<'a> Calls<'a> {
         self.stack.env.clock.sleep(time).await;
     }
 
-    /// Stores new bytes and names them after at most `wait` milliseconds. A stalled or full disk
-    /// refuses some, which is no matter here.
+    /// Stores new bytes and, after at most `wait` milliseconds, writes a row that names them.
+    /// Refusals of a stalled or full disk are accepted.
     pub(crate) async fn put(&self, name: &str, wait: u64) {
         self.tags.set(self.tags.get() + 1);
         let bytes = content(self.tags.get(), self.draw.between(30_000, 48_000));
@@ -109,13 +110,13 @@ impl<'a> Calls<'a> {
                 guard.names(extents(&view));
                 Ok(Some(Opened { view, _guard: guard }))
             }
-            Err(Error::BlobNotFound) => Ok(None),
+            Err(Error::Refused(Refused::BlobNotFound)) => Ok(None),
             Ok(other) => Err(format!("{name}: unexpected answer {other:?}")),
             Err(error) => Err(format!("{name}: {error}")),
         }
     }
 
-    /// What was looked up is there.
+    /// Reads the bytes that were looked up and compares them.
     pub(crate) async fn finish(&self, opened: &Opened) -> Result<(), Violation> {
         let mut bytes = Vec::new();
         for piece in &opened.view.pieces {
@@ -131,7 +132,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// In the end extents of data that `count` hold no more than `bytes_max` together.
+    /// Waits until the data extents that `count` accepts have at most `bytes_max` bytes together.
     pub(crate) async fn space_comes_back(
         &self,
         count: impl Fn(&ExtentInfo) -> bool,
@@ -150,7 +151,7 @@ impl<'a> Calls<'a> {
         Err(format!("{stored} bytes are stored that nobody names or reads"))
     }
 
-    /// Reads a blob that goes on being looked at for at most `wait` milliseconds.
+    /// Looks a blob up and reads it after at most `wait` milliseconds.
     pub(crate) async fn read(&self, name: &str, wait: u64) -> Result<(), Violation> {
         if let Some(opened) = self.open(name).await? {
             self.pause(wait).await;

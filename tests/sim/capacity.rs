@@ -1,5 +1,5 @@
-//! Capacity under the work of several writers: every acknowledged byte that was not freed is there
-//! after any fault.
+//! Capacity with several writers: every acknowledged byte that was not freed is readable after any
+//! fault.
 
 mod writer;
 
@@ -46,14 +46,14 @@ const DISK_BYTES: u64 = 24 << 20;
 const WRITERS: u64 = 4;
 const STEPS: u64 = 40;
 
-/// How sure a stored payload is to be there.
+/// What a read of a stored payload may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// Acknowledged durable.
+    /// Its bytes: it was acknowledged as durable.
     Durable,
-    /// Appended, sync deferred: there until a crash.
+    /// Its bytes, until a crash: it was appended with a deferred sync.
     Deferred,
-    /// Freed, or about to be: anything but wrong bytes.
+    /// Its bytes or an error: it was freed, or a free is in progress.
     Freed,
 }
 
@@ -64,19 +64,19 @@ struct Stored {
     claim: Claim,
 }
 
-/// The reference: what was answered, extent by extent.
+/// The reference model: the results of calls, for each extent.
 #[derive(Debug, Default)]
 struct Model {
     stored: Vec<Stored>,
     /// The ends that seals returned.
     sealed: BTreeMap<ExtentId, u64>,
-    /// Extents of which something was freed.
+    /// Extents with freed bytes.
     holed: BTreeSet<ExtentId>,
-    /// Epochs that fenced.
+    /// The epochs that fenced extents.
     fenced: BTreeMap<ExtentId, Epoch>,
     /// The disk on which the creation of each succeeded.
     homes: BTreeMap<ExtentId, usize>,
-    /// Extents that were to be removed.
+    /// Extents whose removal was requested.
     removed: BTreeSet<ExtentId>,
     next_extent: u64,
     next_tag: u64,
@@ -93,7 +93,7 @@ impl Model {
         self.next_tag
     }
 
-    /// A durable answer at the extent's end covers all before it.
+    /// Notes a durable acknowledgement at the extent's end: all bytes before it are durable.
     fn settle(&mut self, extent: ExtentId) {
         for stored in self.stored.iter_mut().filter(|s| s.location.extent == extent) {
             if stored.claim == Claim::Deferred {
@@ -102,9 +102,10 @@ impl Model {
         }
     }
 
-    /// A creation that failed on one disk and went on elsewhere leaves an empty file on a disk that
-    /// takes no more writes. It shows, with none of what the extent had seen, once the extent
-    /// itself was removed, by name or with its last payload.
+    /// Whether this is the empty file that a failed creation left. A creation may fail on one disk,
+    /// which then takes no writes, and succeed on another. The empty file appears once the extent
+    /// itself was removed, by id or with its last payload. It has none of the extent's epochs and
+    /// bytes.
     fn is_rest_of_creation(&self, info: &ExtentInfo) -> bool {
         let of_it = |stored: &&Stored| stored.location.extent == info.extent;
         let freed = |stored: &Stored| stored.claim == Claim::Freed;
@@ -118,7 +119,7 @@ impl Model {
     }
 }
 
-/// One history.
+/// Runs one history.
 pub(crate) fn run(seed: u64, device: Device) -> Run {
     let draw = Draw::new(seed);
     let disks = if draw.percent(25) { 2 } else { 1 };
@@ -135,8 +136,8 @@ pub(crate) fn run(seed: u64, device: Device) -> Run {
     Ok(rig.trace())
 }
 
-/// A failed sync leaves bytes in the cache that the device may not have. What a new process shows
-/// of them must still be there after a power cut.
+/// A failed sync leaves bytes in the cache that the device may not have. Bytes that a new process
+/// returns must survive a power failure.
 pub(crate) fn run_failed_sync(seed: u64) -> Run {
     let draw = Draw::new(seed);
     let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
@@ -191,13 +192,13 @@ async fn work(
 ) -> Result<(), Violation> {
     let node = match open(&machine).await {
         Ok(node) => node,
-        // With a fault in the way a start may fail; it must not have harmed anything.
+        // A start may fail because of a fault. It must not have damaged anything.
         Err(_) if plan.trouble.fails_a_start(&sims) => return Ok(()),
         Err(why) => return Err(format!("{why}, with {plan:?}")),
     };
     if node.disks().len() < sims.len() {
-        // The node started without a disk. A fault in the way of its recovery may do that; it must
-        // not have harmed anything.
+        // The node started without a disk. A fault during the disk's recovery may cause that. It
+        // must not have damaged anything.
         let told = format!("a disk is out of service although nothing failed, with {plan:?}");
         return if plan.trouble.costs_a_disk(&sims) { Ok(()) } else { Err(told) };
     }
@@ -259,9 +260,9 @@ async fn last_look(
     Ok(())
 }
 
-/// The scrub names every damaged payload. Extents with holes are left out: the catalog of a
-/// simulated node forgets frees at a restart, and a frame whose head is damaged behind a hole may
-/// be the rest of a freed one.
+/// Checks that the scrub finds every damaged payload. Extents with holes are left out: the catalog
+/// may lose frees at a restart, and a frame with a damaged head behind a hole may be the rest of a
+/// freed frame.
 async fn scrub_finds_damage(
     node: &CapacityNode,
     model: &RefCell<Model>,
@@ -287,7 +288,7 @@ async fn scrub_finds_damage(
     Ok(())
 }
 
-/// All that is known to be in an extent of which nothing was freed, in order.
+/// The payloads of an extent in order; `None` if some were freed.
 fn log_of(model: &Model, extent: ExtentId) -> Option<Vec<u8>> {
     if model.holed.contains(&extent) {
         return None;
@@ -321,7 +322,7 @@ async fn verify_all(
     let stored = model.borrow().stored.clone();
     for stored in &stored {
         let read = check_read(node, stored, 0..stored.location.len.get(), false).await;
-        // The power may have gone during the read.
+        // The power may have failed during the read.
         read.or_else(|why| if may_fail() && why.starts_with("lost") { Ok(()) } else { Err(why) })?;
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::content::Body;
 use crate::content::Segment;
 use crate::state::Marks;
 
-/// What a change demands of the tag.
+/// A precondition on the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TagDemand {
     #[default]
@@ -23,14 +23,14 @@ pub(crate) enum TagDemand {
     IfAbsent,
 }
 
-/// What a change demands.
+/// The preconditions of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     pub(crate) tag: TagDemand,
     pub(crate) lease: Option<Uuid>,
 }
 
-/// What a deletion is about.
+/// The scope of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Blob,
@@ -39,10 +39,11 @@ pub(crate) enum Scope {
     One(Timestamp),
 }
 
-/// A change asked for.
+/// A requested change.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// A new blob with these bytes, an empty one of the other kinds, or a copy: what it is then.
+    /// Makes a new blob with this content: a block blob with these bytes, an empty blob of another
+    /// kind, or a copy.
     Make {
         body: Body,
         marks: Marks,
@@ -93,7 +94,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// For counting.
+    /// Its name in the counts.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Make { body: Body::Blocks(_), .. } => "made blocks",
@@ -122,7 +123,7 @@ impl Change {
         }
     }
 
-    /// Whether the blob has a tag of its own afterwards.
+    /// Whether the blob gets a new tag.
     pub(crate) const fn renews_etag(&self) -> bool {
         match self {
             Self::Make { .. }

@@ -1,4 +1,4 @@
-//! What a client does next: changes that mostly succeed, and sometimes must be refused.
+//! The random choice of a client's next change. Most changes succeed, and some must be refused.
 
 use std::time::Duration;
 
@@ -28,17 +28,17 @@ use crate::state::Marks;
 use crate::state::State;
 use crate::state::zeros;
 
-/// Block ids in use; few, so that blocks are staged again.
+/// Number of block ids. There are few, so that blocks are staged again.
 const BLOCKS: u64 = 5;
 
-/// Pages of a page blob at most: several windows of 64 KiB.
+/// The most pages of a page blob: several windows of 64 KiB.
 const PAGES_MAX: u64 = 400;
 
 impl Client<'_> {
     pub(crate) async fn step(&self) -> Result<(), Violation> {
         let draw = self.session.draw;
         let name = self.name();
-        // What only block blobs take, others are mostly spared.
+        // Other kinds of blobs mostly do not get changes that only block blobs accept.
         let spared = self.is_of_other_kind(&name) && draw.percent(85);
         match draw.between(0, 99) {
             0..=11 => self.put(&name).await,
@@ -97,8 +97,8 @@ impl Client<'_> {
         Marks { mark: self.tag(), tags, tier }
     }
 
-    /// None before the container's row is sure to be there: only then can reclaim bring in what a
-    /// crash left.
+    /// Random tags for a blob. None before the container's row surely exists: reclaim needs it to
+    /// complete updates of the tag index that a crash interrupted.
     fn drawn_tags(&self) -> u64 {
         let ready = self.session.model.borrow().container;
         if ready { self.session.draw.between(0, 8) } else { 0 }
@@ -155,7 +155,7 @@ impl Client<'_> {
         let known = self.with_blob(name, |blob| blob.known().cloned());
         let mut list = Vec::new();
         for id in 0..u32::try_from(BLOCKS).unwrap() {
-            // Mostly lists that can be committed, sometimes not.
+            // Most lists can be committed.
             let staged = known.as_ref().is_none_or(|state| state.staged.contains_key(&id));
             if draw.percent(if staged { 80 } else { 3 }) {
                 let latest = draw.percent(80);
@@ -172,7 +172,7 @@ impl Client<'_> {
         self.show_tags(name, marks.tags).await
     }
 
-    /// What the blob's kind allows, mostly.
+    /// A change that mostly fits the blob's kind.
     async fn grow(&self, name: &str) -> Result<(), Violation> {
         let draw = self.session.draw;
         let body = self.likely(name).committed.map(|committed| committed.body);
@@ -183,7 +183,7 @@ impl Client<'_> {
                 let len = segments.iter().map(|segment| segment.len).sum();
                 match draw.between(0, 19) {
                     0 => self.seal(name, len).await,
-                    // Small ones that fill a tail and a segment.
+                    // Small blocks that fill a tail and a segment.
                     1..=3 => self.append_many(name).await,
                     _ => self.append(name, len).await,
                 }
@@ -223,7 +223,7 @@ impl Client<'_> {
     async fn write_pages(&self, name: &str, len: u64) -> Result<(), Violation> {
         let draw = self.session.draw;
         let pages = (len / PAGE_BYTES).max(1);
-        // Rarely beyond the end.
+        // Some ranges begin beyond the end.
         let first = draw.between(0, if draw.percent(3) { pages } else { pages - 1 });
         let longest = if draw.percent(70) { 8 } else { 160 };
         let count = draw.between(1, longest.min(pages - first).max(1));
@@ -270,7 +270,7 @@ impl Client<'_> {
         let fresh = Uuid::from_u128(u128::from(self.tag()));
         let own = held.map_or(fresh, |lease| lease.id);
         let id = if draw.percent(90) { own } else { fresh };
-        // Short ones, so that they end within a history.
+        // Short durations, so that leases end within a history.
         let span = |longest| Duration::from_millis(draw.between(1, longest));
         let duration = draw.percent(70).then(|| span(400));
         let action = match (held, draw.between(0, 9)) {
@@ -302,7 +302,7 @@ impl Client<'_> {
         }
     }
 
-    /// Several changes at once, each of another blob, as the parts of a batch.
+    /// Several concurrent changes of different blobs, as the parts of a batch.
     async fn batch(&self) -> Result<(), Violation> {
         let draw = self.session.draw;
         let first = draw.between(0, NAMES - 1);
@@ -316,7 +316,7 @@ impl Client<'_> {
     }
 
     pub(crate) fn length(&self) -> u64 {
-        // Rarely the largest: a history is about many small steps.
+        // The largest length is rare: a history has many small steps.
         let len = self.session.draw.length();
         if len > 200_000 { len % 90_000 + 1 } else { len }
     }
@@ -347,7 +347,7 @@ impl Client<'_> {
         let etag = self.with_blob(name, |blob| blob.known()?.committed.as_ref()?.etag);
         match etag {
             Some(etag) if draw.percent(70) => TagDemand::IfMatch(etag),
-            // A tag nothing has.
+            // A tag that no blob has.
             Some(_) if draw.percent(50) => TagDemand::IfMatch(Etag::parse("0x1").unwrap()),
             _ if matches!(change, Change::Make { .. }) => TagDemand::IfAbsent,
             _ => TagDemand::None,

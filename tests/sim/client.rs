@@ -1,15 +1,15 @@
-//! One client: changes and reads its own blobs, one request at a time, and races the others for
-//! contested names.
+//! One client: it changes and reads its own blobs, one request at a time, and competes with the
+//! others for contested names.
 //!
-//! Here: how a change is sent and answered. What it changes draws `changes.rs` (with `copies.rs`),
-//! what it reads
-//! `reads.rs` and `search.rs` check, races are in `contests.rs`.
+//! Here: how a change is sent and its answer compared. `changes.rs` and `copies.rs` choose changes,
+//! `reads.rs` and `search.rs` check reads, and `contests.rs` has contested names.
 
 use std::time::Duration;
 
 use blockyard::capacity::Capacity;
 use blockyard::frontend::write::Stored;
 use blockyard::index::CopiedContent;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::Write;
 use blockyard::index::inflight::CopyGuard;
@@ -39,7 +39,7 @@ use crate::stack::Stack;
 use crate::state::Marks;
 use crate::state::State;
 
-/// What commit times may be ahead of the clock: each is above the one before.
+/// How far commit times may be ahead of the clock, since each is later than the one before.
 pub(crate) const AHEAD: Duration = Duration::from_millis(10);
 
 /// A client.
@@ -49,13 +49,13 @@ pub(crate) struct Client<'a> {
     pub(crate) session: &'a Session<'a>,
 }
 
-/// What goes along with a change.
+/// The bytes of a change.
 pub(crate) enum Payload {
     Nothing,
     Bytes(Bytes),
-    /// Of pages that begin there.
+    /// The bytes of pages, and the offset of the first.
     Pages(u64, Bytes),
-    /// Bytes that are there already.
+    /// Content that a copy shares.
     Copied(CopiedContent, Crc64, CopyGuard),
 }
 
@@ -83,12 +83,12 @@ impl Client<'_> {
         self.stack.env.clock.now()
     }
 
-    /// No commit so far was later.
+    /// A time that no commit so far exceeds.
     fn latest(&self) -> Timestamp {
         self.now().max(self.session.model.borrow().latest).plus(AHEAD)
     }
 
-    /// Sends a change and compares the answer with the reference.
+    /// Sends a change and compares the answer with the reference model.
     pub(crate) async fn change(
         &self,
         name: &str,
@@ -107,7 +107,7 @@ impl Client<'_> {
             self.session.counts.add(change.name(), 1);
         }
         if answer == Answer::NotDone {
-            // Full or overloaded: room comes with time.
+            // The disk is full or overloaded; that may pass.
             self.stack.env.clock.sleep(Duration::from_millis(20)).await;
         }
         let latest = self.latest();
@@ -152,8 +152,8 @@ impl Client<'_> {
         Ok(answer)
     }
 
-    /// Bytes before pointers, as the front end does it. `None` when they cannot be stored, and that
-    /// is excused.
+    /// Stores the bytes before the row, as the front end does. `None` if they cannot be stored and
+    /// that is excused.
     pub(crate) async fn store(&self, bytes: Bytes) -> Result<Option<Stored>, Violation> {
         let len = bytes.len() as u64;
         if self.stack.pool.fits_in_memory(len) {
@@ -169,8 +169,8 @@ impl Client<'_> {
         self.stored(streamed.await)
     }
 
-    /// What came of storing a body: as [`Self::write`] judges a change. The disks of a history are
-    /// small, and may be full in any session.
+    /// Judges the result of storing a body, as [`Self::write`] judges a change. The disks of a
+    /// history are small and may be full in any session.
     fn stored(
         &self,
         stored: Result<Stored, protocol::model::Refusal>,
@@ -201,23 +201,25 @@ impl Client<'_> {
                 self.session.counts.add("writes refused as overload", 1);
                 Ok(Answer::NotDone)
             }
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(Answer::NotDone),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(Answer::NotDone)
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(Answer::Unknown),
             Err(error) => Err(format!("write with {:?}: {error}", self.session.plan)),
         }
     }
 
-    /// Whether what goes wrong in this session may make this fail. Another fault than the injected
-    /// one is a finding.
+    /// Whether the faults of this session excuse this failure. A failure without such a fault is a
+    /// violation.
     pub(crate) fn excused(&self, failing: Failing) -> bool {
         let trouble = self.session.plan.trouble;
-        // A disk that failed during the start is out of service. What lies on it is not served.
+        // A disk that failed during the start is out of service. Bytes on it are not served.
         let lacks_a_disk =
             trouble.costs_a_disk(&self.session.sims) && !self.stack.capacity.is_whole();
         self.session.is_down() || lacks_a_disk || self.session.excuses(failing)
     }
 
-    /// Whether a small blob of this name, stored beside the index, can be written and deleted.
+    /// Whether a small blob of this name, which is stored inline, can be written and deleted.
     pub(crate) async fn can_write(&self, name: &str) -> Result<bool, Violation> {
         let segment = Segment { id: None, tag: self.tag(), len: 8_000 };
         let bytes = content(segment.tag, segment.len);
@@ -232,7 +234,7 @@ impl Client<'_> {
         Ok(true)
     }
 
-    /// Deletes every blob of every client, as long as that takes.
+    /// Deletes every blob of every client, with retries.
     pub(crate) async fn delete_all(&self) -> Result<(), Violation> {
         let names: Vec<String> = self.session.model.borrow().blobs.keys().cloned().collect();
         for name in names {
@@ -241,8 +243,8 @@ impl Client<'_> {
                 if known.is_some_and(|state| state == State::default()) {
                     break;
                 }
-                // A lease stands in the way, and staged blocks need a blob to be deleted: an empty
-                // list drops them.
+                // A lease prevents the deletion. Staged blocks are deleted with a blob, so an empty
+                // block list makes one.
                 let action = LeaseAction::Break { period: Some(Duration::ZERO) };
                 let marks = Marks { mark: self.tag(), ..Marks::default() };
                 for change in [

@@ -1,4 +1,4 @@
-//! The reference of what blobs hold.
+//! The reference model of the content of blobs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::draw::content;
 
-/// A stretch of a blob: a block, the body of a Put Blob, which has no id, or of an append.
+/// A part of a blob: a block, the body of a Put Blob, which has no id, or the body of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) id: Option<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Segment {
     pub(crate) len: u64,
 }
 
-/// What a blob holds, by its kind.
+/// The content of a blob, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Blocks(Vec<Segment>),
@@ -26,11 +26,11 @@ pub(crate) enum Body {
     Pages(Pages),
 }
 
-/// One page: which of the pages that were written with it.
+/// One page: the write that it is from, and its place in that write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     tag: u64,
-    /// Of the whole write, bytes.
+    /// Length of the whole write, bytes.
     len: u64,
     at: u64,
 }
@@ -40,10 +40,10 @@ pub(crate) struct Page {
 pub(crate) struct Pages {
     pub(crate) len: u64,
     pub(crate) sequence: u64,
-    /// By offset; what is not there is zero.
+    /// The pages by offset. Missing pages are zeros.
     shown: BTreeMap<u64, Page>,
-    /// Writes that earlier snapshots froze, tag and length: they stay as long as the blob, shown or
-    /// not (ADR 0010).
+    /// Tag and length of writes in layers that earlier snapshots froze. They stay as long as the
+    /// blob, even if none of their pages is visible (ADR 0010).
     frozen: BTreeMap<u64, u64>,
 }
 
@@ -52,7 +52,7 @@ impl Pages {
         Self { len, sequence, shown: BTreeMap::new(), frozen: BTreeMap::new() }
     }
 
-    /// The same in a blob of its own.
+    /// The content of a copy of this blob.
     pub(crate) fn copied(&self) -> Self {
         Self { frozen: BTreeMap::new(), ..self.clone() }
     }
@@ -73,13 +73,13 @@ impl Pages {
         self.len = len;
     }
 
-    /// A snapshot was taken: what is shown now stays.
+    /// Freezes the visible pages when a snapshot is taken.
     pub(crate) fn freeze(&mut self) {
         let shown: Vec<(u64, u64)> = self.shown.values().map(|page| (page.tag, page.len)).collect();
         self.frozen.extend(shown);
     }
 
-    /// The ranges that are not zero, joined, of those that touch `range`.
+    /// The ranges of written pages that touch `range`, with adjacent ranges joined.
     pub(crate) fn ranges(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for (&at, _) in self.shown.range(range.clone()) {
@@ -102,7 +102,7 @@ impl Body {
         }
     }
 
-    /// Those with ids are blocks.
+    /// The parts of the content. Those with ids are blocks.
     pub(crate) fn segments(&self) -> &[Segment] {
         match self {
             Self::Blocks(segments) | Self::Appended { segments, .. } => segments,
@@ -120,7 +120,7 @@ impl Body {
         }
     }
 
-    /// The bytes of a range, which lies inside.
+    /// The bytes of a range within the content.
     pub(crate) fn bytes(&self, range: &Range<u64>) -> Bytes {
         match self {
             Self::Blocks(segments) | Self::Appended { segments, .. } => cut(segments, range),
@@ -128,7 +128,7 @@ impl Body {
         }
     }
 
-    /// As the record has it; page blobs have none.
+    /// The CRC-64 in the record; page blobs have none.
     pub(crate) fn crc64(&self) -> Option<Crc64> {
         match self {
             Self::Blocks(_) | Self::Appended { .. } => {
@@ -138,7 +138,7 @@ impl Body {
         }
     }
 
-    /// Bytes that may be stored for it, by tag.
+    /// Adds the bytes that may be stored for it, by tag.
     pub(crate) fn stored(&self, all: &mut BTreeMap<u64, u64>) {
         match self {
             Self::Blocks(segments) | Self::Appended { segments, .. } => {

@@ -1,5 +1,5 @@
-//! Changes that all clients make at once: names that one of them creates, and an append blob that
-//! all of them write to.
+//! Concurrent changes by all clients: names that only one of them can create, and an append blob to
+//! which all of them append.
 
 use std::collections::BTreeMap;
 
@@ -29,26 +29,26 @@ const LOG: &str = "contest/log";
 /// Bytes of an append to it.
 const RECORD: u64 = 24;
 
-/// How an attempt to create a contested name ended.
+/// The result of an attempt to create a contested name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     Won,
     Unknown,
 }
 
-/// What is known of contests.
+/// The known results of contests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contests {
-    /// Names that all clients try to create: by tag of the content. Lost ones are not kept.
+    /// For each contested name, the attempts by the tag of their content, without those that lost.
     names: BTreeMap<String, BTreeMap<u64, Attempt>>,
-    /// Appends to the log by tag: where they are, when that was answered.
+    /// Appends to the log by tag, with their offset if it was answered.
     log: BTreeMap<u64, Option<u64>>,
-    /// Where the log ended when it was last heard of.
+    /// The end of the log according to the last answer.
     end: u64,
 }
 
 impl Client<'_> {
-    /// Of all who create a name if it is absent, one wins (I9).
+    /// Creates a contested name if it is absent. Exactly one client succeeds (I9).
     pub(crate) async fn contest(&self) -> Result<(), Violation> {
         let name = format!("contest/{}", self.session.draw.between(0, 3));
         let segment = Segment { id: None, tag: self.tag(), len: 100 };
@@ -59,7 +59,7 @@ impl Client<'_> {
         let change = Change::Make { body: Body::Blocks(vec![segment]), marks };
         let demand = Demand { tag: TagDemand::IfAbsent, lease: None };
         let given = Given::New(stored.content(), crc64);
-        // Until answered: a kill may come first.
+        // The result is unknown until the answer, and a kill may come before it.
         self.note(&name, segment.tag, Some(Attempt::Unknown));
         let committing = stored.committing();
         let write = requests::request(key(&name), &change, demand, given);
@@ -84,7 +84,7 @@ impl Client<'_> {
         };
     }
 
-    /// Appends to the log, mostly where it is thought to end; makes it first.
+    /// Appends to the log, mostly at its expected end. Creates it first.
     pub(crate) async fn log(&self) -> Result<(), Violation> {
         let draw = self.session.draw;
         let end = self.session.model.borrow().contests.end;
@@ -154,8 +154,8 @@ impl Client<'_> {
         self.check_log(&contests).await
     }
 
-    /// Every append that was answered is where the answer said, every other at most once, and
-    /// nothing else.
+    /// Checks the log: every answered append is at its offset, every other append is there at most
+    /// once, and there is nothing else.
     async fn check_log(&self, contests: &Contests) -> Result<(), Violation> {
         let bytes = match self.read(LOG, None, None).await? {
             Seen::Value(Found::Bytes { bytes, .. }) => bytes,

@@ -1,9 +1,10 @@
-//! Copies by reference between a client's own blobs, across partitions: the source marks, the
-//! destination names (ADR 0009).
+//! Copies by reference between a client's own blobs, across partitions: the source is marked as
+//! shared, and the destination names its locations (ADR 0009).
 
 use std::time::Duration;
 
 use blockyard::index::CopiedContent;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::FillLayer;
 use blockyard::index::NewContent;
@@ -53,17 +54,17 @@ impl Client<'_> {
             return Ok(());
         };
         if name != source && draw.percent(30) {
-            // Once it is marked, the copy does not need its source any more.
+            // After the mark the copy no longer needs its source.
             let lease = self.likely(&source).committed.and_then(|c| c.lease).map(|l| l.id);
             let demand = Demand { lease, ..Demand::default() };
             let change = Change::Delete { scope: Scope::WithSnapshots };
             self.change(&source, change, demand, Payload::Nothing).await?;
-            // An audit may walk past both meanwhile.
+            // An audit may pass both blobs meanwhile.
             self.stack.env.clock.sleep(Duration::from_millis(draw.between(0, 30))).await;
         }
         let marks = Marks { tier: None, ..self.marks() };
         let content = self.flattened(shared);
-        // A blob in one piece has no blocks.
+        // A blob without blocks has one piece.
         let body = match (&content, body) {
             (CopiedContent::Whole(_), Body::Blocks(segments)) => {
                 Body::Blocks(segments.into_iter().map(|one| Segment { id: None, ..one }).collect())
@@ -79,7 +80,7 @@ impl Client<'_> {
         self.show_tags(name, marks.tags).await
     }
 
-    /// What a blob, or a snapshot of it, surely holds.
+    /// The certain content of a blob or of one of its snapshots.
     fn source(&self, name: &str) -> Option<(Body, Option<Timestamp>)> {
         let known = self.with_blob(name, |blob| blob.known().cloned());
         let snapshots = known.map(|state| state.snapshots).unwrap_or_default();
@@ -91,14 +92,15 @@ impl Client<'_> {
         }
     }
 
-    /// Copies a page blob: part by part into a layer, which the last step makes the blob.
+    /// Copies a page blob part by part into a layer. The last step makes the layer the content of
+    /// the blob.
     async fn copy_pages(
         &self,
         name: &str,
         (source, snapshot): (&str, Option<Timestamp>),
         pages: &Pages,
     ) -> Result<(), Violation> {
-        // Before the layer, which reclaim therefore leaves alone.
+        // Noted before the layer is made, so that reclaim does not remove it.
         let making = self.stack.inflight.layer(RoutingKey::blob(&key(name)));
         let mut layer = None;
         let mut from = Some(0);
@@ -137,19 +139,21 @@ impl Client<'_> {
         self.show_tags(name, marks.tags).await
     }
 
-    /// A step of a copy; none when the copy is given up.
+    /// Executes a step of a copy; `None` if the copy is abandoned.
     async fn tell(&self, write: Write) -> Result<Option<WriteReply>, Violation> {
         match self.stack.router.write(write).await {
             Ok(reply) => Ok(Some(reply)),
             Err(Error::Full(_) | Error::Overloaded) => Ok(None),
             Err(error) if is_refusal(&error) => Ok(None),
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(None),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(None)
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(None),
             Err(error) => Err(format!("copy with {:?}: {error}", self.session.plan)),
         }
     }
 
-    /// Of one block sometimes as Put Blob From URL names it: without blocks.
+    /// Sometimes turns content of one block into content without blocks, as Put Blob From URL does.
     fn flattened(&self, content: CopiedContent) -> CopiedContent {
         match &content {
             CopiedContent::Blocks(blocks) if self.session.draw.percent(50) => {
@@ -193,14 +197,14 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Has the source mark what it holds, which is surely `body`.
+    /// Marks the content of the source, which is certainly `body`, as shared.
     async fn share(
         &self,
         (source, snapshot): (&str, Option<Timestamp>),
         body: &Body,
         range: Option<std::ops::Range<u64>>,
     ) -> Result<Option<(CopiedContent, CopyGuard)>, Violation> {
-        // Before the look-up, so that an audit knows of the copy.
+        // Noted before the look-up, so that an audit respects the copy.
         let guard = self.stack.inflight.copy();
         let (key, demand) = (key(source), requests::guard(Demand::default()));
         let share = Share { key, snapshot, guard: demand, range };

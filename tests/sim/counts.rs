@@ -1,4 +1,4 @@
-//! Counts of what the histories did: a simulation that never flushes proves nothing about flushes.
+//! Counts of events in the histories. A simulation without a flush proves nothing about flushes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ impl Counts {
         }
     }
 
-    /// Those of `names` that never happened.
+    /// The names of events that never happened.
     pub(crate) fn missing<'a>(&self, names: &[&'a str]) -> Vec<&'a str> {
         let counts = self.0.lock().unwrap();
         names.iter().filter(|name| counts.get(**name).is_none_or(|n| *n == 0)).copied().collect()

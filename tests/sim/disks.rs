@@ -22,7 +22,7 @@ use blockyard::node::storage::Storage;
 use crate::rig::Machine;
 use crate::seeds::Violation;
 
-/// The coordinator of a simulation, in the place of the file.
+/// The simulated coordinator, instead of the file.
 #[derive(Debug)]
 struct Simulated<'a> {
     store: &'a SimulatedStore,
@@ -56,21 +56,21 @@ pub(crate) async fn open(
     start.open(&Simulated { store, env: &machine.env }).await
 }
 
-/// The reserve holds a log for each of 16 partitions: without room for them nothing could be
-/// deleted from a full disk.
+/// The reserve has room for a log of each of 16 partitions. Without it, deletes would fail on a
+/// full disk.
 fn config(machine: &Machine) -> CapacityConfig {
     let catalog = CatalogPlace::Simulated(machine.catalogs.clone());
     CapacityConfig { reserve_bytes: Some(2 << 20), catalog, ..CapacityConfig::small() }
 }
 
-/// A start that lacks one of the disks is refused, and names it.
+/// Checks that a start without one of the disks is refused and names the disk.
 pub(crate) async fn are_missed(machine: &Machine, store: &SimulatedStore) -> Result<(), Violation> {
-    // To read the list of a store that no start has made would make it.
+    // Reading the list of a store that does not exist would create it.
     if !store.is_made() {
         return Ok(());
     }
     let known = read(&store.open(&machine.env)).await.map_err(|error| error.to_string())?;
-    // A start needs one disk at least. None is known while no start has come so far.
+    // A start needs at least one disk. No disk is known before the first complete start.
     let places = if known.len() > 1 { 0..known.len() } else { 0..0 };
     for left_out in places {
         let mut lacking = machine.turned();
@@ -85,7 +85,7 @@ pub(crate) async fn are_missed(machine: &Machine, store: &SimulatedStore) -> Res
     Ok(())
 }
 
-/// The coordinator's list has the disks as they were given, each with its own number.
+/// Checks that the coordinator's list has the given disks, each with its own number.
 pub(crate) async fn are_remembered(
     machine: &Machine,
     coordinator: &dyn Coordinator,

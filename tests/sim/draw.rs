@@ -1,10 +1,10 @@
-//! Random draws of a history, and contents that differ from each other.
+//! Random choices of a history, and contents that differ from each other.
 
 use blockyard::env::Rand;
 use blockyard::env::SeededRand;
 use bytes::Bytes;
 
-/// Decisions of a history.
+/// The random choices of a history.
 #[derive(Debug)]
 pub(crate) struct Draw {
     rand: SeededRand,
@@ -15,7 +15,7 @@ impl Draw {
         Self { rand: SeededRand::new(seed) }
     }
 
-    /// In `low..=high`.
+    /// A number in `low..=high`.
     pub(crate) fn between(&self, low: u64, high: u64) -> u64 {
         low + self.rand.below(high - low + 1)
     }
@@ -24,12 +24,12 @@ impl Draw {
         self.rand.below(100) < chance
     }
 
-    /// One of several, none when there are none.
+    /// One of several; `None` if there are none.
     pub(crate) fn one<'a, T>(&self, from: &'a [T]) -> Option<&'a T> {
         from.get(usize::try_from(self.rand.below(from.len() as u64)).unwrap())
     }
 
-    /// A length on either side of every threshold the layers have.
+    /// A length, on either side of every threshold of the layers.
     pub(crate) fn length(&self) -> u64 {
         match self.rand.below(20) {
             0..=7 => self.between(1, 200),
@@ -41,7 +41,7 @@ impl Draw {
     }
 }
 
-/// Between two words of a content.
+/// The difference between two consecutive words of a content.
 pub(crate) const WORD_STEP: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Bytes that only this tag has.

@@ -1,4 +1,5 @@
-//! Logs and runs: no extent is left that no partition uses (I11), in stores of older releases too.
+//! Logs and runs: every extent that no partition uses is removed (I11), also in stores of older
+//! releases.
 
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use crate::rig::Machine;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
-/// All logs and runs there are get used, or removed, whatever cut off earlier sessions.
+/// Checks that every log and run is used or removed, however earlier sessions ended.
 pub(crate) async fn are_all_used(stack: &Stack, store: &SimulatedStore) -> Result<(), Violation> {
     let mut left = Vec::new();
-    // Flushes and compactions make new ones meanwhile.
+    // Flushes and compactions make new extents meanwhile.
     for wait in (0..40).map(|wait| 100 + 50 * wait) {
         left = stack.capacity.extents().await;
         let used = stack.host.owned_extents().await;
@@ -42,11 +43,13 @@ pub(crate) async fn are_all_used(stack: &Stack, store: &SimulatedStore) -> Resul
     ))
 }
 
-/// Leaves the store as it was before logs and runs were recorded (ADR 0022), unless the coordinator
-/// refuses. All at once: an older release has none of the records. Tells whether there were any.
+/// Removes the records of logs and runs, as in a store of an older release (ADR 0022), unless the
+/// coordinator refuses. All are removed in one transaction, because an older release has none.
+/// Returns whether there were any.
 ///
-/// The older release ended some time ago, so no file comes back that it removed. Otherwise an
-/// extent could be left that its audit would have found, and no record of the new release has.
+/// Removals of the older release are made durable, as after some time. Otherwise a removed file
+/// could come back that only the audit of the older release would find, and that no record of the
+/// new release has.
 pub(crate) async fn forget_records(machine: &Machine, store: &SimulatedStore) -> bool {
     if !store.is_made() {
         return false;
@@ -57,7 +60,7 @@ pub(crate) async fn forget_records(machine: &Machine, store: &SimulatedStore) ->
         let Ok(found) = coordinator.range(prefix.as_bytes()).await else { return false };
         deletes.extend(found.entries.into_iter().map(|(key, _)| Op::Delete(key)));
     }
-    machine.settle_removals();
+    machine.make_removals_durable();
     let done = coordinator.txn(&[], &deletes).await;
     !deletes.is_empty() && matches!(done, Ok(TxnReply::Committed(_)))
 }

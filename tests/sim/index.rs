@@ -1,5 +1,5 @@
-//! Capacity and index together under concurrent clients: every answer, read and list fits the
-//! reference, whatever the disks did and whenever the power failed.
+//! Capacity and index with concurrent clients: every answer, read and list fits the reference
+//! model, for all faults of disks and at any moment of a power failure.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -16,7 +16,9 @@ use blockyard::env::Fault;
 use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::index::CreateContainer;
+use blockyard::index::Damage;
 use blockyard::index::Error;
+use blockyard::index::Refused;
 use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
@@ -59,27 +61,27 @@ pub(crate) const CLIENTS: u64 = 4;
 /// Reads may fail, as with any failing disk; nothing else may.
 const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
 
-/// Few, so that they are changed again and again.
+/// Names of a client. There are few, so that they are changed repeatedly.
 pub(crate) const NAMES: u64 = 6;
 
-/// Slow readers of a session.
+/// The most slow readers of a session.
 const READERS_MAX: u64 = 3;
 
-/// Names that all clients change.
+/// The number of names that all clients change.
 pub(crate) const SHARED: u64 = 2;
 
-/// In this time after a trouble everything can be written again.
+/// The time after a fault within which all names can be written again.
 const RESUMED_WITHIN: Duration = Duration::from_secs(60);
 
-/// All that is known.
+/// The reference model of all blobs.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) blobs: BTreeMap<String, Blob>,
     pub(crate) contests: Contests,
     pub(crate) tags: u64,
-    /// The container's row was made.
+    /// Whether the container's row was made.
     pub(crate) container: bool,
-    /// No session's clock has shown a later time.
+    /// The latest time that a session's clock has shown.
     pub(crate) latest: Timestamp,
 }
 
@@ -107,7 +109,7 @@ impl Model {
         changing.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The process is gone.
+    /// Notes that the process has ended.
     fn cut_off(&mut self) -> Result<(), Violation> {
         let until = self.latest.plus(AHEAD);
         for (name, blob) in &mut self.blobs {
@@ -116,8 +118,8 @@ impl Model {
         Ok(())
     }
 
-    /// Bytes of frames that blobs may take, at most: everything that any possible state refers to,
-    /// once, each with its heads and the rests of pages.
+    /// The most bytes of frames that blobs may take: the content that any possible state refers to,
+    /// once, with headers of frames and rests of pages.
     fn stored_max(&self) -> u64 {
         let mut all = BTreeMap::new();
         for state in self.blobs.values().flat_map(Blob::possible) {
@@ -132,17 +134,17 @@ pub(crate) fn container() -> ContainerName {
     ContainerName::new("contained").unwrap()
 }
 
-/// A name that all clients change.
+/// The name with this number that all clients change.
 pub(crate) fn shared_name(number: u64) -> String {
     format!("shared/{number}")
 }
 
-/// Whether others than one client change it.
+/// Whether all clients change it.
 pub(crate) fn is_shared(name: &str) -> bool {
     name.starts_with("shared/")
 }
 
-/// A name beside one of a client: between them they lie in every partition.
+/// A name next to one of a client. Such names lie in every partition.
 fn probe(client: u64, name: u64, attempt: u64) -> String {
     format!("{client}/{name}-probe{attempt}")
 }
@@ -157,7 +159,7 @@ pub(crate) fn key(name: &str) -> BlobKey {
     }
 }
 
-/// 1 to 16 partitions whose borders lie between the clients' names and inside them.
+/// The borders of 1 to 16 partitions, between the names of clients and among them.
 fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
     let partitions = *draw.one(&[1, 2, 5, 16]).unwrap();
     let names: Vec<String> = (0..CLIENTS)
@@ -171,19 +173,19 @@ fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
     keys
 }
 
-/// One history.
+/// Runs one history.
 pub(crate) fn run(seed: u64, device: Device) -> Run {
     run_counted(seed, device, &Counts::default())
 }
 
-/// One history, and what happened in it.
+/// Runs one history and adds to `counts` what happened in it.
 pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     let draw = Draw::new(seed);
     let plans: Vec<Plan> = (0..draw.between(2, 4)).map(|_| Plan::draw(&draw)).collect();
     run_planned(seed, device, &plans, counts)
 }
 
-/// One history of these sessions.
+/// Runs one history of these sessions.
 pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(1 << 32));
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));
@@ -246,7 +248,7 @@ fn coordinator_faults(plan: Plan) -> coordinator::Faults {
     }
 }
 
-/// Says who is stuck, before the whole session counts as stuck.
+/// Reports which task is stuck, before the whole session counts as stuck.
 async fn in_time(
     who: String,
     work: impl Future<Output = Result<(), Violation>>,
@@ -257,15 +259,15 @@ async fn in_time(
     }
 }
 
-/// What a session works with.
+/// The state of a session.
 pub(crate) struct Session<'a> {
     pub(crate) plan: Plan,
     pub(crate) draw: &'a Draw,
-    /// When disks stumble.
+    /// The random choices of stalls of disks.
     stumbles: &'a Draw,
-    /// What slow readers do.
+    /// The random choices of slow readers.
     pub(crate) streams: &'a Draw,
-    /// Before which sessions the store is as an older release leaves it.
+    /// The random choices of sessions that begin with a store of an older release.
     releases: &'a Draw,
     store: &'a SimulatedStore,
     pub(crate) model: &'a RefCell<Model>,
@@ -279,7 +281,8 @@ impl Session<'_> {
         self.sims.iter().any(SimDisk::is_down)
     }
 
-    /// Whether the trouble may make this fail. A fault that has yet to strike makes nothing fail.
+    /// Whether the fault of the session excuses this failure. A fault that has not happened yet
+    /// excuses none.
     pub(crate) fn excuses(&self, failing: Failing) -> bool {
         let trouble = self.plan.trouble;
         !trouble.is_to_come(&self.sims) && trouble.excuses(failing)
@@ -319,8 +322,8 @@ impl Session<'_> {
         result
     }
 
-    /// Makes the row of the container, which reclaim looks its name up in. The accounts' own
-    /// requests are for other tests.
+    /// Makes the container's row, in which reclaim looks up its name. Other tests cover requests of
+    /// accounts.
     async fn create_container(&self, stack: &Stack) -> Result<(), Violation> {
         let create = CreateContainer {
             account: key("x").account,
@@ -333,10 +336,13 @@ impl Session<'_> {
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {
-            Ok(_) | Err(Error::ContainerExists) => self.model.borrow_mut().container = true,
+            Ok(_) | Err(Error::Refused(Refused::ContainerExists)) => {
+                self.model.borrow_mut().container = true
+            }
             // Later sessions try again.
             Err(Error::Full(_) | Error::Overloaded) => {}
-            Err(Error::Quarantined(_)) if client.excused(Failing::Quarantined) => {}
+            Err(Error::Corrupt(Damage::Quarantined(_))) if client.excused(Failing::Quarantined) => {
+            }
             Err(Error::Unavailable(_)) if client.excused(Failing::Writes) => {}
             Err(error) => return Err(format!("the container with {:?}: {error}", self.plan)),
         }
@@ -355,7 +361,7 @@ impl Session<'_> {
             in_time(format!("client {number}"), client.run(steps))
         });
         let over = &Cell::new(false);
-        // Syncs that stall are there for them.
+        // Stalled syncs are meant for slow readers.
         let least = if self.plan.trouble == Trouble::Stalls { READERS_MAX } else { 0 };
         let readers = (0..self.streams.between(least, READERS_MAX)).map(|number| {
             let client = Client { number, stack, session: self };
@@ -363,7 +369,7 @@ impl Session<'_> {
         });
         let times = if self.draw.percent(60) { steps / 12 } else { 0 };
         let work = async {
-            // Two at a time: changes of one partition wait for each other, all others do not.
+            // Two at a time: changes of one partition wait for each other, others are concurrent.
             let splitters = (0..2).map(|number| {
                 in_time(format!("splitter {number}"), splitter::run(stack, self, times / 2))
             });
@@ -385,7 +391,7 @@ impl Session<'_> {
             }
         });
         if self.plan.end == End::Kill {
-            // The process dies in the middle of things.
+            // The process is killed while clients work.
             let life = Duration::from_millis(self.draw.between(1, steps * 12));
             if let Ok(done) = tokio::time::timeout(life, work).await {
                 return done;
@@ -396,11 +402,12 @@ impl Session<'_> {
         work.await
     }
 
-    /// What must hold once the trouble is over, before any restart: everything that can go on does.
+    /// Checks the state after the fault is over, before a restart: everything that can continue
+    /// does.
     async fn aftermath(&self, stack: &Stack) -> Result<(), Violation> {
         let quarantined = self.check_service(stack)?;
         if quarantined > 0 {
-            // Until the next start.
+            // They stay quarantined until the next start.
             self.counts.add("partitions quarantined", quarantined as u64);
             return Ok(());
         }
@@ -434,9 +441,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A disk takes no more writes only after an injected fault, and only because of such a disk a
-    /// partition waits for the next start: no session damages files that it needs, not even by a
-    /// power cut. Returns how many wait.
+    /// Checks that a disk is poisoned only after an injected fault, and that a partition is
+    /// quarantined only because of such a disk: no session damages files that it needs, not even by
+    /// a power failure. Returns the number of quarantined partitions.
     fn check_service(&self, stack: &Stack) -> Result<usize, Violation> {
         let trouble = self.plan.trouble;
         let poisoned = stack.capacity.disks().iter().any(|disk| disk.poisoned);
@@ -455,8 +462,8 @@ impl Session<'_> {
         Ok(quarantined)
     }
 
-    /// After a failed write or sync a disk takes no more writes until a restart; what is on it can
-    /// be read all the same.
+    /// Checks that a disk takes no writes after a failed write or sync, and that its bytes can be
+    /// read.
     async fn is_poisoned(&self, client: &Client<'_>) -> Result<(), Violation> {
         if self.plan.trouble == Trouble::SyncError && self.sims.len() == 1 {
             self.counts.add("failed syncs", 1);
@@ -470,8 +477,8 @@ impl Session<'_> {
         client.check_shared().await
     }
 
-    /// What lies on a poisoned disk is read, the sound one takes all writes, and what becomes
-    /// garbage there is freed.
+    /// Checks that bytes on a poisoned disk can be read, that the other disk takes all writes, and
+    /// that garbage on it is freed.
     async fn goes_on_beside_it(&self, client: &Client<'_>) -> Result<(), Violation> {
         self.is_poisoned(client).await?;
         self.writes_resume(client).await?;
@@ -482,7 +489,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A full disk gets room, by more disk or by deleting.
+    /// Makes room on a full disk, with a larger disk or by deletes.
     async fn make_room(&self, client: &Client<'_>) -> Result<(), Violation> {
         if self.draw.percent(50) {
             Rig::heal(&self.sims, DISK_BYTES);
@@ -496,14 +503,14 @@ impl Session<'_> {
         client.delete_all().await
     }
 
-    /// Every partition takes writes again, in time.
+    /// Checks that every partition takes writes again within a limit of time.
     async fn writes_resume(&self, client: &Client<'_>) -> Result<(), Violation> {
         let clock = &client.stack.env.clock;
         let end = clock.monotonic() + RESUMED_WITHIN;
         for (number, name) in (0..CLIENTS).flat_map(|n| (0..NAMES).map(move |name| (n, name))) {
             for attempt in 0.. {
-                // Each time another: a change whose answer is unknown blurs the picture of the
-                // name.
+                // Another name for each try: a change with an unknown outcome adds possible states
+                // to its name.
                 let name = probe(number, name, attempt);
                 if client.can_write(&name).await? || self.is_down() {
                     break;
@@ -520,7 +527,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Everything is there, everything can be changed again.
+    /// Checks at the end that all blobs are right and can be changed.
     async fn last_look(self, machine: Machine) -> Result<(), Violation> {
         disks::are_missed(&machine, self.store).await?;
         let stack = Stack::open(&machine, self.store, self.borders).await?;
@@ -547,9 +554,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// After a pass and an audit no more is stored than what some blob may refer to (I11). An
-    /// open extent may hold bytes of a write with an unknown outcome: `what` is then checked only
-    /// after it is sealed.
+    /// Checks that after a pass and an audit no more bytes are stored than blobs may refer to
+    /// (I11). An open extent may have bytes of a write with an unknown outcome, so `what` is
+    /// checked only after it is sealed.
     async fn garbage_is_gone(
         &self,
         stack: &Stack,
@@ -557,7 +564,7 @@ impl Session<'_> {
     ) -> Result<(), Violation> {
         let live = self.model.borrow().stored_max();
         let mut left = Vec::new();
-        // Layers of dead page blobs go one at a pass.
+        // Layers of deleted page blobs are removed one per pass.
         for wait in (0..40).map(|wait| 100 + 50 * wait) {
             stack.env.clock.sleep(Duration::from_millis(wait)).await;
             left = stack.capacity.extents().await;
@@ -570,7 +577,7 @@ impl Session<'_> {
         Err(format!("at most {live} bytes are referred to, but there are {left:?}"))
     }
 
-    /// Bits flip everywhere; what is served is right all the same (I13).
+    /// Flips bits everywhere and checks that only right bytes are served (I13).
     async fn flips_are_never_served(&self, stack: &Stack) -> Result<(), Violation> {
         let flips = self.draw.between(1, 60);
         let flipped =

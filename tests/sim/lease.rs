@@ -1,5 +1,5 @@
-//! The reference of leases. Whether a lease is still held depends on times that are known within
-//! bounds only, so the caller says which bound it means.
+//! The reference model of leases. Whether a lease is still held depends on times that are known
+//! only within bounds, so the caller says which bound it means.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::when::When;
 pub(crate) struct Lease {
     pub(crate) id: Uuid,
     duration: Option<Duration>,
-    /// When it runs out or is broken; `None` for never.
+    /// When it expires or is broken; `None` means never.
     ends: Option<When>,
     breaking: bool,
 }
@@ -29,7 +29,7 @@ impl Lease {
         }
     }
 
-    /// Whether a record shows it. What was known within bounds is then known exactly.
+    /// Whether a record shows this lease. If so, times that were known within bounds become exact.
     pub(crate) fn see(&mut self, seen: &blockyard::types::Lease) -> bool {
         let ends = seen.breaks_at.or(seen.expires());
         let fits = match (self.ends, ends) {
@@ -41,7 +41,7 @@ impl Lease {
         fits && self.id == seen.id && self.breaking == seen.breaks_at.is_some()
     }
 
-    /// The lease after an action; `Err` when it is refused.
+    /// The lease after an action; `Err` if the action is refused.
     pub(crate) fn act(
         current: Option<Self>,
         held: bool,

@@ -1,12 +1,12 @@
-//! Deterministic simulation: capacity and index on disks that lose, tear, fail and lie, held
-//! against a reference model.
+//! Deterministic simulation: capacity and index on disks that lose and tear writes, fail and lie,
+//! compared with a reference model.
 //!
 //! Each seed is one history: sessions of concurrent work, each ended by a crash, a kill or a
-//! shutdown, then a last look at everything. `SEED=n cargo test --test sim` replays one seed in
-//! every scenario, and `LOG=debug` beside it shows the program's log lines. `SEEDS=n` sets how many
-//! are run in all scenarios together (1,000), `FIRST=n` where they start. Seeds that found a bug
-//! are kept in `regressions.txt` and always run. `HISTORIES=n` runs so many of each scenario, and
-//! ends a scenario with the first broken promise: for planted faults (`tests/mutants`).
+//! shutdown, then a final check of everything. `SEED=n cargo test --test sim` replays one seed in
+//! every scenario, and `LOG=debug` also shows the program's log lines. `SEEDS=n` sets how many
+//! seeds run in all scenarios together (default 1,000), `FIRST=n` the first seed. Seeds that found
+//! a bug are kept in `regressions.txt` and always run. `HISTORIES=n` runs this many seeds of each
+//! scenario, and ends a scenario at the first violation; planted faults use it (`tests/mutants`).
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -58,7 +58,7 @@ fn capacity_replays_the_same_trace_for_the_same_seed() {
     }
 }
 
-/// The planted bug: acknowledging before the sync, made by a device whose syncs do nothing.
+/// A planted bug: acknowledgement before the sync, simulated by a device whose syncs do nothing.
 #[test]
 fn capacity_checker_catches_acknowledging_before_the_sync() {
     let found = find_violation(20, |seed| capacity::run(seed, rig::Device::Liar));
@@ -84,7 +84,7 @@ fn index_checker_catches_acknowledging_before_the_sync() {
     println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
 }
 
-/// A history that never comes through a part of the code proves nothing about it.
+/// Histories that never execute a part of the code prove nothing about it.
 #[test]
 fn index_histories_come_through_everything() {
     let counts = counts::Counts::default();
@@ -219,14 +219,14 @@ fn index_writes_again_once_a_full_disk_has_room() {
     });
 }
 
-/// Readers overlap changes of the same blobs, and one never ends, while syncs stall.
+/// Readers overlap changes of the same blobs while syncs stall. One read never ends.
 #[test]
 fn readers_keep_what_they_found_and_nothing_else() {
     check_seeds("readers", 20, readers::run);
 }
 
-/// Audits run while bytes are about to be named, by writes and copies, and while shared ones are
-/// read. Restarts cut their rounds off.
+/// Audits run while writes and copies are about to name bytes, and while shared bytes are read.
+/// Restarts interrupt their rounds.
 #[test]
 fn audits_free_nothing_that_is_named_or_read() {
     let counts = counts::Counts::default();

@@ -1,16 +1,15 @@
-//! The reference: what a blob may be, given every answer so far.
+//! The reference model: the possible states of a blob, given all answers so far.
 //!
-//! A change whose answer never came may or may not have happened, so a blob is a set of possible
-//! states. An answer or a read that fits none of them is a broken promise; one that fits some rules
-//! the others out, because what was once seen must stay (I1, I6): for good after a restart, before
-//! it but for changes still on their way.
+//! A change without an answer may or may not have happened, so a blob has a set of possible states.
+//! An answer or a read that fits none of them is a violation. One that fits some of them excludes
+//! the others, because what was once seen must stay (I1, I6): permanently after a restart; before
+//! it, except for changes that are still in progress.
 //!
 //! Clients share some names. Overlapping answers are compared with all orders that their times
 //! allow.
 //!
-//! `state.rs` says what a change (`change.rs`) makes of one state, `content.rs` what blobs hold,
-//! `lease.rs`, `tier.rs` and
-//! `when.rs` what time decides.
+//! `state.rs` has the effect of a change (`change.rs`) on one state, `content.rs` the content of
+//! blobs, `lease.rs`, `tier.rs` and `when.rs` what depends on time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,28 +27,28 @@ use crate::state::Outcomes;
 use crate::state::State;
 use crate::when::When;
 
-/// How a change was answered.
+/// The answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done(Done),
-    /// Not done, because of what the blob is.
+    /// Not done, because of the state of the blob.
     Refused,
-    /// Not done, for reasons that are not the blob's.
+    /// Not done, for another reason than the state of the blob.
     NotDone,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// What an answer to a change shows.
+/// What the answer to a change shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) etag: Option<Etag>,
-    /// When it was done, exactly.
+    /// The exact time of the change.
     pub(crate) at: Option<Timestamp>,
     pub(crate) more: More,
 }
 
-/// What only some changes tell.
+/// Fields that only the answers of some changes have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum More {
     #[default]
@@ -64,7 +63,7 @@ pub(crate) enum More {
 }
 
 impl Answer {
-    /// For counting.
+    /// Its name in the counts.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Done(_) => "changes done",
@@ -75,7 +74,7 @@ impl Answer {
     }
 }
 
-/// A change that was asked for.
+/// A requested change.
 #[derive(Clone, Debug)]
 struct Asked {
     change: Change,
@@ -83,14 +82,15 @@ struct Asked {
     when: When,
 }
 
-/// A request on its way: clients that share a name have several at once.
+/// A request in progress. A shared name may have several at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
-/// The states in which an answer leaves a blob that was in this one; none when it does not fit.
+/// The possible states after an answer, of a blob that was in this state. Empty if the answer does
+/// not fit.
 type Fits<'a> = Box<dyn Fn(&State) -> Vec<State> + 'a>;
 
-/// An answer that came while other requests were in progress: it shows the state at some moment
+/// An answer that came while other requests were in progress. It shows the state at some moment
 /// between its two times.
 struct Told {
     began: u64,
@@ -99,8 +99,8 @@ struct Told {
     fits: Fits<'static>,
 }
 
-/// A state, and which of the lingering changes happened on the way to it, a bit each: every one
-/// happens once at most.
+/// A state, and a bit for each lingering change that has happened before it. Each change happens at
+/// most once.
 #[derive(Clone, Debug, PartialEq)]
 struct Possible {
     state: State,
@@ -112,15 +112,15 @@ impl Possible {
         Self { state, happened: 0 }
     }
 
-    /// Whether all that may become of `other` may become of this too: no lingering change has to
-    /// happen, so the same state with fewer of them behind it has a future more.
+    /// Whether every future of `other` is also a future of this one. No lingering change has to
+    /// happen, so the same state after fewer of them has all futures of the other.
     fn covers(&self, other: &Self) -> bool {
         self.happened & !other.happened == 0 && self.state == other.state
     }
 }
 
-/// Adds one unless that says nothing new. Only what another one covers is left out, so that
-/// nothing is merged that any answer could tell apart.
+/// Adds one unless another one covers it. Possibilities that an answer could distinguish are never
+/// merged.
 fn add(all: &mut Vec<Possible>, one: Possible) -> bool {
     if all.iter().any(|known| known.covers(&one)) {
         return false;
@@ -133,7 +133,7 @@ fn add(all: &mut Vec<Possible>, one: Possible) -> bool {
 /// A blob.
 pub(crate) struct Blob {
     states: Vec<Possible>,
-    /// Not yet answered; reads have no change.
+    /// Requests without an answer yet. Reads have no change.
     open: BTreeMap<Ticket, Option<Asked>>,
     /// Answers since the last moment without a request in progress.
     told: Vec<Told>,
@@ -164,14 +164,14 @@ impl fmt::Debug for Blob {
     }
 }
 
-/// States of a blob between which changes still tell.
+/// With more possible states than this, a blob is not changed further.
 const STATES_MAX: usize = 64;
 
-/// Answers that are put in order at once, at most: the orders grow fast.
+/// The most overlapping answers whose orders are searched. The number of orders grows fast.
 const TOLD_MAX: usize = 10;
 
 impl Blob {
-    /// The state, when only one is possible.
+    /// The state, if only one is possible.
     pub(crate) fn known(&self) -> Option<&State> {
         match self.states.as_slice() {
             [one] if self.is_settled() => Some(&one.state),
@@ -179,7 +179,7 @@ impl Blob {
         }
     }
 
-    /// What it holds, when that is sure though a lease or tier may not be.
+    /// The content, if it is the same in all possible states.
     pub(crate) fn body(&self) -> Option<&Body> {
         let body = |state: &State| state.committed.as_ref().map(|committed| committed.body.clone());
         let first = &self.states.first()?.state;
@@ -188,30 +188,30 @@ impl Blob {
         first.committed.as_ref().map(|committed| &committed.body).filter(|_| sure)
     }
 
-    /// Whether nothing may change it now.
+    /// Whether no change may happen to it now.
     fn is_settled(&self) -> bool {
         self.lingering.is_empty() && !self.is_changing() && self.told.is_empty()
     }
 
-    /// Whether a change of it is on its way.
+    /// Whether a change of it is in progress.
     pub(crate) fn is_changing(&self) -> bool {
         self.open.values().any(Option::is_some)
     }
 
-    /// One of the states it may be in: to draw changes by.
+    /// One of the possible states, for the choice of changes.
     pub(crate) fn likely(&self) -> &State {
         &self.states.last().expect("a blob is in some state").state
     }
 
-    /// Whether so many changes linger, or states are possible, that another would only blur the
-    /// picture.
+    /// Whether too many changes linger, or too many states are possible, for another change to be
+    /// useful.
     pub(crate) fn is_blurred(&self) -> bool {
         self.lingering.len() >= 3
             || self.states.len() > STATES_MAX
             || self.told.len() + self.open.len() >= TOLD_MAX
     }
 
-    /// Notes a change that is asked for.
+    /// Notes a requested change.
     pub(crate) fn ask(&mut self, change: Change, demand: Demand, now: Timestamp) -> Ticket {
         self.begin(Some(Asked { change, demand, when: When::since(now) }))
     }
@@ -232,7 +232,7 @@ impl Blob {
         self.events
     }
 
-    /// An answer to what was asked, no later than `until`.
+    /// Notes the answer to a request, which took effect no later than `until`.
     pub(crate) fn answer(
         &mut self,
         ticket: Ticket,
@@ -256,7 +256,7 @@ impl Blob {
             }
             Answer::Done(done) => {
                 asked.when.to = until;
-                // The answer of a blob that was sealed before has the time of that seal.
+                // The answer for a blob that was already sealed has the time of that seal.
                 if let Some(at) = done.at.filter(|_| !matches!(asked.change, Change::Seal { .. })) {
                     if !asked.when.contains(at) {
                         return Err(format!("{asked:?} was done at {at:?}"));
@@ -283,8 +283,8 @@ impl Blob {
         Ok(())
     }
 
-    /// The process is gone, no later than `until`, and with it what was on its way: it happened, or
-    /// it never will.
+    /// Notes that the process has ended, no later than `until`. Requests in progress have happened
+    /// or never will.
     pub(crate) fn cut_off(&mut self, until: Timestamp) -> Result<(), Violation> {
         self.lingering.extend(std::mem::take(&mut self.open).into_values().flatten());
         self.lingering.iter_mut().for_each(|asked| asked.when.to = until);
@@ -294,8 +294,8 @@ impl Blob {
         Ok(())
     }
 
-    /// A client saw something of a blob that no request changes meanwhile. Only states that fit
-    /// remain. Nothing is concluded while the read of another client overlaps a change.
+    /// Notes what a client saw of a blob that no request changes at the time. Only states that fit
+    /// remain. While the read of another client overlaps a change, no state is excluded.
     pub(crate) fn see(
         &mut self,
         what: &str,
@@ -318,7 +318,7 @@ impl Blob {
         Ok(())
     }
 
-    /// What a read brought: at some time since [`Self::look`] it was so.
+    /// Notes the result of a read: it was true at some time since [`Self::look`].
     pub(crate) fn seen_by(
         &mut self,
         ticket: Ticket,
@@ -333,7 +333,7 @@ impl Blob {
         self.tell(ticket, format!("saw {what},"), Box::new(fits))
     }
 
-    /// A read brought nothing.
+    /// Notes that a read had no result.
     pub(crate) fn looked_away(&mut self, ticket: Ticket) -> Result<(), Violation> {
         self.open.remove(&ticket);
         self.settle()
@@ -345,17 +345,17 @@ impl Blob {
         self.settle()
     }
 
-    /// Once nothing is on its way any more: finds the orders in which all answers make sense (I6,
-    /// I8: each takes effect at one moment between its request and its answer), and keeps the
-    /// states in which they leave the blob.
+    /// When no request is in progress any more: finds the orders in which all answers are possible
+    /// (I6, I8: each takes effect at one moment between its request and its answer), and keeps the
+    /// final states of these orders.
     fn settle(&mut self) -> Result<(), Violation> {
         if !self.open.is_empty() || self.told.is_empty() {
             return Ok(());
         }
         let told = std::mem::take(&mut self.told);
-        // What may be once these answers were given their place. Of all orders that lead there only
-        // the outcome is kept: there are as many sets of answers as there may be, not as many
-        // orders.
+        // For each set of ordered answers, the possible states after them. Only the states are kept
+        // and not the orders that lead to them, so the number of sets bounds the work, not the
+        // number of orders.
         let mut reached = BTreeMap::from([(0_u64, self.with_lingering(self.states.clone()))]);
         for _ in 0..told.len() {
             let mut next: BTreeMap<u64, Vec<Possible>> = BTreeMap::new();
@@ -387,7 +387,7 @@ impl Blob {
         Ok(())
     }
 
-    /// The states with what lingers done or not.
+    /// The possible states, with each lingering change done or not.
     pub(crate) fn possible(&self) -> Vec<State> {
         let states = self.with_lingering(self.states.clone());
         let mut states: Vec<State> = states.into_iter().map(|one| one.state).collect();
@@ -400,7 +400,7 @@ impl Blob {
         states
     }
 
-    /// What may be when lingering changes happen now, each at most once, in any order.
+    /// The possible states if lingering changes happen now, each at most once, in any order.
     fn with_lingering(&self, states: Vec<Possible>) -> Vec<Possible> {
         let mut all = Vec::new();
         let mut fresh = states;
@@ -526,7 +526,7 @@ mod tests {
         blob.answer(change, done("0x1"), at(9)).unwrap();
         let late = blob.look();
         blob.seen_by(late, "nothing", shows(None)).unwrap();
-        // Now nothing is on its way: the late read had no moment at which it was right.
+        // Now no request is in progress: the late read was right at no moment.
         blob.looked_away(other).unwrap_err();
     }
 
@@ -555,7 +555,7 @@ mod tests {
         blob.see("it", shows(Some(1))).unwrap_err();
     }
 
-    /// A log that is replayed twice must be noticed (I14).
+    /// A log that is replayed twice must be detected (I14).
     #[test]
     fn what_nobody_answered_happens_once_at_most() {
         let append = |tag| {
@@ -603,7 +603,8 @@ mod tests {
         }
     }
 
-    /// The number of states grows with what answers can tell apart, not with the orders of answers.
+    /// The number of states grows with what answers can distinguish, not with the orders of
+    /// answers.
     #[test]
     fn answers_that_overlap_while_changes_linger_leave_few_states() {
         let mut blob = Blob::default();

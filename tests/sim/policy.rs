@@ -1,7 +1,7 @@
-//! The policy that changes the partition map, over a week of synthetic load: days and nights,
-//! bursts after idle time, a prefix that moves, names that only grow, few but long lists, a folder
-//! that fills slowly. The map must not oscillate, hosts must share load that can be shared, and no
-//! partition may grow too large.
+//! The policy that changes the partition map, with a week of synthetic load: days and nights,
+//! bursts after idle time, a prefix that moves, names in ascending order, few but long lists, a
+//! folder that fills slowly. The map must not oscillate, load that can be shared must be
+//! distributed over the hosts, and no partition may grow too large.
 //!
 //! `DAYS` sets the length (default 1), `PLOT` a file for the picture.
 
@@ -22,9 +22,9 @@ use std::time::Duration;
 use blockyard::index::Load;
 use blockyard::index::PartitionLoad;
 use blockyard::index::Plan;
-use blockyard::index::Policy;
-use blockyard::index::PolicyConfig;
-use blockyard::index::TICK;
+use blockyard::manager::Policy;
+use blockyard::manager::PolicyConfig;
+use blockyard::manager::TICK;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
@@ -44,27 +44,26 @@ use crate::policy::world::World;
 use crate::policy::world::key;
 use crate::policy::world::place;
 
-/// Names, in order, of the places that stay.
+/// The number of fixed names, in order.
 const PLACES: usize = 4096;
-/// Names that come in order come so many a second, for an hour a day, behind all others; for a
-/// week.
+/// New names per second in ascending order, after all others, for an hour a day of the week.
 const GROWN: usize = 64;
 const DAYS_MAX: u64 = 7;
-/// All names; the last is behind the container.
+/// The number of all names. The last is after the container.
 const ALL: usize = PLACES + GROWN * 3_600 * 7 + GROWN + 1;
 const HOSTS: u64 = 4;
 const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
-/// Until then after a change of the load hosts may be uneven.
+/// Seconds after a change of the load in which hosts may be uneven.
 const EVEN_AFTER: f64 = 10.0;
 
-/// Seconds of a processor that a write and a list take.
+/// Processor time of a write, and of a list, seconds.
 const WRITE_COST: f64 = 30e-6;
 const LIST_COST: f64 = 4e-3;
-/// The folder that fills, and the writes a second in it: too few for anybody to look at.
+/// The folder that fills, and its writes per second: too few to count as load.
 const FILLS: std::ops::Range<usize> = 3_000..3_200;
 const FILL_RATE: f64 = 400.0;
-/// A partition that is too large is given so long.
+/// How long a partition may be too large, seconds.
 const LARGE_FOR: f64 = 2.0 * MINUTE;
 
 #[derive(Clone, Debug)]
@@ -75,10 +74,10 @@ struct Piece {
     to: usize,
     range: KeyRange,
     stripe: Option<Stripe>,
-    /// The weights of the last minutes, each with its time.
+    /// The loads of the last minutes, each with its time.
     recent: VecDeque<(f64, f64)>,
     rows: f64,
-    /// Since when it has been too large.
+    /// Since when it is too large.
     large: Option<f64>,
 }
 
@@ -90,13 +89,13 @@ impl Piece {
         Self { id, host, from, to, range, stripe: None, recent, rows: 0.0, large: None }
     }
 
-    /// One of so many that share the range.
+    /// How many stripes share the range.
     fn stripes(&self) -> f64 {
         self.stripe.map_or(1.0, |stripe| f64::from(stripe.of()))
     }
 }
 
-/// One point of the picture.
+/// One point of the plot.
 struct Point {
     at: f64,
     load: f64,
@@ -105,18 +104,18 @@ struct Point {
     changes: [usize; 3],
 }
 
-/// What a replay amounts to.
+/// The result of a replay.
 #[derive(Default)]
 struct Replay {
     points: Vec<Point>,
     splits: usize,
-    /// Of those, for size.
+    /// How many of them because of size.
     even: usize,
     moves: usize,
     merges: usize,
     stripings: usize,
     unstripings: usize,
-    /// The worst share of the busiest host, as a multiple of the mean, when it counts.
+    /// The highest load of a host as a multiple of the mean, while hosts must be even.
     worst: f64,
     checked: usize,
 }
@@ -125,7 +124,7 @@ struct Run<'a> {
     world: &'a World,
     config: PolicyConfig,
     pieces: Vec<Piece>,
-    /// Of each place.
+    /// The rows of each name.
     rows: Vec<f64>,
     next: u64,
     draw: Draw,
@@ -133,7 +132,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// One partition of everything.
+    /// A map with one partition.
     fn new(world: &'a World, config: PolicyConfig, seed: u64) -> Self {
         let whole = Piece::new(PartitionId::new(0), HostId::new(0), (0, ALL));
         let (pieces, rows) = (vec![whole], vec![0.0; ALL]);
@@ -166,7 +165,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// Rows that were written within `seconds`.
+    /// Adds the rows written in `seconds`.
     fn fill(&mut self, parts: &[Part], seconds: f64) {
         for part in parts.iter().filter(|part| part.from >= PLACES || part.from == FILLS.start) {
             let each = part.writes * seconds / (part.to - part.from) as f64;
@@ -178,7 +177,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Where a piece is cut for parts with as many rows.
+    /// The names at which a piece is split into parts with equal numbers of rows.
     fn even(&self, from: usize, to: usize, ways: usize) -> Vec<usize> {
         let all: f64 = self.rows[from..to].iter().sum();
         let (mut cuts, mut before) = (Vec::new(), 0.0);
@@ -192,7 +191,7 @@ impl<'a> Run<'a> {
         cuts
     }
 
-    /// Keys of 128 requests to a piece.
+    /// The keys of 128 requests to a piece.
     fn samples(&self, at: f64, parts: &[Part], id: PartitionId) -> Vec<Bytes> {
         let piece = self.pieces.iter().find(|piece| piece.id == id).unwrap();
         let all = self.world.load(at, parts, piece.from, piece.to).requests();
@@ -305,7 +304,7 @@ impl<'a> Run<'a> {
         self.out.splits += 1;
     }
 
-    /// The busiest host's load over the mean, and all load.
+    /// The load of the busiest host divided by the mean, and the total load.
     fn uneven(&self, loads: &[PartitionLoad]) -> (f64, f64) {
         let mut of_host: BTreeMap<HostId, f64> =
             (0..HOSTS).map(|n| (HostId::new(n), 0.0)).collect();
@@ -330,8 +329,8 @@ fn replay(seed: u64, days: u64) -> Replay {
     let mut next_point = 0.0;
     while at < days as f64 * 24.0 * HOUR {
         let parts = world.parts(at);
-        // Names that grow over a border take their load to another partition, and so does striping:
-        // that is a change too.
+        // Ascending names that cross a border move their load to another partition, and so does
+        // striping. That counts as a change of the load.
         let piece_of = |place: usize| {
             run.pieces.iter().find(|piece| (piece.from..piece.to).contains(&place)).unwrap()
         };
@@ -353,7 +352,7 @@ fn replay(seed: u64, days: u64) -> Replay {
         let (uneven, all) = run.uneven(&loads);
         let mean = all / HOSTS as f64;
         let largest = loads.iter().map(|load| config.weight(&load.load)).fold(0.0, f64::max);
-        // What one partition has can be on one host only.
+        // The load of one partition can only be on one host.
         if at - changed > EVEN_AFTER && mean > 1.0 && largest <= mean {
             assert!(uneven <= 1.5, "at {at:.0} s: {uneven:.2} times the mean of {mean:.2}");
             run.out.worst = run.out.worst.max(uneven);
@@ -376,7 +375,7 @@ fn replay(seed: u64, days: u64) -> Replay {
             changes = [0; 3];
             next_point = at + 10.0 * MINUTE;
         }
-        // As often as the program looks while something goes on, seldom in between.
+        // As often as the program while there is load or a change, and rarely otherwise.
         let awake = at - changed < 30.0 || at - busy < 5.0 || largest > 1.0;
         let step = if awake { TICK.as_secs_f64() } else { 2.0 };
         run.fill(&parts, step);
@@ -395,7 +394,8 @@ fn policy_follows_days_of_load_without_swinging() {
     assert!(days <= DAYS_MAX, "names are made up for a week");
     let week = replay(7, days);
     println!(
-        "{days} days: {} splits ({} for size), {} moves, {} merges ({} of stripes), {} stripings; busiest host at worst {:.2} times the mean, {} looks",
+        "{days} days: {} splits ({} for size), {} moves, {} merges ({} of stripes), {} \
+         stripings; busiest host at worst {:.2} times the mean, {} looks",
         week.splits,
         week.even,
         week.moves,
@@ -406,14 +406,14 @@ fn policy_follows_days_of_load_without_swinging() {
         week.checked
     );
     assert!(week.checked > 1_000, "hosts were hardly ever compared");
-    // Every burst, every move of the prefix and of the lists is a reason for some changes; more
-    // would be swinging.
+    // Every burst, every move of the prefix and of the lists is a reason for some changes. More
+    // would be oscillation.
     let reasons = usize::try_from(days).unwrap() * (24 * 3 + 8 + 2 + 60);
     assert!(week.even > 0 && week.even < 4 * usize::try_from(days).unwrap(), "{}", week.even);
     assert!(week.splits < 3 * reasons, "{} splits for {reasons} reasons", week.splits);
     assert!(week.moves < 16 * reasons, "{} moves for {reasons} reasons", week.moves);
     assert!(week.merges > 0);
-    // Once for each hour of names that grow, and no more than once in a while.
+    // Once for each hour of ascending names, and rarely otherwise.
     let hours = usize::try_from(days).unwrap();
     assert!((hours..=4 * hours).contains(&week.stripings), "{} stripings", week.stripings);
     assert!((hours..=week.stripings).contains(&week.unstripings), "{}", week.unstripings);
@@ -425,5 +425,5 @@ fn policy_follows_days_of_load_without_swinging() {
 const WIDTH: f64 = 960.0;
 const PANEL: f64 = 110.0;
 
-/// A curve: its title, its colour, and what of a point it shows.
+/// A curve: its title, its colour, and its value at a point.
 type Panel = (&'static str, &'static str, fn(&Point) -> f64);

@@ -1,6 +1,6 @@
-//! Readers that hold what they looked up while the same blobs are overwritten and deleted, on disks
-//! whose syncs stall. A read gets the bytes of one version. A read that never ends keeps no other
-//! space from being freed.
+//! Readers that read what they looked up while the same blobs are overwritten and deleted, on disks
+//! whose syncs stall. A read gets the bytes of one version. A read that never ends does not prevent
+//! other space from being freed.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use crate::seeds::Violation;
 use crate::stack::Stack;
 
 const DISK_BYTES: u64 = 24 << 20;
-/// Few, so that reads and changes of a name meet.
+/// The number of names. There are few, so that reads and changes of a name overlap.
 const NAMES: u64 = 4;
 const READERS: u64 = 4;
-/// The blob of the reader that does not end.
+/// The blob of the read that never ends.
 const HELD: &str = "held";
 
-/// One history.
+/// Runs one history.
 pub(crate) fn run(seed: u64) -> Run {
     let draw = Draw::new(seed.wrapping_add(3 << 32));
     let stalls = Draw::new(seed.wrapping_add(4 << 32));
@@ -56,8 +56,7 @@ struct World<'a> {
 impl World<'_> {
     async fn play(&self, stalls: (&[SimDisk], &Draw)) -> Result<(), Violation> {
         self.calls.put(HELD, 0).await;
-        // The extent that the reader names comes to its end, so that what is written later lies
-        // elsewhere.
+        // Fills the extent that the read uses, so that later bytes are in other extents.
         for _ in 0..12 {
             self.calls.put("0", 0).await;
         }
@@ -75,7 +74,7 @@ impl World<'_> {
         }
     }
 
-    /// Syncs that take seconds: what a commit drops is known before the commit is seen.
+    /// Makes syncs take seconds: the garbage of a commit is known before the commit is visible.
     async fn stall(&self, (sims, draw): (&[SimDisk], &Draw)) {
         for _ in 0..draw.between(1, 3) {
             let pause = Duration::from_millis(draw.between(10, 800));
@@ -86,7 +85,7 @@ impl World<'_> {
         }
     }
 
-    /// Writes names over and deletes them.
+    /// Overwrites and deletes blobs.
     async fn change(&self, steps: u64) {
         for _ in 0..steps {
             let name = self.name();
@@ -103,7 +102,7 @@ impl World<'_> {
         self.calls.draw.between(0, NAMES - 1).to_string()
     }
 
-    /// Reads that begin at any moment of a commit, and go on for longer than it takes.
+    /// Reads that begin at any moment of a commit and last longer than the commit.
     async fn read(&self, steps: u64) -> Result<(), Violation> {
         for _ in 0..steps {
             self.calls.pause(200).await;
@@ -112,7 +111,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// One reader may not have ended: beside its extents no more is stored than the names refer to.
+    /// Checks that no more bytes are stored than the names refer to, except in the extents of a
+    /// read that has not ended.
     async fn space_comes_back(&self, held: Option<&Opened>) -> Result<(), Violation> {
         let kept = held.map(|held| extents(&held.view)).unwrap_or_default();
         let count = |info: &ExtentInfo| !kept.contains(&info.extent);

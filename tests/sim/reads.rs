@@ -1,4 +1,4 @@
-//! What a client reads, compared with the reference.
+//! Reads of a client, compared with the reference model.
 
 use std::ops::Range;
 
@@ -9,12 +9,14 @@ use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
+use blockyard::index::ListedFields;
 use blockyard::index::PAGE_WEIGHT_MAX;
 use blockyard::index::Piece;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadPages;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::types::ByteRange;
 use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
@@ -40,13 +42,13 @@ use crate::state::Committed;
 use crate::state::State;
 use crate::when::When;
 
-/// What a read brought, or that it failed with the session's trouble as excuse.
+/// The result of a read, or a failure that the session's fault excuses.
 pub(crate) enum Seen<T> {
     Value(T),
     Excused,
 }
 
-/// What a read of a blob brought.
+/// The result of a read of a blob.
 pub(crate) enum Found {
     Missing,
     Archived,
@@ -64,7 +66,7 @@ impl Found {
         }
     }
 
-    /// Whether this may be read of what is committed.
+    /// Whether this committed blob may give this result.
     fn fits(&self, committed: Option<&mut Committed>, when: When) -> bool {
         let Some(committed) = committed else { return matches!(self, Self::Missing) };
         match self {
@@ -97,7 +99,7 @@ impl Client<'_> {
 
     /// Reads one of the snapshots, if there are any.
     pub(crate) async fn check_snapshot(&self, name: &str) -> Result<(), Violation> {
-        // Of one that others change it may be gone.
+        // Another client may have deleted the snapshot of a shared name.
         let snapshots = if is_shared(name) { Vec::new() } else { self.likely(name).snapshots };
         match self.session.draw.one(&snapshots).and_then(|taken| taken.at) {
             Some(at) => self.check_range(name, Some(at), None).await,
@@ -148,9 +150,13 @@ impl Client<'_> {
         let mut reading = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let mut view = match self.view(name, snapshot, range, Demand::default()).await {
             Ok(view) => view,
-            Err(Error::BlobNotFound) => return Ok(Seen::Value(Found::Missing)),
-            Err(Error::Archived | Error::Rehydrating) => return Ok(Seen::Value(Found::Archived)),
-            Err(Error::InvalidRange { len }) => return Ok(Seen::Value(Found::PastEnd(len))),
+            Err(Error::Refused(Refused::BlobNotFound)) => return Ok(Seen::Value(Found::Missing)),
+            Err(Error::Refused(Refused::Archived | Refused::Rehydrating)) => {
+                return Ok(Seen::Value(Found::Archived));
+            }
+            Err(Error::Refused(Refused::InvalidRange { len })) => {
+                return Ok(Seen::Value(Found::PastEnd(len)));
+            }
             Err(error) => return self.excuse(Failing::of_rows(&error), &error),
         };
         reading.names(view.pieces.iter().filter_map(Piece::extent));
@@ -186,7 +192,7 @@ impl Client<'_> {
                     reading.names(more.pieces.iter().filter_map(Piece::extent));
                     (pieces, end) = (more.pieces, more.pieces_end);
                 }
-                // Somebody changed it meanwhile.
+                // Another client changed it meanwhile.
                 Err(error) if is_shared(name) && is_refusal(&error) => return Ok(Seen::Excused),
                 Err(error) => return self.excuse(Failing::of_rows(&error), &error),
             }
@@ -221,11 +227,11 @@ impl Client<'_> {
         Err(format!("{failing:?} with {:?}: {error}", self.session.plan))
     }
 
-    /// Reads the lists of blocks or page ranges.
+    /// Reads the block lists or the page ranges.
     pub(crate) async fn check_layout(&self, name: &str) -> Result<(), Violation> {
         let body = self.likely(name).committed.map(|committed| committed.body);
         let result = match body {
-            // Answer by answer: others may change it between two.
+            // Page ranges take several requests, and others may change the blob between two.
             Some(Body::Pages(_)) if is_shared(name) => Ok(()),
             Some(Body::Pages(pages)) => self.check_pages(name, pages.len).await,
             Some(Body::Appended { .. }) => Ok(()),
@@ -243,8 +249,8 @@ impl Client<'_> {
         {
             Ok(ReadReply::BlockList(list)) => (list.committed, list.uncommitted),
             Ok(other) => return Err(format!("unexpected answer {other:?}")),
-            Err(Error::BlobNotFound) => (Vec::new(), Vec::new()),
-            Err(Error::WrongKind) => {
+            Err(Error::Refused(Refused::BlobNotFound)) => (Vec::new(), Vec::new()),
+            Err(Error::Refused(Refused::WrongKind)) => {
                 let fits = |state: &mut State| {
                     let body = state.committed.as_ref().map(|committed| &committed.body);
                     body.is_some_and(|body| !matches!(body, Body::Blocks(_)))
@@ -277,10 +283,10 @@ impl Client<'_> {
         self.with_blob(name, |blob| blob.seen_by(ticket, &what, fits))
     }
 
-    /// Page ranges, answer by answer.
+    /// Reads page ranges, with several requests.
     async fn check_pages(&self, name: &str, len: u64) -> Result<(), Violation> {
         if len == 0 {
-            // Nothing is asked, so nothing is seen.
+            // No request is made, so nothing is compared.
             return Ok(());
         }
         let key = key(name);
@@ -308,8 +314,10 @@ impl Client<'_> {
                     from = page.next;
                 }
                 Ok(other) => return Err(format!("unexpected answer {other:?}")),
-                // An unlikely outcome; the read of the blob decides.
-                Err(Error::BlobNotFound | Error::WrongKind | Error::InvalidRange { .. }) => {
+                // A possible but rare outcome; a read of the blob decides whether it is right.
+                Err(Error::Refused(
+                    Refused::BlobNotFound | Refused::WrongKind | Refused::InvalidRange { .. },
+                )) => {
                     return Ok(());
                 }
                 Err(error) => {
@@ -339,6 +347,7 @@ impl Client<'_> {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: draw.percent(50),
             snapshots: draw.percent(50),
+            shown: ListedFields::ALL,
         };
         let before = self.now();
         let mut entries = Vec::new();
@@ -367,7 +376,7 @@ impl Client<'_> {
         list: &ListBlobs,
         when: When,
     ) -> Result<(), Violation> {
-        // The blob itself comes after its snapshots.
+        // The blob itself is listed after its snapshots.
         let places: Vec<(&str, Timestamp)> = entries
             .iter()
             .map(|entry| match entry {
@@ -394,7 +403,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Reads all the client's blobs whole, their blocks and their list.
+    /// Reads all blobs of the client, their blocks and their list.
     pub(crate) async fn check_all(&self) -> Result<(), Violation> {
         self.check_list().await?;
         for number in 0..NAMES {

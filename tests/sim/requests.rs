@@ -1,4 +1,4 @@
-//! Changes as messages of the index, and the meaning of its answers.
+//! Requests of the index for changes, and the interpretation of its answers.
 
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;
@@ -11,6 +11,7 @@ use blockyard::index::LeaseBlob;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::PutCopy;
+use blockyard::index::Refused;
 use blockyard::index::SealBlob;
 use blockyard::index::SequenceBounds;
 use blockyard::index::SetTier;
@@ -48,10 +49,10 @@ use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
 
-/// Where the bytes of a change are.
+/// The stored bytes of a change.
 #[derive(Clone, Debug)]
 pub(crate) enum Given {
-    /// It has none.
+    /// It has no bytes.
     Nothing,
     New(NewContent, Crc64),
     Copied(CopiedContent, Crc64),
@@ -181,7 +182,7 @@ impl Given {
     }
 }
 
-/// What an answer shows; none when it is no answer to a change of a blob.
+/// What an answer shows; `None` if it is not the answer to a change of a blob.
 pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     let of = |written: &Written, more| Done {
         etag: Some(written.etag),
@@ -212,25 +213,27 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     })
 }
 
-/// Whether a change is refused with this because of what the blob is.
+/// Whether this error refuses a change because of the state of the blob.
 pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
-        Error::BlobNotFound
-            | Error::Condition(_)
-            | Error::Lease(_)
-            | Error::SnapshotsPresent
-            | Error::Archived
-            | Error::Rehydrating
-            | Error::TierOfKind
-            | Error::UnknownBlock
-            | Error::WrongKind
-            | Error::CopyPending
-            | Error::Sealed
-            | Error::AppendPosition { .. }
-            | Error::LongerThanAllowed
-            | Error::InvalidPages { .. }
-            | Error::SequenceCondition
+        Error::Refused(
+            Refused::BlobNotFound
+                | Refused::Condition(_)
+                | Refused::Lease(_)
+                | Refused::SnapshotsPresent
+                | Refused::Archived
+                | Refused::Rehydrating
+                | Refused::TierOfKind
+                | Refused::UnknownBlock
+                | Refused::WrongKind
+                | Refused::CopyPending
+                | Refused::Sealed
+                | Refused::AppendPosition { .. }
+                | Refused::LongerThanAllowed
+                | Refused::InvalidPages { .. }
+                | Refused::SequenceCondition
+        )
     )
 }
 
@@ -245,12 +248,12 @@ pub(crate) fn guard(demand: Demand) -> Guard {
     Guard { conditions, lease: demand.lease, ..Guard::default() }
 }
 
-/// The metadata of a mark.
+/// The metadata that encodes a mark.
 pub(crate) fn metadata(mark: u64) -> Metadata {
     Metadata::new(vec![("mark".to_owned(), mark.to_string())]).unwrap()
 }
 
-/// The tags of a number; 0 for none.
+/// The tags that encode a number; 0 means no tags.
 pub(crate) fn tags(number: u64) -> Tags {
     let mut pairs = Vec::new();
     if number > 0 {

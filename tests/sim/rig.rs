@@ -14,6 +14,7 @@ use blockyard::env::SeededRand;
 use blockyard::env::SimClock;
 use blockyard::env::SimDisk;
 use blockyard::env::Tasks;
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::types::Timestamp;
 
@@ -21,42 +22,42 @@ use crate::draw::Draw;
 use crate::seeds::Trace;
 use crate::seeds::Violation;
 
-/// Virtual time a session may take before it counts as stuck.
+/// The virtual time after which a session counts as stuck.
 pub(crate) const SESSION_MAX: Duration = Duration::from_secs(3600);
 
-/// Whether syncs tell the truth.
+/// Whether syncs are honest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     Honest,
-    /// Once the program has started, its syncs answer and do nothing: as if it acknowledged before
-    /// the sync.
+    /// After the start of the program its syncs succeed without effect, as if it acknowledged
+    /// before the sync.
     Liar,
 }
 
-/// What goes wrong during a session.
+/// The fault of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// Nothing.
     None,
-    /// The power goes at some operation.
+    /// The power fails at some operation.
     PowerCut,
-    /// Reads fail now and then.
+    /// Some reads fail.
     ReadErrors,
     /// A write fails.
     WriteError,
     /// A sync fails.
     SyncError,
-    /// A write fails on the first of two disks; the other one is sound.
+    /// A write fails on the first of two disks; the other disk has no fault.
     OneDisk,
-    /// The disk is nearly full, or says so now and then.
+    /// The disk is nearly full, or some writes fail as on a full disk.
     Full,
     /// Syncs take seconds.
     Stalls,
-    /// The coordinator refuses, or does not tell what it did.
+    /// The coordinator refuses transactions, or their outcome is unknown.
     Coordinator,
 }
 
-/// What fails for a client.
+/// A failure that a client sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failing {
     /// Bytes of a blob that was found cannot be read.
@@ -67,16 +68,17 @@ pub(crate) enum Failing {
     Writes,
     /// A split, merge or move.
     MapChange,
-    /// Somebody waited for too long for a partition whose change cannot be made.
+    /// A request waited too long for a partition whose change cannot be made.
     Overloaded,
-    /// A partition was not opened at the start, because what it needs could not be read or shut.
+    /// A partition was not opened at the start, because an extent that it needs could not be read
+    /// or fenced.
     Quarantined,
 }
 
 impl Failing {
-    /// What it means when rows cannot be read.
+    /// The failure that this error of a read of rows means.
     pub(crate) const fn of_rows(error: &Error) -> Self {
-        if matches!(error, Error::Quarantined(_)) {
+        if matches!(error, Error::Corrupt(Damage::Quarantined(_))) {
             Self::Quarantined
         } else if matches!(error, Error::Overloaded) {
             Self::Overloaded
@@ -87,8 +89,8 @@ impl Failing {
 }
 
 impl Trouble {
-    /// Whether it may make this fail. A disk that takes no more writes, a full
-    /// one, and an unavailable coordinator prevent no read.
+    /// Whether this fault excuses this failure. A poisoned disk, a full disk and an unavailable
+    /// coordinator do not excuse failed reads.
     pub(crate) const fn excuses(self, failing: Failing) -> bool {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
@@ -100,11 +102,11 @@ impl Trouble {
         }
     }
 
-    /// Whether it has struck one of the disks that the program starts with, or may have: only then
-    /// a disk takes no more writes.
+    /// Whether it has or may have affected one of the disks that the program starts with. Only then
+    /// may a disk be poisoned.
     pub(crate) fn has_struck(self, sims: &[SimDisk]) -> bool {
         match self {
-            // One disk fails once the program has started.
+            // One disk fails after the program has started.
             Self::None | Self::OneDisk | Self::Full | Self::Stalls | Self::Coordinator => false,
             Self::PowerCut => sims.iter().any(SimDisk::is_down),
             Self::ReadErrors => true,
@@ -112,7 +114,7 @@ impl Trouble {
         }
     }
 
-    /// Whether it strikes once, and has not yet.
+    /// Whether it happens once and has not happened yet.
     pub(crate) fn is_to_come(self, sims: &[SimDisk]) -> bool {
         match self {
             Self::WriteError | Self::SyncError => sims.iter().all(|sim| sim.faults_left() > 0),
@@ -126,12 +128,12 @@ impl Trouble {
         }
     }
 
-    /// Whether the program may have started without a disk: recovery needs some room as well.
+    /// Whether the program may have started without a disk. Recovery also needs some room.
     pub(crate) fn costs_a_disk(self, sims: &[SimDisk]) -> bool {
         self == Self::Full || self.has_struck(sims)
     }
 
-    /// Whether it may have kept the program from starting.
+    /// Whether it may have prevented the program from starting.
     pub(crate) fn fails_a_start(self, sims: &[SimDisk]) -> bool {
         self == Self::Coordinator || self.costs_a_disk(sims)
     }
@@ -142,11 +144,11 @@ impl Trouble {
 pub(crate) enum End {
     PowerCut,
     Kill,
-    /// The program stops in order, then the power goes.
+    /// The program stops in order, then the power fails.
     Shutdown,
 }
 
-/// One session's fate.
+/// The fault and the end of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) trouble: Trouble,
@@ -154,7 +156,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A session in which nothing goes wrong: for the last look.
+    /// A session without a fault, for the final check.
     pub(crate) const CALM: Self = Self { trouble: Trouble::None, end: End::Shutdown };
 
     pub(crate) fn draw(draw: &Draw) -> Self {
@@ -186,11 +188,11 @@ pub(crate) struct Rig {
     device: Device,
     capacity_bytes: u64,
     history: Vec<Plan>,
-    /// In which order the disks are given.
+    /// The random choices of the order in which the disks are given.
     turns: Draw,
 }
 
-/// What a session runs on.
+/// The machine of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) disks: Vec<Arc<dyn Disk>>,
@@ -205,7 +207,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The same machine, whose disks may be given in another order than at the last start.
+    /// The same machine, with its disks perhaps in another order.
     pub(crate) fn turned(&self) -> Self {
         let mut turned = self.clone();
         turned.disks.rotate_right(self.first);
@@ -214,7 +216,7 @@ impl Machine {
         turned
     }
 
-    /// The program has started.
+    /// Notes that the program has started.
     pub(crate) fn started(&self) {
         if self.device == Device::Liar {
             for sim in &self.sims {
@@ -223,9 +225,9 @@ impl Machine {
         }
     }
 
-    /// Time goes by before the program starts: no removed file comes back.
-    pub(crate) fn settle_removals(&self) {
-        self.sims.iter().for_each(SimDisk::settle_removals);
+    /// Makes removals durable, as after some time: no removed file comes back.
+    pub(crate) fn make_removals_durable(&self) {
+        self.sims.iter().for_each(SimDisk::make_removals_durable);
     }
 }
 
@@ -238,10 +240,10 @@ impl Rig {
         Self { sims, catalogs, seed, device, capacity_bytes, history: Vec::new(), turns }
     }
 
-    /// Runs one session on a fresh runtime: whatever it leaves behind dies with it, as a process
-    /// does.
+    /// Runs one session on a new runtime. Its tasks end with the runtime, as with a process.
     ///
-    /// `work` gets the machine and whether the session is to end in order. Stuck is a violation.
+    /// `work` gets the machine and whether the session should end in order. A stuck session is a
+    /// violation.
     pub(crate) fn session<T, F>(
         &mut self,
         draw: &Draw,
@@ -263,8 +265,9 @@ impl Rig {
         let runtime = runtime.unwrap();
         let done = runtime.block_on(async {
             let clock = SimClock::new();
-            // Wall time advances while the machine is off, unless it was set back.
-            // Not in a calm session: reclaim would wait for the time it has seen to come again.
+            // Wall time advances while the machine is off, unless it is set back. It is not set
+            // back in a calm session, because reclaim would wait until the time it has seen is
+            // reached.
             let back = if plan != Plan::CALM && draw.percent(15) { 5400 } else { 0 };
             let wall = Duration::from_secs(1_893_456_000 + sessions * 3600 - back);
             clock.set_wall(Timestamp::from_unix(wall));
@@ -284,10 +287,10 @@ impl Rig {
         let mut faults = Faults::default();
         for sim in &self.sims {
             match plan.trouble {
-                // One disk fails once the program has started: a disk that fails during a start
-                // is out of service, and then bytes and partitions on it are not served.
+                // One disk fails after the program has started. A disk that fails during a start is
+                // out of service, and bytes and partitions on it are not served.
                 Trouble::OneDisk | Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
-                // Early ones hit recovery, late ones work.
+                // An early failure hits recovery, a late one hits the work of clients.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };
                     sim.crash_at(sim.operations() + draw.between(1, far));
@@ -302,7 +305,7 @@ impl Rig {
         }
     }
 
-    /// Ends what was wrong with the disks, but not what came of it.
+    /// Ends the faults of the disks, but not their effects.
     pub(crate) fn heal(sims: &[SimDisk], capacity_bytes: u64) {
         for sim in sims {
             sim.set_faults(Faults::default());
@@ -324,7 +327,7 @@ impl Rig {
         }
     }
 
-    /// The digest of everything all disks did.
+    /// The digest of the operations of all disks.
     pub(crate) fn trace(&self) -> Trace {
         self.sims.iter().fold(0, |trace, sim| trace.rotate_left(7) ^ sim.trace())
     }

@@ -1,9 +1,10 @@
-//! Tags: the index entries that a front end puts after its commit, and what a search finds once all
-//! work is done.
+//! Tags: the entries of the tag index that a front end writes after its commit, and the results of
+//! searches when all updates are done.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::IndexTag;
@@ -11,6 +12,7 @@ use blockyard::index::ListTags;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
+use blockyard::index::Refused;
 use blockyard::index::TagWork;
 use blockyard::index::Write;
 use blockyard::types::Collation;
@@ -26,15 +28,17 @@ use crate::rig::Failing;
 use crate::seeds::Violation;
 
 impl Client<'_> {
-    /// Brings the index up to a blob's new tags, as the front end does before it answers; sometimes
-    /// it gives up halfway.
+    /// Updates the tag index for a blob's new tags, as the front end does before it answers.
+    /// Sometimes it stops halfway.
     pub(crate) async fn show_tags(&self, name: &str, tags: u64) -> Result<(), Violation> {
         if tags == 0 || self.session.draw.percent(30) {
             return Ok(());
         }
         match self.bring_up(name).await {
             Ok(()) | Err(Error::Full(_) | Error::Overloaded) => Ok(()),
-            Err(Error::Quarantined(_)) if self.excused(Failing::Quarantined) => Ok(()),
+            Err(Error::Corrupt(Damage::Quarantined(_))) if self.excused(Failing::Quarantined) => {
+                Ok(())
+            }
             Err(Error::Unavailable(_)) if self.excused(Failing::Writes) => Ok(()),
             Err(error) => Err(format!("{name}: tag index with {:?}: {error}", self.session.plan)),
         }
@@ -68,7 +72,8 @@ impl Client<'_> {
         Ok(work)
     }
 
-    /// Once nothing is left to bring in, a search finds exactly the blobs that have a tag.
+    /// Checks that a search finds exactly the blobs with a tag, when no updates of the tag index
+    /// are left.
     pub(crate) async fn check_search(&self) -> Result<(), Violation> {
         self.wait_for_work().await?;
         for value in 0..3 {
@@ -105,7 +110,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Names of the blobs with this tag: candidates of the index, each compared with its blob.
+    /// The names of blobs with this tag: entries of the tag index, each compared with its blob.
     async fn search(&self, value: &str) -> Result<BTreeSet<String>, Error> {
         let (account, id) = (key("x").account, key("x").container);
         let start = TagEntryKey::exact(account, "k", value, Some(id));
@@ -137,7 +142,7 @@ impl Client<'_> {
         match self.stack.router.read(position.as_bytes(), read).await {
             Ok(ReadReply::Blob(view)) => Ok(view.record.tags.get("k") == Some(value)),
             Ok(other) => panic!("a blob was asked for: {other:?}"),
-            Err(Error::BlobNotFound) => Ok(false),
+            Err(Error::Refused(Refused::BlobNotFound)) => Ok(false),
             Err(error) => Err(error),
         }
     }

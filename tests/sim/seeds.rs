@@ -1,5 +1,5 @@
-//! Runs a scenario over many seeds, on all cores. With `--nocapture` it shows its progress, and
-//! each finding immediately.
+//! Runs a scenario with many seeds, on all cores. With `--nocapture` it shows its progress, and
+//! each violation immediately.
 
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
-/// What a seed's run did: the digest of all disk operations.
+/// The digest of all disk operations of a run.
 pub(crate) type Trace = u64;
 
-/// A promise that was broken.
+/// The text of a violation.
 pub(crate) type Violation = String;
 
 /// One run of a scenario.
@@ -18,10 +18,10 @@ pub(crate) type Run = Result<Trace, Violation>;
 
 const REGRESSIONS: &str = include_str!("regressions.txt");
 
-/// Seeds of all scenarios together unless `SEEDS` says otherwise.
+/// The number of seeds of all scenarios together, unless `SEEDS` is set.
 const SEEDS: u64 = 1_000;
 
-/// Runs this scenario's share of the seeds, in percent, and fails with all violations.
+/// Runs `percent` of the seeds, and fails with all violations.
 pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run + Sync) {
     show_logs();
     let planted = setting("HISTORIES");
@@ -38,7 +38,7 @@ pub(crate) fn check_seeds(scenario: &str, percent: u64, run: impl Fn(u64) -> Run
     assert!(failed.is_empty(), "{} of {} seeds:\n{}", failed.len(), seeds.len(), failed.join("\n"));
 }
 
-/// Whether as many seeds run as usual: what is rare need not happen in fewer.
+/// Whether at least the usual number of seeds runs. With fewer, rare events may not happen.
 pub(crate) fn are_many() -> bool {
     setting("SEED").is_none() && setting("SEEDS").is_none_or(|seeds| seeds >= SEEDS)
 }
@@ -48,17 +48,18 @@ pub(crate) fn find_violation(count: u64, run: impl Fn(u64) -> Run) -> Option<Str
     (0..count).find_map(|seed| run(seed).err().map(|why| format!("seed {seed}: {why}")))
 }
 
-/// How far the seeds of a scenario are.
+/// The progress of the seeds of a scenario.
 #[derive(Default)]
 struct Progress {
     done: usize,
-    /// Of all traces, in any order: the same for the same seeds and code.
+    /// The digest of all traces, independent of their order. It is the same for the same seeds and
+    /// code.
     digest: Trace,
     failed: Vec<String>,
 }
 
 impl Progress {
-    /// Adds what a seed's run did, and reports the progress of every tenth.
+    /// Adds the result of a seed, and reports the progress after every tenth of the seeds.
     #[expect(clippy::print_stderr, reason = "a long run shows how far it is")]
     fn note(&mut self, scenario: &str, seeds: usize, seed: u64, run: Run) {
         match run {
@@ -73,7 +74,8 @@ impl Progress {
         if self.done == seeds || self.done.is_multiple_of((seeds / 10).max(1)) {
             let (done, failed, digest) = (self.done, self.failed.len(), self.digest);
             eprintln!(
-                "{scenario}: {done} of {seeds} histories, {failed} broke a promise, digest {digest:016x}"
+                "{scenario}: {done} of {seeds} histories, {failed} broke a promise, digest \
+                 {digest:016x}"
             );
         }
     }
@@ -93,8 +95,8 @@ fn run_all(
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // A panic in the code under test is a finding of this seed, not the end of the
-                    // others.
+                    // A panic in the code under test is a violation of this seed, and the others
+                    // run on.
                     let result = catch_unwind(AssertUnwindSafe(|| run(seed)));
                     let run = result.unwrap_or_else(|panic| {
                         Err(format!("panicked: {}", panic_text(panic.as_ref())))

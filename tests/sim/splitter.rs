@@ -1,5 +1,5 @@
-//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any boundary, of
-//! any partition, also one that is being recovered.
+//! Splits, merges, moves, stripes and unstripes partitions while clients work: at any boundary, and
+//! any partition, even one that is being recovered.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::rig::Trouble;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 
-/// The reserve of a full disk holds a log for each of so many; with two splitters there may be
-/// three more.
+/// The most partitions. The reserve of a full disk has room for a log of each of these. With two
+/// splitters there may be three more.
 const PARTITIONS_MAX: usize = 12;
 
-/// How long a partition may have too many runs for a split.
+/// The longest time for which a partition may have too many runs for a split.
 const COMPACTED_WITHIN_SECONDS: u64 = 60;
 
 /// Changes the map up to `times` times.
@@ -67,7 +67,7 @@ async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     judge(session, "merges", done)
 }
 
-/// Unstripes a range that has stripes, or else stripes one.
+/// Unstripes a range that has stripes, or stripes one if there is none.
 async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let map = stack.router.map();
     let is_stripe = |one: &&PartitionDescriptor| one.keys.stripe().is_some();
@@ -128,8 +128,8 @@ async fn split_at(
     judge(session, "splits", done)
 }
 
-/// Tries again while there are more runs than one transaction can share. Compaction makes fewer of
-/// them, unless it waits for syncs that stall, or fails as the session's trouble excuses.
+/// Tries a change again while there are more runs than one transaction can share. Compaction
+/// reduces their number, unless it waits for stalled syncs or fails because of the session's fault.
 async fn once_compacted<F>(
     stack: &Stack,
     session: &Session<'_>,
@@ -167,7 +167,7 @@ fn judge(
                 .add(&format!("partitions made by {what}"), changed.partitions.len() as u64);
             Ok(())
         }
-        // The router's map is as old as its last request.
+        // The router's map may be stale.
         Err(
             ChangeError::BadKeys
             | ChangeError::NoSuchPartition
@@ -180,7 +180,7 @@ fn judge(
             Ok(())
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
-        // The cause decides, as of a merge that moved nothing.
+        // The cause is judged, as for a merge that moved no partition.
         Err(ChangeError::PartlyDone(cause)) => judge(session, what, Err(*cause)),
         Err(ChangeError::Refused(_) | ChangeError::Failed(_))
             if session.excuses(Failing::MapChange) =>

@@ -31,10 +31,10 @@ use crate::rig::Machine;
 use crate::watch::Watch;
 use crate::watch::Watched;
 
-/// Hosts of partitions: with two there is something to move.
+/// The number of hosts. With two of them partitions can be moved.
 const HOSTS: usize = 2;
 
-/// Everything a client of the node needs.
+/// The parts of a node that its clients use.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) env: Env,
@@ -45,7 +45,7 @@ pub(crate) struct Stack {
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
     pub(crate) metrics: Registry,
-    /// What reclaim must not free.
+    /// The reads in progress, whose bytes reclaim must not free.
     pub(crate) watch: Watch,
     /// The place of the first disk.
     pub(crate) first_disk: usize,
@@ -108,7 +108,7 @@ impl Stack {
         })
     }
 
-    /// Stops in order, from above.
+    /// Stops the parts in order, the highest layer first.
     pub(crate) async fn shutdown(self) {
         let Self { env, capacity, host, pool, .. } = self;
         drop(pool);
@@ -118,8 +118,8 @@ impl Stack {
     }
 }
 
-/// Shorter than a disk stumbles at times: what becomes of a write that was refused for it is part
-/// of the histories.
+/// The patience of queues. It is shorter than some stalls of disks, so that writes are refused
+/// because of stalls.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn index_config() -> Config {
@@ -143,7 +143,8 @@ fn write_config() -> WriteConfig {
     }
 }
 
-/// Passes and audits fall into every session. Some rounds of audits take several walks.
+/// The pace of reclaim: passes and audits happen in every session, and some rounds of audits take
+/// several walks.
 pub(crate) fn reclaim_config() -> ReclaimConfig {
     ReclaimConfig {
         interval: Duration::from_millis(40),

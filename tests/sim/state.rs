@@ -1,4 +1,4 @@
-//! The reference of one blob with its snapshots, and the effect of a change on it.
+//! The reference model of one blob with its snapshots, and the effect of a change on it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,17 +27,17 @@ use crate::when::When;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Committed {
     pub(crate) body: Body,
-    /// What its metadata says.
+    /// The mark in its metadata.
     pub(crate) mark: u64,
-    /// Which tags it has.
+    /// The number that its tags encode.
     pub(crate) tags: u64,
     pub(crate) tier: Option<Tier>,
     pub(crate) lease: Option<Lease>,
-    /// Unknown after a change whose answer never came.
+    /// Its tag; `None` (unknown) after a change without an answer.
     pub(crate) etag: Option<Etag>,
 }
 
-/// What is given for a new blob beside its content.
+/// The fields of a new blob other than its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) mark: u64,
@@ -51,7 +51,8 @@ impl Committed {
         Self { body, mark, tags, tier: tier.map(Tier::new), lease, etag: None }
     }
 
-    /// Whether a record read at `when` shows it. Its tag is then known, and when its lease ends.
+    /// Whether a record read at `when` shows it. If so, its tag and the end of its lease become
+    /// known.
     pub(crate) fn see(&mut self, record: &BlobRecord, when: When) -> bool {
         let same = record.kind == self.body.kind()
             && record.len == self.body.len()
@@ -73,7 +74,7 @@ impl Committed {
         same && leased && tier
     }
 
-    /// Whether it may be, or may not be, in the archive.
+    /// Whether it may be in the archive (`archived`), or may not be.
     pub(crate) fn may_be_archived(&self, archived: bool, when: When) -> bool {
         match self.tier {
             None => !archived,
@@ -85,7 +86,7 @@ impl Committed {
 /// A snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Unknown after an answer that never came.
+    /// Its time; `None` (unknown) without an answer.
     pub(crate) at: Option<Timestamp>,
     pub(crate) was: Committed,
 }
@@ -95,28 +96,28 @@ pub(crate) struct Taken {
 pub(crate) struct State {
     pub(crate) committed: Option<Committed>,
     pub(crate) staged: BTreeMap<u32, Segment>,
-    /// By time.
+    /// Its snapshots, ordered by time.
     pub(crate) snapshots: Vec<Taken>,
 }
 
-/// What may come of a change.
+/// The possible outcomes of a change.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     pub(crate) done: Vec<State>,
     pub(crate) refused: bool,
 }
 
-/// What the time of a change decides.
+/// What depends on the time of a change.
 #[derive(Clone, Copy)]
 struct Moment {
     when: When,
-    /// The lease is held.
+    /// Whether the lease is held.
     held: bool,
     tier: Option<Tier>,
 }
 
 impl State {
-    /// What may come of a change made at some time in `when`.
+    /// The possible outcomes of a change at some time in `when`.
     pub(crate) fn after(&self, change: &Change, demand: Demand, when: When) -> Outcomes {
         let current = self.committed.as_ref();
         let lease = current.and_then(|current| current.lease);
@@ -142,7 +143,7 @@ impl State {
         outcomes
     }
 
-    /// The state afterwards; none when the change is refused.
+    /// The state after a change; `None` if the change is refused.
     fn step(&self, change: &Change, demand: Demand, moment: Moment) -> Option<Self> {
         self.holds(demand.tag)?;
         let mut next = self.clone();
@@ -229,14 +230,14 @@ impl State {
         }
     }
 
-    /// An id that is sent must be the holder's.
+    /// Checks the lease id: if one is sent, it must be the holder's.
     fn right(&self, demand: Demand, moment: Moment) -> Option<()> {
         let lease = self.committed.as_ref().and_then(|committed| committed.lease);
         let right = demand.lease.is_none_or(|id| moment.held && lease.is_some_and(|l| l.id == id));
         right.then_some(())
     }
 
-    /// The lease that stays after a write; none when it stands in the way.
+    /// The lease after a write; `None` if the lease prevents the write.
     fn kept(&self, demand: Demand, moment: Moment) -> Option<Option<Lease>> {
         self.right(demand, moment)?;
         let lease = self.committed.as_ref().and_then(|committed| committed.lease);
@@ -247,7 +248,7 @@ impl State {
         }
     }
 
-    /// The same of a write that the archive refuses.
+    /// As [`Self::kept`], for a write that is refused for archived blobs.
     fn writable(&self, demand: Demand, moment: Moment) -> Option<Option<Lease>> {
         if moment.tier.is_some_and(Tier::archived) {
             return None;
@@ -260,7 +261,7 @@ impl State {
         self.staged.clear();
     }
 
-    /// A change of the blob itself, which gives it a new tag.
+    /// Notes a change of the blob itself, which gives it a new tag.
     fn changed(&mut self, kept: Option<Lease>) {
         if let Some(committed) = &mut self.committed {
             (committed.lease, committed.etag) = (kept, None);
@@ -284,7 +285,7 @@ impl State {
         Some(())
     }
 
-    /// Whether it was not sealed before.
+    /// Seals it. Returns whether it was not sealed before.
     fn seal(&mut self, position: Option<u64>) -> Option<bool> {
         let body = &mut self.committed.as_mut()?.body;
         let at = body.len();
@@ -372,7 +373,7 @@ impl State {
         }
     }
 
-    /// Bytes that may be stored for it, by tag.
+    /// Adds the bytes that may be stored for it, by tag.
     pub(crate) fn stored(&self, all: &mut BTreeMap<u64, u64>) {
         let bodies = self.committed.iter().chain(self.snapshots.iter().map(|taken| &taken.was));
         bodies.for_each(|committed| committed.body.stored(all));

@@ -1,4 +1,4 @@
-//! Slow readers: they look a blob up, then read it piece by piece while it is overwritten, deleted,
+//! Slow readers. They look a blob up, then read it piece by piece while it is overwritten, deleted,
 //! copied and reclaimed. They can read the version that they found to its end, unchanged (I6, I10).
 
 use std::cell::Cell;
@@ -36,8 +36,8 @@ const STEP: u64 = 24 << 10;
 /// How a stream ended.
 enum End {
     Whole(Vec<u8>),
-    /// The rest could not be looked up, because the blob is another now or for the session's
-    /// trouble.
+    /// The rest could not be looked up, because the blob was replaced or because of the session's
+    /// fault.
     Short,
 }
 
@@ -55,7 +55,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Mostly one that is being changed.
+    /// Chooses a blob, mostly one that is being changed.
     fn wanted(&self) -> String {
         let draw = self.session.streams;
         let changing = self.session.model.borrow().changing();
@@ -69,7 +69,7 @@ impl Client<'_> {
     }
 
     async fn stream_one(&self, name: &str) -> Result<(), Violation> {
-        // Held to the end, as a response does.
+        // The note is kept to the end, as in a response.
         let mut reading = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let before = self.now();
         let ticket = self.with_blob(name, Blob::look);
@@ -84,7 +84,7 @@ impl Client<'_> {
             }
         };
         let record = view.record.clone();
-        // What is shown must stay, also when the power goes right now.
+        // The version that was seen must survive, even if the power fails now.
         let (seen, when) = (record.clone(), When { from: before, to: self.now() });
         let fits = move |state: &mut State| {
             state.committed.as_mut().is_some_and(|committed| committed.see(&seen, when))
@@ -93,7 +93,7 @@ impl Client<'_> {
         reading.names(view.pieces.iter().filter_map(Piece::extent));
         let held = self.stack.watch.hold(&*self.stack.capacity, &view.pieces);
         if self.with_blob(name, |blob| blob.is_changing()) && self.session.streams.percent(50) {
-            // Longer than a sync that stalls.
+            // Longer than a stalled sync.
             let long = self.session.streams.between(1, 6_000);
             self.stack.env.clock.sleep(Duration::from_millis(long)).await;
         }
@@ -176,7 +176,7 @@ impl Client<'_> {
         }
     }
 
-    /// As long as a client may take between two reads, mostly no time at all.
+    /// Pauses as a client may between two reads; mostly not at all.
     async fn pause(&self) {
         let draw = self.session.streams;
         let longest = match draw.between(0, 19) {
@@ -188,8 +188,8 @@ impl Client<'_> {
     }
 }
 
-/// Whether these are the bytes of the version that was found. Pages may be of later versions, but
-/// each is of one write.
+/// Checks that these are the bytes of the version that was found. Pages may be of later versions,
+/// but each page is of one write.
 fn is_of(record: &BlobRecord, bytes: &[u8]) -> Result<(), Violation> {
     if bytes.len() as u64 != record.len {
         return Err(format!("{} bytes of {record:?}", bytes.len()));
@@ -203,7 +203,7 @@ fn is_of(record: &BlobRecord, bytes: &[u8]) -> Result<(), Violation> {
     if right { Ok(()) } else { Err(format!("other bytes than those of {record:?}")) }
 }
 
-/// Zeros, or a stretch of what [`crate::draw::content`] makes.
+/// Whether a page is zeros, or a part of a content of [`crate::draw::content`].
 fn is_page_of_one_write(page: &[u8]) -> bool {
     let words: Vec<u64> =
         page.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();

@@ -1,5 +1,5 @@
 //! Disks that stall: for seconds no call ends, or no sync ends, and then everything continues.
-//! Writes that wait for too long are refused meanwhile, and the reference assumes that a refused
+//! Writes that wait too long are refused meanwhile, and the reference model assumes that a refused
 //! write never happens.
 
 use std::convert::Infallible;
@@ -11,14 +11,14 @@ use blockyard::env::SimDisk;
 use crate::counts::Counts;
 use crate::draw::Draw;
 
-/// Times in a session, at most: with the next, shorter together than a request looks for a new
-/// owner.
+/// The most stalls of a session. Their lengths together are shorter than a request's search for a
+/// new owner.
 const TIMES_MAX: u64 = 2;
-/// Longest, in milliseconds.
+/// The longest stall, milliseconds.
 const LONGEST: u64 = 4_500;
 
-/// Lets disks stumble now and then while others work; surely, and only with their syncs, when
-/// `stalls`.
+/// Makes disks stall sometimes while clients work. If `stalls`, they always stall, and only their
+/// syncs.
 pub(crate) async fn run(
     (draw, stalls, counts): (&Draw, bool, &Counts),
     sims: &[SimDisk],

@@ -1,4 +1,5 @@
-//! The reference of tiers: what the archive refuses, and until when, as far as that is known.
+//! The reference model of tiers: which requests are refused for archived blobs, and until when, as
+//! far as that is known.
 
 use std::time::Duration;
 
@@ -7,14 +8,14 @@ use blockyard::types::TierState;
 
 use crate::when::When;
 
-/// How long a blob takes out of the archive here.
+/// How long a rehydration takes in the simulation.
 pub(crate) const REHYDRATION: Duration = Duration::from_millis(150);
 
 /// A tier that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tier {
     tier: AccessTier,
-    /// Where to, and when it is there.
+    /// The tier after a rehydration, and when it is complete.
     rehydrating: Option<(AccessTier, When)>,
 }
 
@@ -23,7 +24,7 @@ impl Tier {
         Self { tier, rehydrating: None }
     }
 
-    /// What it may be at a time.
+    /// The tiers that it may be at a time.
     pub(crate) fn at(self, when: When) -> Vec<Self> {
         let Some((to, ready)) = self.rehydrating else { return vec![self] };
         let mut all = Vec::new();
@@ -40,7 +41,7 @@ impl Tier {
         self.tier == AccessTier::Archive
     }
 
-    /// Whether a record read at `when` shows it.
+    /// Whether a record read at `when` shows this tier.
     pub(crate) fn is_shown(self, seen: &TierState, when: When) -> bool {
         self.at(when).iter().any(|tier| {
             [when.from, when.to].iter().any(|now| {
@@ -51,7 +52,8 @@ impl Tier {
         })
     }
 
-    /// The tier after `wanted` was set at `when`, when it was `before`; none when that is refused.
+    /// The tier after Set Blob Tier with `wanted` at `when`, if it was `before`; `None` if that is
+    /// refused.
     pub(crate) fn after(before: Option<Self>, wanted: AccessTier, when: When) -> Option<Self> {
         let Some(before) = before else { return Some(Self::new(wanted)) };
         if let Some((to, _)) = before.rehydrating {

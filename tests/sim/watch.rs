@@ -1,4 +1,4 @@
-//! The capacity as reclaim has it: each free is compared with the running reads (I10).
+//! The capacity that reclaim uses: each free is compared with the reads in progress (I10).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use blockyard::types::ExtentOffset;
 use blockyard::types::Location;
 use bytes::Bytes;
 
-/// What is being read.
+/// The reads in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch(Arc<Mutex<State>>);
 
@@ -35,7 +35,7 @@ struct State {
     broken: Option<String>,
 }
 
-/// Somebody reads; dropped when the read is over.
+/// A read in progress; dropped when the read ends.
 #[derive(Debug)]
 pub(crate) struct Hold {
     watch: Watch,
@@ -43,7 +43,7 @@ pub(crate) struct Hold {
 }
 
 impl Watch {
-    /// Notes that what a look-up has found is being read.
+    /// Notes that the locations of a look-up are being read.
     pub(crate) fn hold(&self, capacity: &dyn Capacity, pieces: &[Piece]) -> Hold {
         let frames = pieces.iter().filter_map(|piece| match piece {
             Piece::Stored { location, .. } => Some((location.extent, capacity.frames_of(location))),
@@ -59,7 +59,7 @@ impl Watch {
         Hold { watch: self.clone(), number }
     }
 
-    /// What was freed while it was being read.
+    /// The first free of bytes that were being read, if any.
     pub(crate) fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
     }
@@ -68,7 +68,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what is about to be freed of an extent.
+    /// Compares a free of an extent with the reads in progress.
     fn freeing(&self, by: &str, extent: ExtentId, freed: impl Fn(&Range<u64>) -> bool) {
         let mut state = self.lock();
         let mut read = state.held.values().flatten();
@@ -85,7 +85,7 @@ impl Drop for Hold {
     }
 }
 
-/// A capacity whose frees are watched.
+/// A capacity whose frees are checked.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) capacity: Arc<dyn Capacity>,

@@ -1,11 +1,11 @@
-//! When something happened, as far as a client knows: commits have times of their own, within
-//! bounds of the clock.
+//! Times of events, as far as a client knows them: commits choose their times, within bounds of the
+//! clock.
 
 use std::time::Duration;
 
 use blockyard::types::Timestamp;
 
-/// No earlier than `from`, no later than `to`.
+/// A time no earlier than `from` and no later than `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct When {
     pub(crate) from: Timestamp,
@@ -13,12 +13,12 @@ pub(crate) struct When {
 }
 
 impl When {
-    /// An instant that is known.
+    /// An exactly known time.
     pub(crate) const fn at(time: Timestamp) -> Self {
         Self { from: time, to: time }
     }
 
-    /// At some time from then on.
+    /// Some time from then on.
     pub(crate) const fn since(from: Timestamp) -> Self {
         Self { from, to: Timestamp::from_ticks(u64::MAX) }
     }
@@ -32,12 +32,12 @@ impl When {
         Self { from: self.from.min(other.from), to: self.to.min(other.to) }
     }
 
-    /// Whether it may have been before `end`.
+    /// Whether it may be before `end`.
     pub(crate) fn may_precede(self, end: Self) -> bool {
         self.from < end.to
     }
 
-    /// Whether it may have been at `end` or after it.
+    /// Whether it may be at `end` or after it.
     pub(crate) fn may_follow(self, end: Self) -> bool {
         self.to >= end.from
     }

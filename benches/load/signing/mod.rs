@@ -1,7 +1,7 @@
 //! Request signatures of the two protocols, written for the load driver alone.
 //!
-//! The server has its own code for the same rules. Keeping the two apart makes every run of the
-//! driver evidence that the server reads the rules as a second reader does.
+//! The server has its own code for the same rules. As the two are separate, every run of the driver
+//! also tests the server's implementation.
 
 pub(crate) mod shared_key;
 pub(crate) mod sigv4;

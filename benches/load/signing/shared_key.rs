@@ -14,7 +14,7 @@ pub(crate) struct SharedKey {
     key: Vec<u8>,
 }
 
-/// Standard headers in the order the string to sign holds them; `content-length` is the third.
+/// Standard headers in their order in the string to sign; `content-length` is the third.
 const ORDER: [&str; 11] = [
     "content-encoding",
     "content-language",
@@ -64,7 +64,7 @@ impl SharedKey {
         let mut text = format!("{method}\n");
         for name in ORDER {
             let value = headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("");
-            // Since version 2015-02-21 a length of zero is signed as nothing at all.
+            // Since version 2015-02-21 a length of zero is signed as an empty string.
             if !(name == "content-length" && value == "0") {
                 text.push_str(value);
             }

@@ -1,7 +1,7 @@
 //! AWS Signature Version 4 for S3, path-style, payload unsigned.
 //!
-//! The payload hash is `UNSIGNED-PAYLOAD`: no SHA-256 over the body on either side, the cheapest
-//! form a server can be asked to take, so a peer measured through it is not charged for hashing.
+//! The payload hash is `UNSIGNED-PAYLOAD`: neither side computes SHA-256 over the body. This is the
+//! cheapest form for a server, so its figures do not include hashing.
 
 use http::HeaderMap;
 use http::Method;

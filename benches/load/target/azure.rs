@@ -13,7 +13,7 @@ use super::Target;
 use crate::call::Call;
 use crate::signing::shared_key::SharedKey;
 
-/// Version every request names: old enough for every server that is compared.
+/// The version of all requests: old enough for every server that is compared.
 const VERSION: &str = "2023-11-03";
 
 /// The id of block `number`: eight digits in base64, so that all ids are of one length.
@@ -21,7 +21,7 @@ fn block_id(number: u32) -> String {
     STANDARD.encode(format!("{number:08}"))
 }
 
-/// The signed request, or none for `StartUpload`: blocks need no beginning here.
+/// The request to sign; `None` for `StartUpload`, because uploads of blocks need no start.
 pub(super) fn draft(
     target: &Target,
     key: &SharedKey,

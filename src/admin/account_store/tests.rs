@@ -43,7 +43,7 @@ impl AccountStore {
         self.remove(account_name.as_str(), true, &Note::default()).await.unwrap();
         let late = create(account, name, 2);
         let made = crate::frontend::create_container(&self.router, &account_name, late).await;
-        assert_eq!(made, Err(index::Error::AccountNotFound));
+        assert_eq!(made, Err(index::Error::Refused(index::Refused::AccountNotFound)));
         self.any_container(account).await.unwrap().is_some()
     }
 }

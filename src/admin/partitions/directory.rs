@@ -179,7 +179,7 @@ impl Directory {
                 seen.containers.insert(ContainerKey { account, id }, known);
                 Ok(Found { id, collation })
             }
-            Err(index::Error::ContainerNotFound) => Err(missing()),
+            Err(index::Error::Refused(index::Refused::ContainerNotFound)) => Err(missing()),
             Err(error) => Err(error.into()),
         }
     }

@@ -93,7 +93,7 @@ mod tests {
 
     async fn one() -> PartitionStatus {
         let world = World::empty();
-        let index = IndexServer::open(vec![world.parts()], world.config).await.unwrap();
+        let index = IndexServer::open(vec![world.deps()], world.config).await.unwrap();
         let status = index.status().pop().unwrap();
         index.shutdown().await;
         status

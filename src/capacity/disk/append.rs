@@ -1,8 +1,9 @@
-//! Appending: small durable appends through the journal, the rest straight to the extent's file.
+//! Appends. A small durable append goes through the journal, any other directly to the extent's
+//! file.
 //!
-//! An answer for offset x means that every byte below x is durable. A journaled append therefore
-//! waits until direct bytes below it are synced before it is queued; a direct one writes the tail
-//! below it in the same write.
+//! An acknowledgement of offset x means that every byte below x is durable. Therefore a journaled
+//! append is queued only after the direct bytes below it are synced, and a direct append writes the
+//! tail below it in the same write.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::capacity::Durability;
 use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
-use crate::capacity::extent::header::{DATA_AT, Slot};
+use crate::capacity::extent::header::{Slot, file_offset};
 use crate::capacity::extent::memory::{Extent, State, Status};
 use crate::capacity::extent::tail::TailWrite;
 use crate::capacity::journal::layout::{RECORD_HEADER, Record};
@@ -23,11 +24,11 @@ use crate::env::DiskError;
 use crate::types::Epoch;
 use crate::types::ExtentOffset;
 
-/// A recovery has at most about this much of an open extent to look at, beside what is not synced.
-/// Bytes.
+/// After this many more synced bytes the slot of an open extent is updated. Recovery has to examine
+/// about this much of the extent, and its unsynced bytes.
 const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
 
-type Turn = OwnedMutexGuard<()>;
+type ChangeGuard = OwnedMutexGuard<()>;
 
 impl Store {
     /// Appends; see [`crate::capacity::Capacity::append`].
@@ -43,26 +44,27 @@ impl Store {
             extent.check_append(&request)?;
             return Ok(Appended { locations: Vec::new(), end: request.offset });
         }
-        // Before the budget and the turn, for which it could wait long: of the budget others need
-        // some, and a move or a compaction of a sealed extent has the turn for the whole copy.
+        // A refused append must not wait. It would take budget from others, and a move or a
+        // compaction holds the change lock of a sealed extent for the whole copy.
         extent.check_open(request.epoch)?;
         let bytes: u64 = prepared.iter().map(Prepared::len).sum();
         let stored = stored_len(&request, &prepared);
         let journaled =
             request.durability == Durability::Durable && stored < self.journal_append_max();
-        // Before the turn: who waits here with the turn could keep a checkpoint, which makes room,
-        // from the extent.
+        // The budget is taken before the change lock. A checkpoint makes room in the queue, and
+        // needs the change lock for that.
         let wanted = if journaled { stored + RECORD_HEADER } else { 0 };
         let budget = self.journal.budget(wanted).await.ok_or_else(|| self.health.error())?;
-        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
         let appended = if journaled {
-            self.append_journaled(extent, request, prepared, turn, budget).await?
+            self.append_journaled(extent, request, prepared, changing, budget).await?
         } else {
             drop(budget);
             let (store, extent) = (Arc::clone(self), Arc::clone(extent));
-            // Owned by the node: a caller that goes away must not leave half a write behind an end
-            // already told.
-            let work = async move { store.append_direct(&extent, &request, prepared, turn).await };
+            // In a task of the node: a cancelled caller must not leave half a write behind bytes
+            // that are acknowledged.
+            let work =
+                async move { store.append_direct(&extent, &request, prepared, changing).await };
             let task = self.env.tasks.spawn("append", work);
             task.await.map_err(|_| Error::Ended { doing: "append" })??
         };
@@ -71,24 +73,24 @@ impl Store {
         Ok(appended)
     }
 
-    /// Cancel safe: once queued, the append happens whether or not its caller waits.
+    /// Cancel safe: a queued append is completed even if its caller no longer waits.
     async fn append_journaled(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
         request: AppendRequest,
         prepared: Vec<Prepared>,
-        turn: Turn,
+        changing: ChangeGuard,
         budget: OwnedSemaphorePermit,
     ) -> Result<Appended, Error> {
         extent.check_append(&request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
         self.reserve(extent, placed.end).await?;
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
         self.health.check()?;
         self.assert_extends(extent, &request)?;
-        // Before the record can become durable: a checkpoint that forgets it must know of this
-        // extent.
+        // Before the record can become durable: the checkpoint that releases the record must also
+        // sync this extent.
         self.mark_dirty(extent);
         let record = Record {
             extent: extent.id,
@@ -105,16 +107,16 @@ impl Store {
         if long {
             let (store, extent) = (Arc::clone(self), Arc::clone(extent));
             self.env.tasks.spawn("tail", async move {
-                // A failure poisons the disk, which everybody is told.
-                store.write_tail(&extent, &turn).await.unwrap_or_default();
+                // A failure poisons the disk, and every later write returns that error.
+                store.write_tail(&extent, &changing).await.unwrap_or_default();
             });
         } else {
-            drop(turn);
+            drop(changing);
         }
         let batch = durable.await.map_err(|_| self.health.error())?;
         self.assert_journaled(extent, placed.end, batch)?;
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
+        Ok(Appended { locations: placed.locations, end: placed.end })
     }
 
     async fn append_direct(
@@ -122,17 +124,17 @@ impl Store {
         extent: &Arc<Extent>,
         request: &AppendRequest,
         prepared: Vec<Prepared>,
-        turn: Turn,
+        changing: ChangeGuard,
     ) -> Result<Appended, Error> {
         extent.check_append(request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
         self.reserve(extent, placed.end).await?;
         self.health.check()?;
         let file = self.writable(extent).await?;
         self.assert_extends(extent, request)?;
         let write = after_tail(extent.state().tail.as_write(), &placed);
         self.mark_dirty(extent);
-        match file.write_at(DATA_AT + write.at, write.pieces).await {
+        match file.write_at(file_offset(write.at).get(), write.pieces).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Err(Error::Full),
             Err(error) => return Err(self.poison("append", &error)),
@@ -144,7 +146,7 @@ impl Store {
             state.written = placed.end;
             state.direct = placed.end;
         }
-        drop(turn);
+        drop(changing);
         if request.durability == Durability::Durable {
             self.sync_to(extent, placed.end).await?;
             self.note_progress(extent, PROGRESS_STEP).await?;
@@ -153,7 +155,7 @@ impl Store {
             self.assert_synced(extent, placed.end)?;
         }
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
+        Ok(Appended { locations: placed.locations, end: placed.end })
     }
 
     /// Makes everything appended so far durable in the extent's file.
@@ -163,7 +165,7 @@ impl Store {
         epoch: Epoch,
     ) -> Result<(), Error> {
         self.health.check()?;
-        let turn = Arc::clone(&extent.turn).lock_owned().await;
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
         {
             let state = extent.state();
             if state.status == Status::Removed {
@@ -173,18 +175,18 @@ impl Store {
                 return Err(Error::Fenced { extent: extent.id, epoch: state.slot.epoch });
             }
         }
-        let end = self.write_tail_owned(extent, turn).await?;
+        let end = self.write_tail_owned(extent, changing).await?;
         self.sync_to_owned(extent, end).await?;
         self.assert_synced(extent, end)
     }
 
-    /// [`Self::write_tail`] in a task of the node: it goes on if the caller goes away. Returns the
-    /// extent's end.
+    /// Runs [`Self::write_tail`] in a task of the node, so that it completes if the caller is
+    /// cancelled. Returns the extent's end.
     pub(crate) async fn write_tail_owned(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
-        turn: Turn,
-    ) -> Result<u64, Error> {
+        changing: ChangeGuard,
+    ) -> Result<ExtentOffset, Error> {
         {
             let state = extent.state();
             if state.tail.is_empty() {
@@ -192,16 +194,16 @@ impl Store {
             }
         }
         let (store, extent) = (Arc::clone(self), Arc::clone(extent));
-        let work = async move { store.write_tail(&extent, &turn).await };
+        let work = async move { store.write_tail(&extent, &changing).await };
         self.env.tasks.spawn("tail", work).await.map_err(|_| Error::Ended { doing: "append" })?
     }
 
-    /// Writes the tail to the file, in one piece. Returns the extent's end.
+    /// Writes the tail to the file with one write. Returns the extent's end.
     pub(crate) async fn write_tail(
         &self,
         extent: &Arc<Extent>,
-        _turn: &Turn,
-    ) -> Result<u64, Error> {
+        _changing: &ChangeGuard,
+    ) -> Result<ExtentOffset, Error> {
         self.health.check()?;
         let (write, end) = {
             let state = extent.state();
@@ -209,16 +211,21 @@ impl Store {
         };
         let Some(TailWrite { at, pieces }) = write else { return Ok(end) };
         let file = self.writable(extent).await?;
-        file.write_at(DATA_AT + at, pieces).await.map_err(|e| self.poison("tail", &e))?;
+        let written = file.write_at(file_offset(at).get(), pieces).await;
+        written.map_err(|e| self.poison("tail", &e))?;
         let mut state = extent.state();
         state.tail.clear();
         state.written = end;
         Ok(end)
     }
 
-    /// [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the
-    /// caller goes away.
-    async fn sync_to_owned(self: &Arc<Self>, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    /// Runs [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the
+    /// caller is cancelled.
+    async fn sync_to_owned(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        upto: ExtentOffset,
+    ) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
         }
@@ -230,9 +237,12 @@ impl Store {
         self.env.tasks.spawn("sync", work).await.map_err(|_| Error::Ended { doing: "sync" })?
     }
 
-    /// Waits until everything in the file below `upto` is durable; those who wait together share a
-    /// sync.
-    pub(crate) async fn sync_to(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    /// Waits until all bytes in the file below `upto` are durable. Concurrent callers share a sync.
+    pub(crate) async fn sync_to(
+        &self,
+        extent: &Arc<Extent>,
+        upto: ExtentOffset,
+    ) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
         }
@@ -240,8 +250,8 @@ impl Store {
         self.sync_file(extent, upto).await
     }
 
-    /// The sync itself; the caller holds `syncing`.
-    async fn sync_file(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    /// Syncs the file; the caller holds `syncing`.
+    async fn sync_file(&self, extent: &Arc<Extent>, upto: ExtentOffset) -> Result<(), Error> {
         let written = {
             let state = extent.state();
             if state.synced >= upto {
@@ -262,7 +272,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the extent's next slot. Never over an undurable one: a crash could tear both.
+    /// Writes the extent's next slot. Before that the current slot is made durable, since a crash
+    /// could otherwise tear both.
     pub(crate) async fn write_slot(
         &self,
         extent: &Arc<Extent>,
@@ -285,10 +296,10 @@ impl Store {
         self.assert_seal_covers(extent, &slot)?;
         if durable {
             self.metrics.fsyncs.inc();
-            let written = file.write_sync(slot.offset(), vec![slot.encode()]).await;
+            let written = file.write_sync(slot.offset().get(), vec![slot.encode()]).await;
             written.map_err(|e| self.poison("slot", &e))?;
         } else {
-            let written = file.write_at(slot.offset(), vec![slot.encode()]).await;
+            let written = file.write_at(slot.offset().get(), vec![slot.encode()]).await;
             written.map_err(|e| self.poison("slot", &e))?;
         }
         let mut state = extent.state();
@@ -298,7 +309,7 @@ impl Store {
     }
 }
 
-/// Bytes of the journal record an append would make, padding between its frames included.
+/// Bytes of the journal record of an append, including padding between its frames.
 fn stored_len(request: &AppendRequest, prepared: &[Prepared]) -> u64 {
     let lens: Vec<u64> = prepared.iter().map(Prepared::len).collect();
     end_after(request.offset, &lens) - request.offset
@@ -312,7 +323,7 @@ fn note_placed(state: &mut State, placed: &Placed) {
     state.end = placed.end;
 }
 
-/// One write for the tail and the frames after it.
+/// One write for the tail and the frames that follow it.
 fn after_tail(tail: Option<TailWrite>, placed: &Placed) -> TailWrite {
     let Some(TailWrite { at, mut pieces }) = tail else {
         return TailWrite { at: placed.start, pieces: placed.pieces.clone() };

@@ -1,8 +1,8 @@
-//! The catalog of one disk: sealed extents and dead ranges, so that a start need not open every
-//! file.
+//! The catalog of one disk: its sealed extents and dead ranges. With it a start does not have to
+//! open every file.
 //!
-//! A cache, never authoritative: lost entries cost a look at the file, or an audit that finds the
-//! garbage again. The only file that names `sled`.
+//! The catalog is a cache. A lost entry of a sealed extent is read from the extent's file, and a
+//! lost dead range is freed again by an audit. This is the only file that names `sled`.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -14,51 +14,52 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::capacity::ExtentKind;
 use crate::capacity::extent::header::{kind_code, kind_of};
-use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::ranges::{Ranges, offsets};
 use crate::capacity::units::{get_crc, get_u64};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
-/// What changed.
+/// A change of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// An extent was sealed, or fenced after that.
-    Sealed { extent: ExtentId, kind: ExtentKind, epoch: Epoch, len: u64 },
-    /// A range is dead; those that started at `swallowed` are part of it now.
-    Dead { extent: ExtentId, range: Range<u64>, swallowed: Vec<u64> },
-    /// An extent is gone.
+    /// An extent was sealed, or a sealed extent was fenced.
+    Sealed { extent: ExtentId, kind: ExtentKind, epoch: Epoch, len: ExtentOffset },
+    /// A range is dead. The ranges that started at `swallowed` are now part of it.
+    Dead { extent: ExtentId, range: Range<ExtentOffset>, swallowed: Vec<ExtentOffset> },
+    /// An extent was removed.
     Removed { extent: ExtentId },
 }
 
-/// A sealed extent as the catalog knows it.
+/// The entry of a sealed extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SealedEntry {
     pub(crate) kind: ExtentKind,
     pub(crate) epoch: Epoch,
-    pub(crate) len: u64,
+    pub(crate) len: ExtentOffset,
 }
 
-/// All of it.
+/// All entries of a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     pub(crate) sealed: BTreeMap<ExtentId, SealedEntry>,
     pub(crate) dead: BTreeMap<ExtentId, Ranges>,
 }
 
-/// Keeps changes, as well as it can.
+/// Stores changes, on a best-effort basis.
 pub(crate) trait Catalog: Send + Sync + Debug {
     /// Whether [`Self::apply`] may wait for a disk.
     fn may_block(&self) -> bool;
-    /// Keeps changes. A failure is logged and forgotten: entries are lost, which is allowed.
+    /// Stores changes. A failure is logged, and the changes are lost.
     fn apply(&self, changes: &[Change]);
-    /// Everything kept; empty when damaged.
+    /// All entries; none if the catalog is damaged.
     fn load(&self) -> Contents;
-    /// Writes everything out.
+    /// Makes all changes durable.
     fn flush(&self);
 }
 
-/// Forgets everything at the end of the process.
+/// A catalog that is not stored: each start begins with an empty one.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryCatalog;
 
@@ -73,19 +74,20 @@ impl Catalog for MemoryCatalog {
     fn flush(&self) {}
 }
 
-/// A sled database in a folder; deleted and begun anew whenever anything about it is wrong.
+/// A catalog in a sled database. A database that is damaged or of another store is deleted and
+/// created again.
 #[derive(Debug)]
 pub(crate) struct SledCatalog {
     folder: PathBuf,
     store_id: u128,
-    /// `None` once it could not even be made anew: the node goes on without.
+    /// `None` after it could not be created again: the node runs without a catalog.
     database: Mutex<Option<sled::Db>>,
 }
 
 const STORE_KEY: &[u8] = b"store";
 
 impl SledCatalog {
-    /// Opens the catalog of this store, or begins a new one. Blocks.
+    /// Opens the catalog of this store, or creates a new one. Blocks.
     pub(crate) fn open(folder: &Path, store_id: u128) -> Self {
         let database = open_or_renew(folder, store_id);
         Self { folder: folder.to_owned(), store_id, database: Mutex::new(database) }
@@ -108,7 +110,7 @@ impl Catalog for SledCatalog {
             match change {
                 Change::Sealed { extent, kind, epoch, len } => {
                     let entry = SealedEntry { kind: *kind, epoch: *epoch, len: *len };
-                    let key = key(b's', *extent, 0);
+                    let key = key(b's', *extent, ExtentOffset::START);
                     let value = encode_sealed(&key, &entry);
                     batch.insert(key.to_vec(), value);
                 }
@@ -117,10 +119,13 @@ impl Catalog for SledCatalog {
                         batch.remove(key(b'd', *extent, *start).to_vec());
                     }
                     let key = key(b'd', *extent, range.start);
-                    batch.insert(key.to_vec(), with_crc(&key, range.end.to_le_bytes().to_vec()));
+                    batch.insert(
+                        key.to_vec(),
+                        with_crc(&key, range.end.get().to_le_bytes().to_vec()),
+                    );
                 }
                 Change::Removed { extent } => {
-                    batch.remove(key(b's', *extent, 0).to_vec());
+                    batch.remove(key(b's', *extent, ExtentOffset::START).to_vec());
                     for found in database.scan_prefix(prefix(b'd', *extent)).keys().flatten() {
                         batch.remove(found);
                     }
@@ -129,12 +134,15 @@ impl Catalog for SledCatalog {
         }
         let freed = changes.iter().any(|change| matches!(change, Change::Dead { .. }));
         let kept = database.apply_batch(batch).and_then(|()| {
-            // Before the caller punches holes: after a kill, frames with holes the catalog knows
-            // nothing of would look damaged to a scrub until the next audit.
+            // Durable before the caller punches holes. Otherwise, after a kill, a scrub could not
+            // tell frames with holes from damaged ones until the next audit.
             if freed { database.flush().map(drop) } else { Ok(()) }
         });
         if let Err(error) = kept {
-            tracing::warn!(%error, "changes were not written to the catalog");
+            tracing::warn!(
+                folder = %self.folder.display(), %error,
+                "changes were not written to the catalog; the next start or audit finds them again"
+            );
         }
     }
 
@@ -145,7 +153,7 @@ impl Catalog for SledCatalog {
         }
         tracing::warn!(
             folder = %self.folder.display(),
-            "the catalog is damaged; a new one is created"
+            "the catalog is damaged; a new one is created, and this start examines every extent"
         );
         *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(database);
@@ -157,12 +165,15 @@ impl Catalog for SledCatalog {
     fn flush(&self) {
         let Some(database) = self.database() else { return };
         if let Err(error) = database.flush() {
-            tracing::warn!(%error, "the catalog could not be flushed");
+            tracing::warn!(
+                folder = %self.folder.display(), %error,
+                "the catalog was not flushed; the next start examines the extents that it lacks"
+            );
         }
     }
 }
 
-/// sled reports some damage by panicking; that counts as damage too.
+/// Sled panics on some kinds of damage; that is handled as damage.
 fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     let opened = std::panic::catch_unwind(|| open(folder));
     if let Ok(Ok(database)) = opened {
@@ -176,19 +187,26 @@ fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
         }
         drop(database);
     }
-    tracing::warn!(folder = %folder.display(), "the catalog cannot be used; a new one is created");
+    tracing::warn!(
+        folder = %folder.display(),
+        "the catalog cannot be used; a new one is created, and this start examines every extent"
+    );
     renew(folder, store_id)
 }
 
 fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     if let Err(error) = std::fs::remove_dir_all(folder) {
-        tracing::warn!(%error, "the old catalog could not be removed");
+        tracing::warn!(
+            folder = %folder.display(), %error,
+            "the unusable catalog could not be removed; remove its folder while the server is \
+             stopped"
+        );
     }
     match std::panic::catch_unwind(|| open(folder)) {
         Ok(Ok(database)) => claim(database, store_id),
         Ok(Err(error)) => {
             tracing::error!(
-                %error,
+                folder = %folder.display(), %error,
                 "the disk has no catalog; the next start examines every extent"
             );
             None
@@ -198,7 +216,7 @@ fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
 }
 
 fn open(folder: &Path) -> sled::Result<sled::Db> {
-    // 16 MiB: the catalog is read once; its default of 1 GiB is meant for a database.
+    // 16 MiB: the catalog is read once. Sled's default is 1 GiB.
     sled::Config::new().path(folder).cache_capacity(16 * 1024 * 1024).open()
 }
 
@@ -222,7 +240,11 @@ fn load_all(database: &sled::Db) -> Option<Contents> {
                 contents.sealed.insert(extent, decode_sealed(value)?);
             }
             b'd' => {
-                contents.dead.entry(extent).or_default().insert(start..get_u64(value, 0)?);
+                contents
+                    .dead
+                    .entry(extent)
+                    .or_default()
+                    .insert(offsets(&(start..get_u64(value, 0)?)));
             }
             _ => return None,
         }
@@ -230,15 +252,15 @@ fn load_all(database: &sled::Db) -> Option<Contents> {
     Some(contents)
 }
 
-fn key(table: u8, extent: ExtentId, start: u64) -> [u8; 17] {
+fn key(table: u8, extent: ExtentId, start: ExtentOffset) -> [u8; 17] {
     let mut key = [0; 17];
     let (first, last) = key.split_at_mut(9);
     first.copy_from_slice(&prefix(table, extent));
-    last.copy_from_slice(&start.to_be_bytes());
+    last.copy_from_slice(&start.get().to_be_bytes());
     key
 }
 
-/// What all keys of an extent begin with.
+/// The prefix of all keys of an extent in a table.
 fn prefix(table: u8, extent: ExtentId) -> [u8; 9] {
     let mut prefix = [table; 9];
     let (_, id) = prefix.split_at_mut(1);
@@ -246,7 +268,7 @@ fn prefix(table: u8, extent: ExtentId) -> [u8; 9] {
     prefix
 }
 
-/// A dead range read wrongly would hide live bytes, so each entry carries a checksum of its own.
+/// Appends a checksum to a value. A dead range that is read wrongly would hide live bytes.
 fn with_crc(key: &[u8], mut value: Vec<u8>) -> Vec<u8> {
     let crc = Crc32c::of(&[key, &value].concat());
     value.extend(crc.get().to_le_bytes());
@@ -261,7 +283,7 @@ fn without_crc<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
 fn encode_sealed(key: &[u8], entry: &SealedEntry) -> Vec<u8> {
     let mut value = vec![kind_code(entry.kind)];
     value.extend(entry.epoch.get().to_le_bytes());
-    value.extend(entry.len.to_le_bytes());
+    value.extend(entry.len.get().to_le_bytes());
     with_crc(key, value)
 }
 
@@ -269,6 +291,6 @@ fn decode_sealed(value: &[u8]) -> Option<SealedEntry> {
     Some(SealedEntry {
         kind: kind_of(*value.first()?)?,
         epoch: Epoch::new(get_u64(value, 1)?),
-        len: get_u64(value, 9)?,
+        len: ExtentOffset::new(get_u64(value, 9)?),
     })
 }

@@ -1,9 +1,9 @@
-//! The catalog of a simulation: kept in memory over simulated restarts, and as forgetful as a
-//! database that writes behind.
+//! The catalog of a simulation: kept in memory over simulated restarts. It loses changes as a
+//! write-behind database may.
 //!
-//! Changes reach the device in order and late: [`Catalog::flush`], or a change that marks bytes as
-//! dead, makes all so far durable, as with sled. A crash forgets some of the newest that were not;
-//! sometimes the whole catalog is damaged and begun anew, or an old state of it is found.
+//! Changes become durable in order and late. As with sled, [`Catalog::flush`], or a change that
+//! marks bytes as dead, makes all earlier changes durable. A crash loses some of the newest changes
+//! that were not durable. Sometimes it leaves an empty catalog, as after damage, or an old state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,28 +17,29 @@ use crate::capacity::disk::catalog::Contents;
 use crate::capacity::disk::catalog::SealedEntry;
 use crate::env::Rand;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
-/// A catalog that outlives simulated crashes; clones are the same one.
+/// A catalog that survives simulated crashes; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedCatalog(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Everything that was ever noted, oldest first.
+    /// All changes, oldest first.
     changes: Vec<Change>,
-    /// So many of them are durable.
+    /// How many of them are durable.
     durable: usize,
 }
 
 impl SimulatedCatalog {
-    /// What a kill or a power cut leaves of it.
+    /// Simulates a kill or a power failure.
     pub fn crash(&self, rand: &dyn Rand) {
         let mut state = self.lock();
         let len = state.changes.len();
         let kept = match rand.below(10) {
             // Damaged.
             0 => 0,
-            // An old one.
+            // An old state.
             1 => below(rand, len),
             _ => state.durable + below(rand, len - state.durable),
         };
@@ -79,8 +80,8 @@ impl Catalog for SimulatedCatalog {
 
     fn load(&self) -> Contents {
         let mut contents = Contents::default();
-        // By where they start, as in the database: a range replaces another that starts there.
-        let mut dead: BTreeMap<ExtentId, BTreeMap<u64, u64>> = BTreeMap::new();
+        // Keyed by the start, as in the database: a range replaces another with the same start.
+        let mut dead: BTreeMap<ExtentId, BTreeMap<ExtentOffset, ExtentOffset>> = BTreeMap::new();
         for change in &self.lock().changes {
             match change {
                 Change::Sealed { extent, kind, epoch, len } => {
@@ -98,7 +99,9 @@ impl Catalog for SimulatedCatalog {
                 }
             }
         }
-        let ranges = |ranges: BTreeMap<u64, u64>| ranges.into_iter().map(|(from, to)| from..to);
+        let ranges = |ranges: BTreeMap<ExtentOffset, ExtentOffset>| {
+            ranges.into_iter().map(|(from, to)| from..to)
+        };
         contents.dead =
             dead.into_iter().map(|(extent, found)| (extent, ranges(found).collect())).collect();
         contents
@@ -112,14 +115,17 @@ impl Catalog for SimulatedCatalog {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::capacity::ExtentKind;
+    use crate::capacity::extent::ranges::{numbers, offsets};
     use crate::env::SeededRand;
     use crate::types::Epoch;
 
     fn sealed(number: u64) -> Change {
         let (extent, epoch) = (ExtentId::new(number), Epoch::new(1));
-        Change::Sealed { extent, kind: ExtentKind::Data, epoch, len: 4096 }
+        Change::Sealed { extent, kind: ExtentKind::Data, epoch, len: ExtentOffset::new(4096) }
     }
 
     #[test]
@@ -145,9 +151,12 @@ mod tests {
     fn what_is_dead_is_durable_at_once_and_what_is_removed_is_forgotten() {
         let catalog = SimulatedCatalog::default();
         let extent = ExtentId::new(1);
-        catalog.apply(&[sealed(1), Change::Dead { extent, range: 0..4096, swallowed: Vec::new() }]);
+        catalog.apply(&[
+            sealed(1),
+            Change::Dead { extent, range: offsets(&(0..4096)), swallowed: Vec::new() },
+        ]);
         assert_eq!(catalog.lock().durable, 2);
-        assert!(catalog.load().dead[&extent].contains(&(0..4096)));
+        assert!(catalog.load().dead[&extent].contains(&offsets(&(0..4096))));
         catalog.apply(&[Change::Removed { extent }]);
         assert_eq!(catalog.load(), Contents::default());
     }
@@ -156,9 +165,10 @@ mod tests {
     fn a_dead_range_replaces_those_that_start_where_it_starts_or_that_it_swallows() {
         let catalog = SimulatedCatalog::default();
         let extent = ExtentId::new(1);
-        let note = |range, swallowed: &[u64]| {
-            catalog.apply(&[Change::Dead { extent, range, swallowed: swallowed.to_vec() }]);
-            catalog.load().dead[&extent].iter().collect::<Vec<_>>()
+        let note = |range: Range<u64>, swallowed: &[u64]| {
+            let swallowed = swallowed.iter().copied().map(ExtentOffset::new).collect();
+            catalog.apply(&[Change::Dead { extent, range: offsets(&range), swallowed }]);
+            catalog.load().dead[&extent].iter().map(|range| numbers(&range)).collect::<Vec<_>>()
         };
         note(0..10, &[]);
         note(20..30, &[]);

@@ -1,5 +1,5 @@
-//! Verification of one stopped data directory, for `blockyard check`: every checksum of every
-//! frame, header and journal batch. Changes nothing.
+//! Verification of the data directory of a stopped node, for `blockyard check`: all checksums of
+//! frames, headers and journal batches. Changes nothing.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -22,14 +22,15 @@ use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::Walker;
 use crate::capacity::journal::layout::Record;
 use crate::capacity::journal::replay::{JournalError, Replay};
-use crate::capacity::units::{PAGE, index, page_up, size};
+use crate::capacity::units::{PAGE, index, offset_up, size};
 use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckProgress {
-    /// Extents done.
+    /// Extents that were checked.
     pub extents: u64,
     /// Extents in all.
     pub extents_total: u64,
@@ -37,10 +38,10 @@ pub struct CheckProgress {
     pub bytes: u64,
 }
 
-/// Something wrong with a data directory.
+/// A problem of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The journal cannot be replayed, so the store would not start.
+    /// The journal cannot be replayed, so the disk could not be opened.
     #[error("journal: {reason}")]
     Journal {
         /// Why, in words.
@@ -60,14 +61,14 @@ pub enum Problem {
         /// Where the frame starts.
         offset: u64,
     },
-    /// An open extent ends before the journal says it does.
+    /// An open extent ends before its last record in the journal.
     #[error("extent {extent}: acknowledged bytes from {from} to {to} are missing")]
     Missing {
         /// The extent.
         extent: ExtentId,
-        /// Where its frames end.
+        /// Where its intact frames end.
         from: u64,
-        /// Where they should.
+        /// Where its last record in the journal ends.
         to: u64,
     },
     /// A file cannot be read.
@@ -80,51 +81,51 @@ pub enum Problem {
     },
 }
 
-/// An extent as a check found it.
+/// The state of an extent that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedExtent {
     /// The extent.
     pub extent: ExtentId,
     /// What it is for.
     pub kind: ExtentKind,
-    /// Whether it was sealed; an open one is sealed by the next start.
+    /// Whether it is sealed. The next start seals an open extent.
     pub sealed: bool,
-    /// Where its good frames end.
+    /// If sealed, its length; if open, where its intact frames end.
     pub len: u64,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Extents with a good first page.
     pub extents: Vec<CheckedExtent>,
-    /// Good frames.
+    /// Frames that were examined in sealed extents, and intact frames of open ones.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of intact frames.
     pub bytes: u64,
-    /// Frames with a page of zeros: freed and partly given back, or a lost page. An index that
-    /// names one tells which.
+    /// Extent and offset of frames with a page of zeros: they were freed and a page was given back,
+    /// or a page was lost. A frame that the index names is damaged.
     pub holed: Vec<(ExtentId, u64)>,
-    /// Records a start would replay from the journal.
+    /// Journal records that a start would replay.
     pub journal_records: u64,
-    /// Everything wrong.
+    /// All problems.
     pub problems: Vec<Problem>,
 }
 
-/// Verifies one disk of a stopped store; `progress` is called after each extent.
+/// Verifies one disk of a stopped store. Calls `progress` after each extent.
 ///
 /// # Errors
-/// [`OpenError`] when it is no data directory of this format or cannot be listed. Damage is in the
-/// report.
+/// [`OpenError`] if it is no data directory of a known format, or cannot be listed. Damage is in
+/// the report.
 pub async fn check_disk(
     disk: &Arc<dyn Disk>,
-    number: usize,
+    place: usize,
     progress: &mut (dyn FnMut(CheckProgress) + Send),
 ) -> Result<CheckReport, OpenError> {
-    let failed = |error| OpenError::Disk { disk: number, error };
-    let format = format::read(disk, number).await?;
+    let failed = |error| OpenError::Disk { disk: place, error };
+    let format = format::read(disk, place).await?;
     let store = format.and_then(|format| format.store_id());
-    let store = store.ok_or(OpenError::NoFormat { disk: number })?;
+    let store = store.ok_or(OpenError::NoFormat { disk: place })?;
     let mut report = CheckReport::default();
     let mut records = journal_records(disk, &mut report).await.map_err(failed)?;
     let names = disk.list("extents").await.map_err(failed)?;
@@ -176,7 +177,7 @@ async fn check_extent(
     let page = file.read_at(0, index(PAGE)).await?;
     let header = Header::parse(&page).filter(|h| h.extent == id && h.store == store);
     let (Some(header), Some(slot)) = (header, Slot::parse(&page)) else {
-        // Nothing behind the first page: a creation that was never acknowledged.
+        // A file without frames was left by a creation that was never acknowledged.
         if file.len().await? > PAGE {
             report.problems.push(Problem::Header { extent: id });
         }
@@ -188,7 +189,12 @@ async fn check_extent(
     } else {
         check_open(&file, id, records, report).await?
     };
-    report.extents.push(CheckedExtent { extent: id, kind: header.kind, sealed: slot.sealed, len });
+    report.extents.push(CheckedExtent {
+        extent: id,
+        kind: header.kind,
+        sealed: slot.sealed,
+        len: len.get(),
+    });
     Ok(())
 }
 
@@ -205,7 +211,7 @@ async fn check_sealed(
     let live = match &body.map {
         Some(map) => map.ranges(),
         None => {
-            let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding)));
+            let list = file.read_at(padding_at(slot.len).get(), index(padding_len(slot.padding)));
             let padding = parse_padding(&list.await?, slot).unwrap_or_default();
             padding.into_iter().collect::<Ranges>().gaps(slot.len).into_iter().collect()
         }
@@ -215,21 +221,22 @@ async fn check_sealed(
     for range in live.iter() {
         scrub_range(&mut walker, id, range, &mut found).await?;
     }
-    report.holed.extend(found.holed.into_iter().map(|offset| (id, offset)));
+    report.holed.extend(found.holed.into_iter().map(|offset| (id, offset.get())));
     add(report, &found.report);
     Ok(())
 }
 
-/// An open extent: what is in its file, continued by what is in the journal.
+/// Checks an open extent: the frames in its file, continued by those in the journal. Returns where
+/// its intact frames end.
 async fn check_open(
     file: &Arc<dyn DiskFile>,
     id: ExtentId,
     records: &[Record],
     report: &mut CheckReport,
-) -> Result<u64, DiskError> {
+) -> Result<ExtentOffset, DiskError> {
     let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
-    let mut end = 0;
-    // In the order they were queued, which is that of their offsets.
+    let mut end = ExtentOffset::START;
+    // Records are in the order in which they were queued, so their offsets ascend.
     let mut queued = records.iter();
     loop {
         let reach = walker.follow(end).await?;
@@ -241,21 +248,21 @@ async fn check_open(
         report.bytes += covered.end - covered.start;
         end = covered.end;
     }
-    let known = records.iter().map(|record| record.offset + record.len).max().unwrap_or(0);
+    let known = records.iter().map(|record| record.range().end).max().unwrap_or_default();
     if known > end {
-        report.problems.push(Problem::Missing { extent: id, from: end, to: known });
+        report.problems.push(Problem::Missing { extent: id, from: end.get(), to: known.get() });
     }
     Ok(end)
 }
 
-/// What a record adds to an extent that ends at `end`.
-fn continues(record: &Record, id: ExtentId, end: u64) -> Option<Range<u64>> {
-    if record.offset + record.len <= end {
+/// The range that a record adds to an extent that ends at `end`.
+fn continues(record: &Record, id: ExtentId, end: ExtentOffset) -> Option<Range<ExtentOffset>> {
+    if record.range().end <= end {
         return None;
     }
     let bytes: Bytes = record.pieces.concat().into();
     let covered = verify_frames(&bytes, id, record.offset)?;
-    (record.offset <= page_up(end) && covered > end).then_some(end..covered)
+    (record.offset <= offset_up(end) && covered > end).then_some(end..covered)
 }
 
 fn add(report: &mut CheckReport, found: &ScrubReport) {

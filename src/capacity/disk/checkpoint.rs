@@ -1,5 +1,5 @@
-//! Checkpoints: what the journal holds is written to the extents' files and synced, then the ring
-//! is free again.
+//! Checkpoints: the records of the journal are written to the extents' files and synced, then their
+//! part of the ring is released.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -15,7 +15,8 @@ impl Store {
         self.journal.run().await;
     }
 
-    /// Runs checkpoints when the ring fills, until the node stops or the disk is poisoned.
+    /// Runs a checkpoint whenever the ring is half full, until the node stops or the disk is
+    /// poisoned.
     pub(crate) async fn checkpoint_loop(self: Arc<Self>) {
         loop {
             tokio::select! {
@@ -25,11 +26,11 @@ impl Store {
             }
             if let Err(error) = self.checkpoint().await {
                 tracing::error!(
-                    disk = self.id, %error,
-                    "a checkpoint failed; the disk makes no more of them"
+                    disk = self.number, %error,
+                    "a checkpoint failed; the disk takes no writes until a restart has verified it"
                 );
                 if !self.health.poisoned() {
-                    // Without checkpoints the ring fills, and appends would wait for ever.
+                    // Without checkpoints the ring fills up, and appends would wait forever.
                     self.stop("checkpoint", &error.to_string());
                 }
                 return;
@@ -37,48 +38,49 @@ impl Store {
         }
     }
 
-    /// One checkpoint. The order matters: the cut is taken first, so that a record acknowledged
-    /// meanwhile stays in the journal; the files are synced before the superblock forgets their
-    /// records. One that fails, panics or is dropped leaves to the next what it did not settle:
-    /// otherwise that one would forget records that are in no file.
+    /// Runs one checkpoint. The order matters. The point in the journal is taken first, so that
+    /// records acknowledged meanwhile stay in the journal. The files are synced before the
+    /// superblock releases their records. A checkpoint that fails, panics or is cancelled leaves
+    /// its remaining extents to the next one, which would otherwise release records that are in no
+    /// file.
     pub(crate) async fn checkpoint(self: &Arc<Self>) -> Result<(), Error> {
         let _one = self.checkpointing.lock().await;
         self.health.check()?;
-        let cut = self.journal.cut();
-        let mut unsettled = Unsettled::take(self);
-        while let Some(extent) = unsettled.first() {
-            self.settle(&extent).await?;
-            unsettled.settled(extent.id);
+        let point = self.journal.next_point();
+        let mut pending = Pending::take(self);
+        while let Some(extent) = pending.first() {
+            self.make_durable(&extent).await?;
+            pending.done(extent.id);
         }
-        self.journal.advance(cut).await;
+        self.journal.advance(point).await;
         self.health.check()
     }
 
-    /// Makes all of an extent durable in its file and notes how far that is.
-    async fn settle(self: &Arc<Self>, extent: &Arc<Extent>) -> Result<(), Error> {
-        // A sealed one may be under compaction, which has the turn for long, and writes wait for
-        // the journal.
+    /// Makes all bytes of an extent durable in its file and notes their end in the slot.
+    async fn make_durable(self: &Arc<Self>, extent: &Arc<Extent>) -> Result<(), Error> {
+        // A compaction of a sealed extent may hold its change lock for long, and writes would wait
+        // for the journal.
         if gone_or_sealed(extent) {
             return Ok(());
         }
         let end = {
-            let turn = Arc::clone(&extent.turn).lock_owned().await;
+            let changing = Arc::clone(&extent.changing).lock_owned().await;
             if gone_or_sealed(extent) {
                 return Ok(());
             }
-            self.write_tail(extent, &turn).await?
+            self.write_tail(extent, &changing).await?
         };
         match self.sync_to(extent, end).await {
             Ok(()) => self.note_progress(extent, 1).await,
-            // Removed meanwhile: nothing to keep, and the others must still be settled.
+            // The extent was removed meanwhile. Continue with the other extents.
             Err(_) if gone_or_sealed(extent) => self.health.check(),
             Err(error) => Err(error),
         }
     }
 
-    /// Notes in the extent's slot how far it is durable, if that is at least `step` bytes further
-    /// than the slot says: a recovery starts to look there. Costs no sync: a lost note only means a
-    /// longer look.
+    /// Writes the extent's durable length to its slot if it is at least `step` bytes more than the
+    /// slot says. Recovery starts its search there. The slot is not synced: if the write is lost,
+    /// the search only takes longer.
     pub(crate) async fn note_progress(&self, extent: &Arc<Extent>, step: u64) -> Result<(), Error> {
         let synced = {
             let state = extent.state();
@@ -103,13 +105,13 @@ impl Store {
     }
 }
 
-/// The extents that a checkpoint has still to settle; given back to the store when it is dropped.
-struct Unsettled<'a> {
+/// The extents that a checkpoint has yet to make durable. A drop returns them to the store.
+struct Pending<'a> {
     store: &'a Store,
     extents: BTreeMap<ExtentId, Arc<Extent>>,
 }
 
-impl<'a> Unsettled<'a> {
+impl<'a> Pending<'a> {
     fn take(store: &'a Store) -> Self {
         let mut dirty = store.dirty.lock().unwrap_or_else(PoisonError::into_inner);
         Self { store, extents: std::mem::take(&mut *dirty) }
@@ -119,19 +121,20 @@ impl<'a> Unsettled<'a> {
         self.extents.values().next().cloned()
     }
 
-    fn settled(&mut self, extent: ExtentId) {
+    fn done(&mut self, extent: ExtentId) {
         self.extents.remove(&extent);
     }
 }
 
-impl Drop for Unsettled<'_> {
+impl Drop for Pending<'_> {
     fn drop(&mut self) {
         let mut dirty = self.store.dirty.lock().unwrap_or_else(PoisonError::into_inner);
         dirty.append(&mut self.extents);
     }
 }
 
-/// Sealing has made everything durable already; a removed extent has nothing to keep.
+/// Whether a checkpoint can skip the extent: a seal has made all bytes durable, and a removed
+/// extent has none.
 fn gone_or_sealed(extent: &Extent) -> bool {
     let state = extent.state();
     state.status == Status::Removed || state.slot.sealed
@@ -171,7 +174,7 @@ mod tests {
         let slot = Slot { sealed: true, ..Slot::new(1, Epoch::new(1)) };
         let extent = Arc::new(Extent::new(ExtentId::new(1), ExtentKind::Data, slot));
         store.dirty.lock().unwrap().insert(extent.id, Arc::clone(&extent));
-        let _compaction = extent.turn.lock().await;
+        let _compaction = extent.changing.lock().await;
         let done = tokio::time::timeout(Duration::from_secs(60), store.checkpoint()).await;
         assert!(matches!(done, Ok(Ok(()))), "{done:?}");
         assert!(store.dirty.lock().unwrap().is_empty());

@@ -16,20 +16,20 @@ use crate::capacity::extent::walk::Walker;
 use crate::env::DiskError;
 
 impl Store {
-    /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's turn,
-    /// so nothing of it is freed, fenced or compacted meanwhile.
+    /// Makes a durable copy of a sealed extent on another disk. The caller holds the extent's
+    /// change lock, so the extent is not freed, fenced or compacted meanwhile.
     pub(crate) async fn copy_whole_to(
         &self,
         extent: &Arc<Extent>,
         to: &Arc<Self>,
     ) -> Result<Arc<Extent>, Error> {
-        // The original is removed after this.
+        // The copy is read back because the original is removed after it.
         let frames = Frames { read_back: true, ..Frames::at_once(extent.alive()) };
         self.copy_part_to(extent, frames, to).await
     }
 
-    /// The same with these frames alone; all others are dead in the copy. Without the turn frames
-    /// that are freed meanwhile are dead in it too.
+    /// Makes a durable copy with these frames only; all others are dead in it. If the caller does
+    /// not hold the change lock, frames that are freed meanwhile are also dead in it.
     pub(crate) async fn copy_part_to(
         &self,
         extent: &Arc<Extent>,
@@ -43,13 +43,14 @@ impl Store {
         let new = Extent::new(extent.id, extent.kind, copied.slot);
         new.state().dead = copied.map.ranges().gaps(end).into_iter().collect();
         to.metrics.extents.inc();
-        // With what is dead in it: a start that finds the extent in the catalog reads no map.
+        // The catalog also gets the dead ranges: a start that finds the extent in the catalog does
+        // not read its map.
         to.note(sealed_changes(&new)).await;
         Ok(Arc::new(new))
     }
 
-    /// I12: reads a copy on this disk back. Each of its frames must be whole, with the checksums
-    /// taken at ingest, under the extent's id and at its offset.
+    /// I12: reads a copy on this disk back. Each frame must match the checksums taken at ingest,
+    /// with the extent's id and at its offset.
     pub(super) async fn verify_copy(
         &self,
         extent: &Extent,
@@ -57,13 +58,13 @@ impl Store {
     ) -> Result<(), Error> {
         let failed = |error: DiskError| {
             if matches!(error, DiskError::Io { .. }) {
-                // The fault of this disk: the extent may go to another one.
+                // This disk is at fault, so the caller may try another one.
                 self.poison("read back", &error)
             } else {
                 unreadable(extent, &error)
             }
         };
-        // The device is read, not what the system still has in memory.
+        // Read from the device, not from the page cache.
         copied.file.drop_cache().await.map_err(failed)?;
         let (file, map) = (Arc::clone(&copied.file), Some(Arc::new(copied.map.clone())));
         let mut walker = Walker::new(Body { file, map }, extent.id);
@@ -107,12 +108,12 @@ mod tests {
         faults::append(&node, ID, 0, &bytes).await.unwrap();
         node.seal(ID, Epoch::new(1)).await.unwrap();
         let home = node.home(ID).unwrap();
-        let other = node.stores().into_iter().find(|store| store.number != home.store.number);
+        let other = node.stores().into_iter().find(|store| store.place != home.store.place);
         let other = other.unwrap();
         let frames = Frames::at_once(home.extent.alive());
         let copied = home.store.copy_under_its_name(&home.extent, &other, frames).await.unwrap();
         other.verify_copy(&home.extent, &copied).await.unwrap();
-        let sim = if other.number == 0 { &from } else { &to };
+        let sim = if other.place == 0 { &from } else { &to };
         assert!(sim.flip(&path_of(ID), DATA_AT + 10_000));
         let log = CapturedLog::default();
         let _kept = log.begin();

@@ -1,4 +1,4 @@
-//! The files of extents: opened when they are needed, closed when too many are open, read.
+//! The files of extents: opening on demand, closing when too many are open, reading.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -14,8 +14,10 @@ use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{PAGE, index};
 use crate::env::{DiskError, DiskFile};
+use crate::types::ExtentOffset;
 
-/// Files looked at for one that can be closed: those being written to cannot.
+/// How many files are tried when one must be closed. A file that is being written to cannot be
+/// closed.
 const TRIES: usize = 16;
 
 /// A file that was just opened, and the slot that was read from it.
@@ -25,7 +27,8 @@ struct OpenedFile {
 }
 
 impl Store {
-    /// An extent's file and its map, opened if need be; only so many stay open.
+    /// An extent's file and its map. Opens the file if it is not open, and then closes others if
+    /// too many are open.
     pub(crate) async fn body(&self, extent: &Arc<Extent>) -> Result<Body, Error> {
         loop {
             let rewrites = {
@@ -52,18 +55,17 @@ impl Store {
         let file = self.disk.open(&path_of(extent.id)).await.map_err(failed)?;
         let held = extent.state().slot;
         if !held.sealed {
-            // Its page may be about to be written, and has no map.
+            // An open extent has no map, and its first page may be written at the same time.
             return Ok(OpenedFile { slot: held, body: Body::plain(file) });
         }
         let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
-        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
+        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(ExtentOffset::START))?;
         let body = Body::load(file, &slot).await.map_err(failed)?;
-        Ok(OpenedFile { slot, body: body.ok_or_else(|| extent.corrupt(0))? })
+        Ok(OpenedFile { slot, body: body.ok_or_else(|| extent.corrupt(ExtentOffset::START))? })
     }
 
-    /// Counts an extent among those with an open file, and closes the one that is open longest if
-    /// there are too many. A close that fails poisons the disk: writers are told of that, and a
-    /// reader is not concerned.
+    /// Adds an extent to the list of open files. If there are too many, closes the one that has
+    /// been open longest. A failed close poisons the disk, so writers get an error; readers do not.
     pub(crate) async fn note_open(&self, extent: &Arc<Extent>) {
         if !std::mem::replace(&mut extent.state().listed, true) {
             self.open_files.push(Arc::clone(extent));
@@ -76,11 +78,12 @@ impl Store {
         }
     }
 
-    /// Closes an extent's file, if nobody is writing to it and all that was written is durable: a
-    /// sync by another opening of the file might not be told that it is not. On a poisoned disk
-    /// there is no other sync until the next start, which looks at the device.
+    /// Closes an extent's file if no task is writing to it and all written bytes are durable. A
+    /// sync after the file is opened again might not report that earlier writes were lost. On a
+    /// poisoned disk the file is closed anyway: there is no further sync before the next start,
+    /// which reads the device. Returns whether the file was closed.
     async fn close(&self, extent: &Arc<Extent>) -> bool {
-        let Ok(_turn) = extent.turn.try_lock() else { return false };
+        let Ok(_changing) = extent.changing.try_lock() else { return false };
         let Ok(_one) = extent.syncing.try_lock() else { return false };
         let unsynced = {
             let state = extent.state();
@@ -104,39 +107,42 @@ impl Store {
         true
     }
 
-    /// The file of an extent that is written to; one that cannot be opened is as one that cannot be
-    /// written.
+    /// The file of an extent, for writing. If it cannot be opened, the disk is poisoned as after a
+    /// failed write.
     pub(crate) async fn writable(&self, extent: &Arc<Extent>) -> Result<Arc<dyn DiskFile>, Error> {
         let body = self.body(extent).await;
-        // Opening it may have closed another, and that may have failed.
+        // The call may have closed another file, and that may have poisoned the disk.
         self.health.check()?;
         match body {
             Ok(body) => Ok(body.file),
             Err(Error::Unreadable { reason, .. }) => {
                 tracing::error!(
                     extent = %extent.id, reason,
-                    "the file of an extent cannot be opened for writing"
+                    "the file of an extent cannot be opened for writing; the disk is poisoned"
                 );
                 let (path, kind) = (path_of(extent.id), ErrorKind::Other);
                 Err(self.poison("open", &DiskError::Io { action: "open", path, kind }))
             }
-            // Whoever took it away behind the store's back: what the journal holds of it has
-            // nowhere to go.
+            // The file was removed by another program. The journal's records of the extent cannot
+            // be written anywhere.
             Err(Error::NoSuchExtent { .. }) if extent.state().status == Status::Here => {
                 let path = path_of(extent.id);
-                tracing::error!(extent = %extent.id, path, "the file of an extent is missing");
+                tracing::error!(
+                    extent = %extent.id, path,
+                    "the file of an extent is missing; was it removed?"
+                );
                 Err(self.poison("open", &DiskError::NotFound { path }))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Up to `len` stored bytes at logical `offset`, from the tail or the file; fewer at the end of
-    /// what is stored together.
+    /// Up to `len` stored bytes at logical `offset`, from the tail or the file. Fewer where the
+    /// append in the tail, the written part of the file or an entry of its map ends.
     pub(crate) async fn fetch(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
         len: u64,
     ) -> Result<Bytes, Error> {
         let len = {
@@ -151,11 +157,12 @@ impl Store {
     }
 }
 
-/// Puts an opened file in place, unless another was meanwhile.
+/// Makes an opened file the extent's file. Returns false if the extent was removed or got another
+/// file meanwhile.
 fn put_in_place(extent: &Extent, rewrites: u64, file: &OpenedFile) -> bool {
     let OpenedFile { slot, body } = file;
     let mut state = extent.state();
-    // A file that was removed meanwhile must not stay open: it would keep its space.
+    // A removed file must not stay open: it would keep its space.
     let removed = state.status == Status::Removed;
     if removed || state.rewrites != rewrites || state.file.is_some() {
         return false;
@@ -165,7 +172,7 @@ fn put_in_place(extent: &Extent, rewrites: u64, file: &OpenedFile) -> bool {
     }
     state.file = Some(Arc::clone(&body.file));
     state.map.clone_from(&body.map);
-    // What a compaction left out was freed, though the catalog may have forgotten it.
+    // Frames that a compaction left out had been freed, even if the catalog has lost that.
     if let Some(map) = body.map.as_ref().filter(|_| state.frees.may_lack_any()) {
         for gap in map.ranges().gaps(state.end) {
             state.dead.insert(gap);
@@ -174,7 +181,7 @@ fn put_in_place(extent: &Extent, rewrites: u64, file: &OpenedFile) -> bool {
     true
 }
 
-/// The answer when a read fails.
+/// The error of a failed read.
 pub(crate) fn unreadable(extent: &Extent, error: &DiskError) -> Error {
     match error {
         DiskError::NotFound { .. } => extent.missing(),
@@ -196,7 +203,7 @@ mod tests {
     use crate::types::ExtentId;
 
     #[tokio::test(start_paused = true)]
-    async fn file_opened_while_its_extent_was_removed_is_let_go_of() {
+    async fn file_opened_while_its_extent_was_removed_is_not_kept() {
         let disk = SimDisk::new(1, 1 << 20).disk();
         let slot = Slot::new(1, Epoch::new(1));
         let extent = Extent::new(ExtentId::new(1), ExtentKind::Data, slot);

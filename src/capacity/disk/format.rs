@@ -1,5 +1,5 @@
-//! The `format` file of a data directory: which version of the layouts, which store, which of its
-//! disks.
+//! The `format` file of a data directory: the version of the layouts, the id of the store, and the
+//! number of the disk in it.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -13,22 +13,22 @@ use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::units::index;
 use crate::env::{Disk, DiskError, Env};
 
-/// The layouts this program writes; it reads no newer ones. A release whose rows older ones would
-/// misread has a number of its own, so that they name the release they need instead of a row
-/// (ADR 0027).
+/// The version of the layouts that this program writes. It reads no newer version. A release whose
+/// rows older releases would misread raises the version, so that an older release refuses the store
+/// at the start instead of failing on a row (ADR 0027).
 ///
 /// 1: the first. 2: accounts of version 5, containers and blobs of version 3, staged blocks and
 /// layout segments of version 2.
 pub(crate) const FORMAT: u32 = 2;
-/// The oldest layouts it reads.
+/// The oldest version that it reads.
 const FORMAT_OLDEST: u32 = 1;
 
-/// Its name in the data directory, where it is as long as the directory is part of a store.
+/// Its name in the data directory. It exists as long as the directory is part of a store.
 pub const FORMAT_FILE: &str = "format";
 
 const LEN_MAX: u64 = 4096;
 
-/// What the file holds, as JSON: a person can read it.
+/// The content of the file, as JSON, which a person can read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Format {
     /// Version of all layouts below this directory.
@@ -42,7 +42,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// A new disk's.
+    /// The format of a new disk.
     pub(crate) fn new(store: u128, disk: u128, number: usize) -> Self {
         Self {
             format: FORMAT,
@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// Whether a release before wrote it.
+    /// Whether an older release wrote it.
     pub(crate) const fn is_older(&self) -> bool {
         self.format < FORMAT
     }
@@ -63,54 +63,56 @@ impl Format {
     }
 }
 
-/// Pauses before work that met a full disk is done again, milliseconds.
+/// Pauses before the retries of work that failed on a full disk, milliseconds.
 pub(crate) const FULL_PAUSES: [u64; 4] = [10, 100, 500, 1_000];
 
-/// Reads a disk's format; `None` when it has none yet.
-pub(crate) async fn read(disk: &Arc<dyn Disk>, number: usize) -> Result<Option<Format>, OpenError> {
+/// Reads a disk's format; `None` if it has none yet. `place` is the disk's place in the list, for
+/// the error.
+pub(crate) async fn read(disk: &Arc<dyn Disk>, place: usize) -> Result<Option<Format>, OpenError> {
     let file = match disk.open(FORMAT_FILE).await {
         Ok(file) => file,
         Err(DiskError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(OpenError::Disk { disk: number, error }),
+        Err(error) => return Err(OpenError::Disk { disk: place, error }),
     };
     let bytes = file.read_at(0, index(LEN_MAX)).await;
-    let bytes = bytes.map_err(|error| OpenError::Disk { disk: number, error })?;
-    parse(&bytes, number).map(Some)
+    let bytes = bytes.map_err(|error| OpenError::Disk { disk: place, error })?;
+    parse(&bytes, place).map(Some)
 }
 
-/// The number that a disk has in its store; `None` when it is no part of one yet. `place` is its
-/// place in the list, for the error.
+/// The number of a disk in its store; `None` if it is not part of a store yet. `place` is the
+/// disk's place in the list, for the error.
 ///
 /// # Errors
-/// [`OpenError`] when its `format` file is there and cannot be read or understood.
+/// [`OpenError`] if its `format` file exists and cannot be read or parsed.
 pub async fn disk_number(disk: &Arc<dyn Disk>, place: usize) -> Result<Option<usize>, OpenError> {
     Ok(read(disk, place).await?.map(|format| format.number))
 }
 
-fn parse(bytes: &[u8], number: usize) -> Result<Format, OpenError> {
-    // The version alone first: a newer program may have changed everything else.
+fn parse(bytes: &[u8], place: usize) -> Result<Format, OpenError> {
+    // The version is parsed first: a newer program may have changed all other fields.
     #[derive(Deserialize)]
     struct Version {
         format: u32,
     }
-    let damaged = |_| OpenError::FormatDamaged { disk: number };
+    let damaged = |_| OpenError::FormatDamaged { disk: place };
     let version: Version = serde_json::from_slice(bytes).map_err(damaged)?;
     if !(FORMAT_OLDEST..=FORMAT).contains(&version.format) {
         let (found, newest) = (version.format, FORMAT);
-        return Err(OpenError::FormatVersion { disk: number, found, newest });
+        return Err(OpenError::FormatVersion { disk: place, found, newest });
     }
     let format: Format = serde_json::from_slice(bytes).map_err(damaged)?;
     if format.store_id().is_none() {
-        return Err(OpenError::FormatDamaged { disk: number });
+        return Err(OpenError::FormatDamaged { disk: place });
     }
     Ok(format)
 }
 
-/// Notes, durably, that a disk has layouts of this program from now on; before any is written.
-/// Tries again for a moment on a full disk. `number` is its place in the list, for the error.
+/// Durably raises a disk's format to this program's version, before any of its layouts is written.
+/// On a full disk, tries again for two seconds. `place` is the disk's place in the list, for the
+/// error.
 pub(crate) async fn raise(
     disk: &Arc<dyn Disk>,
-    number: usize,
+    place: usize,
     format: Format,
     env: &Env,
 ) -> Result<(), OpenError> {
@@ -124,14 +126,15 @@ pub(crate) async fn raise(
             }
             (Err(DiskError::Full), None) => {
                 let available = disk.space().await.map_or(0, |space| space.available);
-                return Err(OpenError::Full { disk: number, needed: LEN_MAX, available });
+                return Err(OpenError::Full { disk: place, needed: LEN_MAX, available });
             }
-            (Err(error), _) => return Err(OpenError::Disk { disk: number, error }),
+            (Err(error), _) => return Err(OpenError::Disk { disk: place, error }),
         }
     }
 }
 
-/// Writes a disk's format, last of all when a disk is made: what has no format was never finished.
+/// Writes a disk's format. A new disk gets it last, so a directory without it is not a complete
+/// disk.
 pub(crate) async fn write(disk: &Arc<dyn Disk>, format: &Format) -> Result<(), DiskError> {
     let text = serde_json::to_vec(format).expect("a struct of strings and numbers is JSON");
     let temporary = "format.new";
@@ -150,8 +153,8 @@ mod tests {
         let text = br#"{"format":3,"whatever":true}"#;
         let refused = parse(text, 0).unwrap_err();
         assert!(matches!(refused, OpenError::FormatVersion { found: 3, .. }));
-        let told = refused.to_string();
-        assert!(told.contains("format 3") && told.contains("newer release"), "{told}");
+        let message = refused.to_string();
+        assert!(message.contains("format 3") && message.contains("newer release"), "{message}");
         let before_the_first = parse(br#"{"format":0}"#, 0);
         assert!(matches!(before_the_first, Err(OpenError::FormatVersion { found: 0, .. })));
     }

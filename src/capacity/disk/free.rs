@@ -1,19 +1,20 @@
-//! Giving space back: dead ranges, holes, removal.
+//! Freeing space: dead ranges, holes, removal.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::capacity::disk::catalog::Change;
 use crate::capacity::disk::store::{Store, folder_of, path_of};
-use crate::capacity::extent::header::DATA_AT;
+use crate::capacity::extent::header::file_offset;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::extent::ranges::Ranges;
-use crate::capacity::units::{page_down, page_up};
+use crate::capacity::units::{offset_down, offset_up};
 use crate::capacity::{Audited, Error};
+use crate::types::ExtentOffset;
 
-/// What follows from marking ranges of an extent dead.
+/// The result of marking ranges of an extent as dead.
 struct MarkedDead {
-    /// For the catalog.
+    /// Changes for the catalog.
     changes: Vec<Change>,
     /// Logical ranges of pages that can be given back to the file system.
     holes: Ranges,
@@ -22,16 +23,17 @@ struct MarkedDead {
 }
 
 impl Store {
-    /// Marks frame ranges of one extent dead and gives their pages back; removes a sealed extent
-    /// that is all dead.
+    /// Marks frame ranges of one extent as dead and gives their pages back. Removes a sealed extent
+    /// without live bytes.
     pub(crate) async fn free(
         &self,
         extent: &Arc<Extent>,
-        ranges: &[Range<u64>],
+        ranges: &[Range<ExtentOffset>],
     ) -> Result<(), Error> {
         self.health.check()?;
-        // With the turn, so that the catalog hears of neighbouring frees in the order they merged.
-        let _turn = extent.turn.lock().await;
+        // Under the change lock, so that the catalog gets frees of adjacent ranges in the order of
+        // their merges.
+        let _changing = extent.changing.lock().await;
         let Some(marked) = self.mark_dead(extent, ranges) else { return Ok(()) };
         if marked.is_wholly_dead {
             return self.remove_now(extent).await;
@@ -44,11 +46,11 @@ impl Store {
         Ok(())
     }
 
-    /// Marks everything but `live` dead.
+    /// Marks all bytes of a sealed extent that are not in `live` as dead.
     pub(crate) async fn retain(
         &self,
         extent: &Arc<Extent>,
-        live: &[Range<u64>],
+        live: &[Range<ExtentOffset>],
         audited: Audited,
     ) -> Result<(), Error> {
         let end = {
@@ -70,8 +72,8 @@ impl Store {
         Ok(())
     }
 
-    /// Marks ranges dead; `None` when the extent was removed.
-    fn mark_dead(&self, extent: &Extent, ranges: &[Range<u64>]) -> Option<MarkedDead> {
+    /// Marks ranges as dead; `None` if the extent was removed.
+    fn mark_dead(&self, extent: &Extent, ranges: &[Range<ExtentOffset>]) -> Option<MarkedDead> {
         let mut state = extent.state();
         if state.status == Status::Removed {
             return None;
@@ -82,9 +84,10 @@ impl Store {
         for range in ranges {
             let range = range.start..range.end.min(state.end);
             let Some(merged) = state.dead.insert(range.clone()) else { continue };
-            // Pages that this range made wholly dead, alone or together with its neighbours.
-            let start = page_up(merged.range.start).max(page_down(range.start));
-            let end = page_down(merged.range.end).min(page_up(range.end));
+            // Pages that are wholly dead with this range, alone or together with adjacent dead
+            // ranges.
+            let start = offset_up(merged.range.start).max(offset_down(range.start));
+            let end = offset_down(merged.range.end).min(offset_up(range.end));
             holes.insert(start..end.max(start));
             changes.push(Change::Dead {
                 extent: extent.id,
@@ -93,39 +96,41 @@ impl Store {
             });
         }
         self.metrics.freed_bytes.inc_by(state.dead.total() - before);
-        // The writer of an open extent relies on it, and its recovery must not take a hole for the
+        // An open extent is not punched: recovery follows its frames and would take a hole for its
         // end.
         let sealed = state.slot.sealed;
         if !sealed {
             holes = Ranges::default();
         }
-        let is_wholly_dead = sealed && state.dead.total() >= state.end;
+        let is_wholly_dead = sealed && state.dead.total() >= state.end.get();
         Some(MarkedDead { changes, holes, is_wholly_dead })
     }
 
-    /// Punches everything dead of a newly sealed extent.
+    /// Punches all dead ranges of a newly sealed extent.
     pub(crate) async fn punch_all(&self, extent: &Arc<Extent>) {
         let holes = {
             let state = extent.state();
-            state.dead.iter().map(|r| page_up(r.start)..page_down(r.end)).collect()
+            state.dead.iter().map(|r| offset_up(r.start)..offset_down(r.end)).collect()
         };
         self.punch(extent, &holes).await;
     }
 
-    /// If this fails the space is not given back, nothing else: some file systems cannot.
+    /// Punches holes. A failure is only logged: the space is not given back. Some file systems
+    /// cannot punch holes.
     async fn punch(&self, extent: &Arc<Extent>, holes: &Ranges) {
         for hole in holes.iter() {
             let Ok(body) = self.body(extent).await else { return };
-            // In a compacted file logical pages are no pages: the next compaction wins the space.
+            // In a compacted file, pages of logical offsets are not pages of the file. The next
+            // compaction frees the space.
             if body.map.is_some() {
                 return;
             }
             if let Err(error) =
-                body.file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await
+                body.file.punch_hole(file_offset(hole.start).get(), hole.end - hole.start).await
             {
                 tracing::warn!(
                     extent = %extent.id, %error,
-                    "the space of freed frames was not given back to the file system"
+                    "freed frames still take disk space; a compaction may give it back"
                 );
                 return;
             }
@@ -135,11 +140,11 @@ impl Store {
     /// Removes an extent and its file.
     pub(crate) async fn remove(&self, extent: &Arc<Extent>) -> Result<(), Error> {
         self.health.check()?;
-        let _turn = extent.turn.lock().await;
+        let _changing = extent.changing.lock().await;
         self.remove_now(extent).await
     }
 
-    /// The removal itself; the caller holds the turn.
+    /// Removes an extent and its file; the caller holds the change lock.
     pub(crate) async fn remove_now(&self, extent: &Arc<Extent>) -> Result<(), Error> {
         let is_again = {
             let mut state = extent.state();
@@ -150,8 +155,8 @@ impl Store {
             state.tail.clear();
             is_again
         };
-        // The first try may have ended anywhere, in a panic too. Each step that can fail is done
-        // once more. What follows cannot, and counting twice would be wrong.
+        // An earlier removal may have failed or panicked at any step, so each step that can fail is
+        // repeated. The next steps cannot fail, and must not count the removal twice.
         if !is_again {
             extent.set_window(None);
             self.metrics.removed_extents.inc();

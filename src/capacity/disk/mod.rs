@@ -1,24 +1,26 @@
-//! One disk: its journal, its catalog and its extents, and all that is done to them.
+//! One disk: its journal, its catalog, its extents, and the operations on them.
 //!
-//! 1. `open.rs`: the disks of a node are opened, with what `opening.rs` says; `format.rs`: which
-//!    store and which of its disks one is; `recover.rs`: what a start makes of the journal and of
-//!    the extents that were open; `open_error.rs`: why not.
-//! 2. `store.rs`: the disk at work, which all others share, and new extents on it; `half_made.rs`:
-//!    those whose creation nobody was told of; `space.rs`: whether there is room.
-//! 3. `append.rs`: journal or file; `checkpoint.rs`: what the journal holds moves to the files;
-//!    `seal.rs`: fences and ends an extent.
-//! 4. `read.rs`: frames, each verified; `files.rs` and `open_files.rs`: so many files stay open.
-//! 5. `free.rs`: dead ranges, holes, removal; `compact.rs`: a file without what is dead;
-//!    `copy.rs`: the same on another disk.
-//! 6. `scrub.rs`: damage is looked for while the node runs; `check.rs`: while it is stopped.
-//! 7. `catalog.rs`, `catalog_sim.rs`: what spares a start a look at each sealed extent.
+//! 1. `open.rs`: opens the disks of a node with the parameters of `opening.rs`; `format.rs`: the
+//!    store's id and the disk's number; `recover.rs`: replays the journal and seals the extents
+//!    that were open; `open_error.rs`: why a disk cannot be opened.
+//! 2. `store.rs`: the state of an open disk, which the other files use, and the creation of
+//!    extents; `creations.rs`: creations that were not acknowledged; `space.rs`: free space.
+//! 3. `append.rs`: appends to the journal or the file; `checkpoint.rs`: moves bytes from the
+//!    journal to the files; `seal.rs`: fences and seals an extent.
+//! 4. `read.rs`: reads and verifies frames; `files.rs` and `open_files.rs`: a bounded number of
+//!    open files.
+//! 5. `free.rs`: dead ranges, holes, removal; `compact.rs`: copies live frames to a new file;
+//!    `copy.rs`: copies them to another disk.
+//! 6. `scrub.rs`: finds damage while the node runs; `check.rs`: finds damage while it is stopped.
+//! 7. `catalog.rs`, `catalog_sim.rs`: the list of sealed extents, so that a start does not read
+//!    each file.
 //! 8. `invariants.rs`: assertions that stop the disk.
 //!
-//! Invariants: a failed write or sync ends all writes to the disk until a restart · the catalog is
-//! never believed against a file · an extent changes only in its turn.
+//! Invariants: after a failed write or sync the disk takes no writes until a restart · where the
+//! catalog and a file disagree, the file is right · an extent changes only under its change lock.
 //!
-//! Not here: which disk an extent is on, and what concerns several disks (`node.rs` and what is
-//! beside it).
+//! Not here: which disk holds an extent, and work on several disks (`node.rs` and the files beside
+//! it).
 
 mod append;
 pub(super) mod catalog;
@@ -27,10 +29,10 @@ pub(super) mod check;
 mod checkpoint;
 pub(super) mod compact;
 mod copy;
+mod creations;
 mod files;
 pub(super) mod format;
 mod free;
-mod half_made;
 mod invariants;
 pub(super) mod open;
 pub(super) mod open_error;

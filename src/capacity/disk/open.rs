@@ -13,11 +13,11 @@ use crate::capacity::disk::opening::{Opened, Opening};
 use crate::capacity::disk::recover::{Recovery, make_journal};
 use crate::env::{Disk, DiskError};
 
-/// Opens all disks at the same time, making those that are empty. A disk that cannot be recovered,
-/// or is one of the store's and cannot be read, costs what lies on it.
+/// Opens all disks concurrently and initializes those that are empty. The result has an error for
+/// each disk that cannot be recovered, and for each disk of the store whose format cannot be read.
 ///
 /// # Errors
-/// When the disks are not those of one store, or none of them can be recovered.
+/// [`OpenError`] if the disks are not those of one store, or none of them can be recovered.
 pub(crate) async fn open_all(
     disks: Vec<Arc<dyn Disk>>,
     opening: &Opening,
@@ -27,7 +27,7 @@ pub(crate) async fn open_all(
     }
     let formats = formats(&disks, opening).await?;
     let each = disks.into_iter().zip(formats).enumerate();
-    let recoveries = each.map(|(number, (disk, format))| open_one(number, disk, format, opening));
+    let recoveries = each.map(|(place, (disk, format))| open_one(place, disk, format, opening));
     let opened = join_all(recoveries).await;
     if opened.iter().all(Result::is_err)
         && let Some(error) = opened.iter().find_map(|one| one.as_ref().err())
@@ -38,26 +38,27 @@ pub(crate) async fn open_all(
 }
 
 async fn open_one(
-    number: usize,
+    place: usize,
     disk: Arc<dyn Disk>,
     format: Result<Format, OpenError>,
     opening: &Opening,
 ) -> Result<Opened, OpenError> {
     let format = format?;
-    let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: number })?;
-    let catalog = open_catalog(opening, number, store_id).await;
-    let id = format.number;
-    let recovery = Recovery { disk: Arc::clone(&disk), number, id, store_id, catalog, opening };
+    let store_id = format.store_id().ok_or(OpenError::FormatDamaged { disk: place })?;
+    let catalog = open_catalog(opening, place, store_id).await;
+    let number = format.number;
+    let recovery = Recovery { disk: Arc::clone(&disk), place, number, store_id, catalog, opening };
     let opened = recovery.run().await?;
-    // Recovery gives back what open extents had reserved, so a full disk has room for this now.
+    // Recovery has released the space that open extents had reserved, so a full disk has room for
+    // this.
     if format.is_older() && !opening.config.keeps_format {
-        format::raise(&disk, number, format, &opening.env).await?;
+        format::raise(&disk, place, format, &opening.env).await?;
     }
     Ok(opened)
 }
 
-/// The format of each disk; checks that they are exactly the disks of one store, and adds new ones
-/// to it. An error stands for a disk of the store that cannot be read.
+/// The format of each disk. Checks that they are exactly the disks of one store, and adds new disks
+/// to it. The result has an error for each disk of the store whose format cannot be read.
 async fn formats(
     disks: &[Arc<dyn Disk>],
     opening: &Opening,
@@ -85,7 +86,8 @@ async fn formats(
         };
         let Some(number) = number else { continue };
         let highest = numbers.last().copied().unwrap_or(0).max(number);
-        // A disk that could not be read before may be another one than was thought.
+        // A disk whose format could not be read at an earlier start may be another disk than the
+        // list says.
         let is_other = known.is_some_and(|known| known != number);
         if is_other || !numbers.insert(number) {
             return Err(OpenError::DiskSet { highest });
@@ -99,11 +101,11 @@ async fn formats(
     }
     let mut next = numbers.len();
     let mut formats = Vec::new();
-    for (number, (disk, format)) in disks.iter().zip(found).enumerate() {
+    for (place, (disk, format)) in disks.iter().zip(found).enumerate() {
         formats.push(match format {
-            Ok(Some(format)) => found_again(disk, number, format).await,
+            Ok(Some(format)) => found_again(disk, place, format).await,
             Ok(None) => {
-                let made = make(disk, number, Format::new(store, random(opening), next), opening);
+                let made = make(disk, place, Format::new(store, random(opening), next), opening);
                 next += 1;
                 Ok(made.await?)
             }
@@ -113,34 +115,34 @@ async fn formats(
     Ok(formats)
 }
 
-/// The start that made the disk may have failed at the last sync of the folder. Its names must be
-/// durable before the store counts on the disk.
+/// Syncs the directory of a known disk. The start that made the disk may have failed before that
+/// sync, and the names must be durable before the disk is used.
 async fn found_again(
     disk: &Arc<dyn Disk>,
-    number: usize,
+    place: usize,
     format: Format,
 ) -> Result<Format, OpenError> {
     match disk.sync_dir("").await {
         Ok(()) => Ok(format),
-        Err(error) => Err(OpenError::Disk { disk: number, error }),
+        Err(error) => Err(OpenError::Disk { disk: place, error }),
     }
 }
 
 async fn make(
     disk: &Arc<dyn Disk>,
-    number: usize,
+    place: usize,
     format: Format,
     opening: &Opening,
 ) -> Result<Format, OpenError> {
-    let failed = |error| OpenError::Disk { disk: number, error };
+    let failed = |error| OpenError::Disk { disk: place, error };
     if !disk.list("extents").await.map_err(failed)?.is_empty() {
-        return Err(OpenError::NoFormat { disk: number });
+        return Err(OpenError::NoFormat { disk: place });
     }
     if let Err(error) = make_journal(disk, opening).await {
         return Err(match (error, disk.space().await) {
             (DiskError::Full, Ok(space)) => {
                 let (needed, available) = (opening.config.journal_bytes, space.available);
-                OpenError::NoRoom { disk: number, needed, available }
+                OpenError::NoRoom { disk: place, needed, available }
             }
             (error, _) => failed(error),
         });
@@ -154,24 +156,24 @@ fn random(opening: &Opening) -> u128 {
     u128::from(rand.next_u64()) << 64 | u128::from(rand.next_u64())
 }
 
-async fn open_catalog(opening: &Opening, number: usize, store_id: u128) -> Arc<dyn Catalog> {
+async fn open_catalog(opening: &Opening, place: usize, store_id: u128) -> Arc<dyn Catalog> {
     let folders = match &opening.config.catalog {
         CatalogPlace::Folders(folders) => folders,
         CatalogPlace::Simulated(catalogs) => {
-            let catalog = catalogs.get(number).cloned();
+            let catalog = catalogs.get(place).cloned();
             return Arc::new(catalog.unwrap_or_default());
         }
         CatalogPlace::Memory => return Arc::new(MemoryCatalog),
     };
-    let Some(folder) = folders.get(number) else { return Arc::new(MemoryCatalog) };
+    let Some(folder) = folders.get(place) else { return Arc::new(MemoryCatalog) };
     let folder = folder.join("catalog");
     let work = move || SledCatalog::open(&folder, store_id);
     match opening.env.tasks.spawn_blocking("catalog", work).await {
         Ok(catalog) => Arc::new(catalog),
         Err(_) => {
             tracing::error!(
-                disk = number,
-                "the disk has no catalog; the next start examines every extent"
+                disk = place,
+                "the disk runs without a catalog; this start and the next one examine every extent"
             );
             Arc::new(MemoryCatalog)
         }

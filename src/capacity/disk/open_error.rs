@@ -5,10 +5,11 @@ use thiserror::Error as ThisError;
 use crate::capacity::journal::replay::JournalError;
 use crate::env::DiskError;
 
-/// Why a node does not start; each message names the disk by its place in the list.
+/// Why a node or one of its disks cannot be opened. Each message names the disk by its place in the
+/// list.
 #[derive(Clone, Debug, ThisError)]
 pub enum OpenError {
-    /// There is nothing to open.
+    /// The list of disks is empty.
     #[error("no data directory given")]
     NoDisks,
     /// Reading or writing a disk failed.
@@ -16,13 +17,13 @@ pub enum OpenError {
     Disk {
         /// Which.
         disk: usize,
-        /// How.
+        /// Why.
         error: DiskError,
     },
     /// A new disk has too little room for its journal.
     #[error(
         "disk {disk}: a new disk needs {needed} bytes for its journal and {available} are free: \
-         free some, or give a smaller --journal-bytes"
+         free some, or set a smaller --journal-bytes"
     )]
     NoRoom {
         /// Which.
@@ -45,34 +46,37 @@ pub enum OpenError {
         /// Bytes free.
         available: u64,
     },
-    /// A newer (or unknown) program wrote it.
+    /// A newer or unknown release wrote it.
     #[error(
-        "disk {disk} has format {found}, and this release reads up to format {newest}: written by \
-         a newer release: run that release"
+        "disk {disk} has format {found}, and this release reads up to format {newest}: it was \
+         written by a newer release, so run that release"
     )]
     FormatVersion {
         /// Which.
         disk: usize,
         /// Its version.
         found: u32,
-        /// The newest version that this program reads.
+        /// The newest format that this program reads.
         newest: u32,
     },
-    /// Its format file is unreadable.
+    /// Its `format` file cannot be parsed.
     #[error(
-        "disk {disk}: the file `format` is damaged; restore it from another disk's, or from a backup"
+        "disk {disk}: the file `format` is damaged; restore it from a backup, or write it anew \
+         after that of another disk"
     )]
     FormatDamaged {
         /// Which.
         disk: usize,
     },
-    /// It belongs to another store than the first one.
-    #[error("disk {disk} belongs to another store than the disks before it")]
+    /// It belongs to another store than the disks before it.
+    #[error(
+        "disk {disk} belongs to another store than the disks before it: give the disks of one store"
+    )]
     OtherStore {
         /// Which.
         disk: usize,
     },
-    /// The same disk twice, or one of the store's disks is not given.
+    /// A disk is given twice, or a disk of the store is not given.
     #[error(
         "the store's disks are numbered 0 to {highest}, but the disks given are not exactly these"
     )]
@@ -80,9 +84,10 @@ pub enum OpenError {
         /// The highest number seen.
         highest: usize,
     },
-    /// It holds extents but has lost its format file.
+    /// It holds extents but has no `format` file.
     #[error(
-        "disk {disk} holds extents but no file `format`: not starting, so that nothing is overwritten"
+        "disk {disk} holds extents but no file `format`: restore that file. Nothing on the disk \
+         was changed"
     )]
     NoFormat {
         /// Which.
@@ -99,7 +104,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The place of the disk in the list, if it is about one disk.
+    /// The place in the list of the disk that the error concerns, if it is one disk.
     #[must_use]
     pub const fn disk(&self) -> Option<usize> {
         match self {
@@ -115,8 +120,8 @@ impl OpenError {
         }
     }
 
-    /// Whether the disk's `format` file is there and cannot be read. That says nothing about which
-    /// disk of which store it is.
+    /// Whether the disk's `format` file exists and cannot be read or parsed. Then it is not known
+    /// which disk of which store it is.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         match self {

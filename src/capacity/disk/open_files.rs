@@ -1,12 +1,12 @@
-//! Files of extents that are open: bounded, since there may be many more extents, each partition's
-//! log one of them.
+//! The list of extents with an open file. It is bounded, because there may be many more extents;
+//! each partition has a log.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::capacity::extent::memory::Extent;
 
-/// Extents with an open file, the one that is open longest first.
+/// Extents with an open file, in the order in which the files were opened.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFiles(Mutex<VecDeque<Arc<Extent>>>);
 
@@ -15,7 +15,7 @@ impl OpenFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(extent);
     }
 
-    /// The one that is open longest, if there are more than `max`.
+    /// Takes the extent whose file has been open longest, if there are more than `max`.
     pub(super) fn pop_beyond(&self, max: usize) -> Option<Popped<'_>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let extent = if open.len() > max { open.pop_front() } else { None };
@@ -23,8 +23,8 @@ impl OpenFiles {
     }
 }
 
-/// One that may be closed. It is listed again unless it was: whoever closes it, a reader perhaps,
-/// may be gone in the middle.
+/// An extent whose file may be closed. A drop puts it back in the list unless `closed` is set,
+/// because the task that closes it may be cancelled.
 pub(super) struct Popped<'a> {
     files: &'a OpenFiles,
     pub(super) extent: Arc<Extent>,

@@ -1,4 +1,4 @@
-//! What disks are opened with, and what is found on one.
+//! The parameters of opening disks, and the result for each disk.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::capacity::extent::memory::Extent;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::env::Env;
 
-/// What all disks of a node are opened with.
+/// The parameters that all disks of a node share.
 pub(crate) struct Opening {
     pub(crate) env: Env,
     pub(crate) config: CapacityConfig,
@@ -18,7 +18,7 @@ pub(crate) struct Opening {
     pub(crate) stop: CancellationToken,
 }
 
-/// A disk and what was found on it.
+/// An open disk and the extents on it.
 pub(crate) struct Opened {
     pub(crate) store: Arc<Store>,
     pub(crate) extents: Vec<Arc<Extent>>,

@@ -1,4 +1,4 @@
-//! Reading: every byte served was verified against the checksum table of its frame, and the frame
+//! Reads. Every byte served is verified against the checksum table of its frame, and the frame
 //! against the location.
 
 #![deny(clippy::indexing_slicing)]
@@ -12,27 +12,27 @@ use crate::capacity::Error;
 use crate::capacity::LogFrame;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{
-    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, Part, Verified, frame_end, frames_of,
-    head_len, parts,
+    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, LocationFrame, Verified, frame_end,
+    frames_in, frames_of, head_len,
 };
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::units::{index, page_up, size};
+use crate::capacity::units::{index, offset_up, size};
 use crate::types::Crc32c;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// Up to this far into a frame, the wanted chunks are read together with the head before them,
-/// bytes.
+/// If the wanted chunks begin within this many payload bytes of a frame, they are read together
+/// with the head.
 const TOGETHER_MAX: u64 = 64 * 1024;
 
-/// What a log replay reads at a time, bytes.
+/// Bytes that a log replay reads at a time.
 const WINDOW: u64 = 256 * 1024;
 
-/// What was read of one frame.
-struct ReadPart {
+/// The result of reading one frame.
+struct ReadFrame {
     /// The checksum of the whole frame's payload.
     frame_crc: Crc32c,
-    /// The bytes asked for.
+    /// The requested bytes.
     wanted: Verified,
 }
 
@@ -57,7 +57,10 @@ impl Store {
             Err(Error::Corrupt { offset, .. }) => {
                 self.metrics.corrupt_frames.inc();
                 let offset = offset.get();
-                tracing::error!(extent = %extent.id, offset, "a frame is damaged or missing");
+                tracing::error!(
+                    extent = %extent.id, offset,
+                    "a read met a damaged or missing frame; `blockyard check` lists all damage"
+                );
             }
             Err(_) => {}
         }
@@ -74,65 +77,65 @@ impl Store {
         let whole = range == (0..location.len.get());
         let mut crc: Option<Crc32c> = None;
         let mut pieces = Vec::new();
-        for part in parts(location, &range) {
-            let read = self.read_part(extent, &part, &range).await?;
-            if part.len == location.len.get() && read.frame_crc != location.crc {
-                return Err(extent.corrupt(part.offset));
+        for frame in frames_in(location, &range) {
+            let read = self.read_location_frame(extent, &frame, &range).await?;
+            if frame.len == location.len.get() && read.frame_crc != location.crc {
+                return Err(extent.corrupt(frame.offset));
             }
-            crc = Some(crc.map_or(read.frame_crc, |crc| crc.combine(read.frame_crc, part.len)));
+            crc = Some(crc.map_or(read.frame_crc, |crc| crc.combine(read.frame_crc, frame.len)));
             pieces.push(read.wanted);
         }
         if whole && crc.is_some_and(|crc| crc != location.crc) {
-            return Err(extent.corrupt(location.offset.get()));
+            return Err(extent.corrupt(location.offset));
         }
         Ok(pieces)
     }
 
-    async fn read_part(
+    async fn read_location_frame(
         &self,
         extent: &Arc<Extent>,
-        part: &Part,
+        frame: &LocationFrame,
         range: &Range<u64>,
-    ) -> Result<ReadPart, Error> {
-        let corrupt = || extent.corrupt(part.offset);
-        let wanted = range.start.max(part.at) - part.at..(range.end - part.at).min(part.len);
+    ) -> Result<ReadFrame, Error> {
+        let corrupt = || extent.corrupt(frame.offset);
+        let wanted = range.start.max(frame.at) - frame.at..(range.end - frame.at).min(frame.len);
         let first = wanted.start / CHUNK;
-        let stored = first * CHUNK..(wanted.end.div_ceil(CHUNK) * CHUNK).min(part.len);
-        let head_len = head_len(part.len);
+        let stored = first * CHUNK..(wanted.end.div_ceil(CHUNK) * CHUNK).min(frame.len);
+        let head_len = head_len(frame.len);
         let (head, chunks) = if stored.start <= TOGETHER_MAX {
             let len = head_len + stored.end;
-            let bytes = self.fetch(extent, part.offset, len).await?;
+            let bytes = self.fetch(extent, frame.offset, len).await?;
             if size(bytes.len()) < len {
                 return Err(corrupt());
             }
             (bytes.slice(..index(head_len)), bytes.slice(index(head_len + stored.start)..))
         } else {
-            let head = self.fetch(extent, part.offset, head_len).await?;
-            let at = part.offset + head_len + stored.start;
+            let head = self.fetch(extent, frame.offset, head_len).await?;
+            let at = frame.offset + head_len + stored.start;
             (head, self.fetch(extent, at, stored.end - stored.start).await?)
         };
-        let head = Head::parse(&head, extent.id, part.offset).ok_or_else(corrupt)?;
+        let head = Head::parse(&head, extent.id, frame.offset).ok_or_else(corrupt)?;
         let complete = size(chunks.len()) == stored.end - stored.start;
-        if head.len != part.len || !complete {
+        if head.len != frame.len || !complete {
             return Err(corrupt());
         }
         let chunks = head.verified(first, chunks).ok_or_else(corrupt)?;
         let from = index(wanted.start - stored.start);
         let to = index(wanted.end - stored.start);
-        Ok(ReadPart { frame_crc: head.crc, wanted: chunks.slice(from..to) })
+        Ok(ReadFrame { frame_crc: head.crc, wanted: chunks.slice(from..to) })
     }
 
     /// Reads the frame at or after `offset`; see [`crate::capacity::Capacity::next_frame`].
     pub(crate) async fn next_frame(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
     ) -> Result<Option<LogFrame>, Error> {
         let Some(offset) = skip_dead(extent, offset)? else {
             extent.set_window(None);
             return Ok(None);
         };
-        for start in [offset, page_up(offset)] {
+        for start in [offset, offset_up(offset)] {
             let head = self.fetch_ahead(extent, start, HEADER).await?;
             let Some(head) = self.parse_ahead(extent, start, &head).await? else { continue };
             let payload = self.fetch_ahead(extent, start + head.head_len(), head.len).await?;
@@ -141,11 +144,7 @@ impl Store {
             }
             let Some(payload) = head.verified(0, payload) else { break };
             let next = frame_end(start, head.len);
-            return Ok(Some(LogFrame {
-                offset: ExtentOffset::new(start),
-                payload: payload.into_bytes(),
-                next: ExtentOffset::new(next),
-            }));
+            return Ok(Some(LogFrame { offset: start, payload: payload.into_bytes(), next }));
         }
         self.metrics.corrupt_frames.inc();
         Err(extent.corrupt(offset))
@@ -154,7 +153,7 @@ impl Store {
     async fn parse_ahead(
         &self,
         extent: &Arc<Extent>,
-        start: u64,
+        start: ExtentOffset,
         header: &[u8],
     ) -> Result<Option<Head>, Error> {
         let Some(len) = Head::claimed_len(header) else { return Ok(None) };
@@ -162,12 +161,12 @@ impl Store {
         Ok(Head::parse(&head, extent.id, start))
     }
 
-    /// Reads `len` bytes for a replay, and what follows them while at it: records are small and
-    /// come in order.
+    /// Reads `len` bytes for a replay, and the bytes that follow them: records are small and are
+    /// read in order.
     async fn fetch_ahead(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
         len: u64,
     ) -> Result<Bytes, Error> {
         debug_assert!(len <= FRAME_PAYLOAD_MAX.max(HEAD_MAX), "a frame is not that long");
@@ -177,7 +176,7 @@ impl Store {
         let written = extent.state().written;
         if offset + len > written {
             return match self.fetch(extent, offset, len).await {
-                // Past the last append: nothing there, which the caller judges.
+                // The bytes are beyond the last append. The caller decides whether that is damage.
                 Err(Error::Corrupt { .. }) => Ok(Bytes::new()),
                 other => other,
             };
@@ -189,8 +188,8 @@ impl Store {
     }
 }
 
-/// Where the next live byte is; `None` at the end.
-fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
+/// The offset of the next live byte; `None` at the end of the extent.
+fn skip_dead(extent: &Extent, mut offset: ExtentOffset) -> Result<Option<ExtentOffset>, Error> {
     let state = extent.state();
     if state.status == Status::Removed {
         return Err(extent.missing());
@@ -201,12 +200,12 @@ fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
     Ok((offset < state.end).then_some(offset))
 }
 
-/// Locations come from index rows: one that cannot be right is damage, not a bug to stop for.
+/// Checks a location, which comes from an index row. An impossible one is reported as damage.
 fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> Result<(), Error> {
-    let (offset, len) = (location.offset.get(), location.len.get());
+    let (offset, len) = (location.offset, location.len.get());
     let is_sane = len > 0
         && len <= u64::MAX / 4
-        && offset <= u64::MAX / 4
+        && offset.get() <= u64::MAX / 4
         && range.start <= range.end
         && range.end <= len;
     if !is_sane {

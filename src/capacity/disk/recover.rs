@@ -1,6 +1,6 @@
-//! Recovery of one disk: replay the journal into the extents' files, then seal every extent that
-//! was open. Its writer is dead; what it acknowledged is in the file now, what it did not is cut
-//! off or harmless.
+//! Recovery of one disk: replays the journal into the extents' files, then seals every extent that
+//! was open, because its writer has ended. All acknowledged bytes are in the file by then. Other
+//! bytes may be kept or cut off.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -20,16 +20,17 @@ use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::disk::opening::{Opened, Opening};
 use crate::capacity::disk::seal::sealed_change;
 use crate::capacity::disk::space::SpaceWatch;
-use crate::capacity::disk::store::{Parts, Store, extent_of, path_of};
+use crate::capacity::disk::store::{Store, StoreSetup, extent_of, path_of};
 use crate::capacity::extent::header::{
-    DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
+    DATA_AT, Header, Slot, encode_padding, file_offset, padding_at, padding_len, parse_padding,
+    sealed_file_len,
 };
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Frees};
 use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::{Reach, Walker};
-use crate::capacity::health::{Health, Place};
-use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
+use crate::capacity::health::{DiskName, Health};
+use crate::capacity::journal::layout::{Lsn, RING_AT, Record, RingId, Superblock};
 use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::units::{PAGE, index, page_up};
@@ -37,24 +38,25 @@ use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// The name of the journal file.
 pub(crate) const JOURNAL: &str = "journal";
 
-/// Extents looked at and sealed at a time.
-const LOOKS: usize = 16;
+/// How many extents are examined and sealed concurrently.
+const EXAMINED_AT_ONCE: usize = 16;
 
-/// An extent found on the disk, sealed now.
+/// An extent that was found on the disk. It is sealed.
 struct FoundExtent {
     extent: Extent,
-    /// What its file says is dead.
-    dead: Vec<Range<u64>>,
+    /// Ranges that are dead according to its file.
+    dead: Vec<Range<ExtentOffset>>,
 }
 
 /// All extents of the disk.
 struct FoundExtents {
     extents: Vec<Arc<Extent>>,
-    /// What the catalog does not know of them yet.
+    /// Changes that the catalog does not have yet.
     changes: Vec<Change>,
 }
 
@@ -72,9 +74,10 @@ const RING_MIN: u64 = 256 * 1024;
 /// One disk being opened.
 pub(crate) struct Recovery<'a> {
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) number: usize,
+    /// Its place in the list of disks that the node was opened with.
+    pub(crate) place: usize,
     /// Its number in the store.
-    pub(crate) id: usize,
+    pub(crate) number: usize,
     pub(crate) store_id: u128,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) opening: &'a Opening,
@@ -82,17 +85,17 @@ pub(crate) struct Recovery<'a> {
 
 /// An extent that had records in the journal.
 struct Replayed {
-    /// Closed when there are too many: each extent is read back from the device when the replay is
-    /// done.
+    /// Closed when too many are open. After the replay each extent is read back from the device, so
+    /// no sync is needed before.
     file: Option<Arc<dyn DiskFile>>,
-    /// Sealed ones need nothing: sealing had synced all of it.
+    /// Whether it is sealed. Its records are not applied: the seal has synced all its bytes.
     sealed: bool,
-    /// Everything below is durable: a record is queued only then.
-    known_end: u64,
+    /// The end of its last record. All bytes below it were durable, in the file or the journal.
+    known_end: ExtentOffset,
 }
 
-/// Makes a disk's journal: every byte written once, so that later syncs meet no file system
-/// journal.
+/// Makes a disk's journal. Every byte is written once, so that later syncs do not have to commit
+/// metadata of the file system.
 pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Result<(), DiskError> {
     const STEP: u64 = 1024 * 1024;
     let size = page_up(opening.config.journal_bytes.max(RING_MIN));
@@ -105,9 +108,10 @@ pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Res
         file.write_at(at, vec![zeros.slice(..index(len))]).await?;
         at += len;
     }
-    let ring = opening.env.rand.next_u64();
-    let superblock = Superblock { generation: 1, ring, size, lsn: 1, position: RING_AT };
-    file.write_sync(superblock.offset(), vec![superblock.encode()]).await?;
+    let ring = RingId::new(opening.env.rand.next_u64());
+    let lsn = Lsn::FIRST;
+    let superblock = Superblock { generation: 1, ring, size, lsn, position: RING_AT };
+    file.write_sync(superblock.offset().get(), vec![superblock.encode()]).await?;
     disk.sync_dir("").await
 }
 
@@ -115,16 +119,16 @@ impl Recovery<'_> {
     /// Recovers the disk and opens it for work.
     pub(crate) async fn run(self) -> Result<Opened, OpenError> {
         let journal_file = self.disk.open(JOURNAL).await.map_err(|e| self.failed(e))?;
-        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let journal = |error| OpenError::Journal { disk: self.place, error };
         let mut replay = Replay::open(Arc::clone(&journal_file)).await.map_err(journal)?;
         let replayed = self.replay(&mut replay).await?;
         let known = self.load_catalog().await;
         let FoundExtents { extents, changes } = self.extents(&known, &replayed).await?;
 
-        // Only now, when all it held is durable in the extents, may the journal forget.
+        // All records are durable in the extents' files now, so the journal may release them.
         let superblock = replay.restarted();
         let page = vec![superblock.encode()];
-        let written = journal_file.write_sync(superblock.offset(), page).await;
+        let written = journal_file.write_sync(superblock.offset().get(), page).await;
         written.map_err(|e| self.failed(e))?;
 
         let store = Arc::new(self.store(journal_file, superblock).await?);
@@ -142,8 +146,8 @@ impl Recovery<'_> {
         superblock: Superblock,
     ) -> Result<Store, OpenError> {
         let Opening { env, config, metrics, stop } = self.opening;
-        let place = Place::of(&*self.disk, self.id);
-        let health = Arc::new(Health::new(place.clone(), metrics.clone()));
+        let name = DiskName::of(&*self.disk, self.number);
+        let health = Arc::new(Health::new(name.clone(), metrics.clone()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let journal = Journal::new(
             journal_file,
@@ -152,9 +156,9 @@ impl Recovery<'_> {
             Arc::clone(&health),
             metrics.clone(),
         );
-        Ok(Store::new(Parts {
+        Ok(Store::new(StoreSetup {
+            place: self.place,
             number: self.number,
-            id: self.id,
             store_id: self.store_id,
             disk: self.disk,
             env: env.clone(),
@@ -163,7 +167,7 @@ impl Recovery<'_> {
             health,
             journal,
             catalog: self.catalog,
-            space: SpaceWatch::new(place, space, env.clock.monotonic()),
+            space: SpaceWatch::new(name, space, env.clock.monotonic()),
             stop: stop.child_token(),
         }))
     }
@@ -177,9 +181,9 @@ impl Recovery<'_> {
         work.await.unwrap_or_default()
     }
 
-    /// Applies all records. Doing it twice changes nothing.
+    /// Applies all records to the extents' files. A second replay changes nothing.
     async fn replay(&self, replay: &mut Replay) -> Result<BTreeMap<ExtentId, Replayed>, OpenError> {
-        let journal = |error| OpenError::Journal { disk: self.number, error };
+        let journal = |error| OpenError::Journal { disk: self.place, error };
         let mut extents: BTreeMap<ExtentId, Replayed> = BTreeMap::new();
         let (mut applied, mut open) = (0u64, 0);
         while let Some(records) = replay.next().await.map_err(journal)? {
@@ -193,12 +197,16 @@ impl Recovery<'_> {
             }
         }
         if applied > 0 {
-            tracing::info!(disk = self.id, records = applied, "journal replayed");
+            tracing::info!(
+                disk = self.number,
+                records = applied,
+                "journal replayed: its records are in the files of their extents"
+            );
         }
         Ok(extents)
     }
 
-    /// Tells whether that opened a file.
+    /// Applies one record. Returns whether it opened a file.
     async fn apply(
         &self,
         record: Record,
@@ -209,20 +217,20 @@ impl Recovery<'_> {
         if opens {
             let file = match self.disk.open(&path_of(record.extent)).await {
                 Ok(file) => file,
-                // Removed since.
+                // The extent was removed later.
                 Err(DiskError::NotFound { .. }) => return Ok(false),
                 Err(error) => return Err(self.failed(error)),
             };
             let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
             let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
-            let new = Replayed { file: None, sealed, known_end: 0 };
+            let new = Replayed { file: None, sealed, known_end: ExtentOffset::START };
             extents.entry(record.extent).or_insert(new).file = Some(file);
         }
         let Some(extent) = extents.get_mut(&record.extent) else { return Ok(opens) };
         extent.file = extent.file.take().filter(|_| !extent.sealed);
         if let Some(file) = &extent.file {
-            extent.known_end = extent.known_end.max(record.offset + record.len);
-            let write = || file.write_at(DATA_AT + record.offset, record.pieces.clone());
+            extent.known_end = extent.known_end.max(record.range().end);
+            let write = || file.write_at(file_offset(record.offset).get(), record.pieces.clone());
             self.with_room(record.len, write).await?;
         }
         Ok(opens)
@@ -242,29 +250,29 @@ impl Recovery<'_> {
         }
         let ids: Vec<ExtentId> = names.iter().filter_map(|name| extent_of(name)).collect();
         let unknown = ids.iter().filter(|id| !known.sealed.contains_key(id));
-        let looks = unknown.map(|id| {
-            let known_end = replayed.get(id).map_or(0, |r| r.known_end);
-            async move { self.look(*id, known_end).await.map(|found| (*id, found)) }
+        let examinations = unknown.map(|id| {
+            let known_end = replayed.get(id).map_or(ExtentOffset::START, |r| r.known_end);
+            async move { self.examine(*id, known_end).await.map(|found| (*id, found)) }
         });
-        // Several at a time: thousands of logs may have been open, and syncs share the work of the
-        // file system.
-        let looked = stream::iter(looks).buffered(LOOKS).try_collect();
-        let mut looked: BTreeMap<ExtentId, Option<FoundExtent>> = looked.await?;
+        // Several are examined concurrently: thousands of logs may have been open, and concurrent
+        // syncs share commits of the file system.
+        let examined = stream::iter(examinations).buffered(EXAMINED_AT_ONCE).try_collect();
+        let mut examined: BTreeMap<ExtentId, Option<FoundExtent>> = examined.await?;
         for id in ids {
             let dead = known.dead.get(&id).cloned().unwrap_or_default();
             let extent = if let Some(entry) = known.sealed.get(&id) {
-                // Whatever else its slot holds is read with the file.
+                // The other fields of its slot are read when the file is opened.
                 let slot = Slot { sealed: true, len: entry.len, ..Slot::new(0, entry.epoch) };
                 let extent = Extent::new(id, entry.kind, slot);
-                bury(&extent, &dead);
+                insert_dead(&extent, &dead);
                 extent
             } else {
-                let Some(found) = looked.remove(&id).flatten() else { continue };
+                let Some(found) = examined.remove(&id).flatten() else { continue };
                 let FoundExtent { extent, dead: padding } = found;
                 changes.push(sealed_change(&extent));
-                // First what the catalog knows: a range of it that begins with padding would be
-                // replaced by the padding alone.
-                bury(&extent, &dead);
+                // The dead ranges of the catalog are inserted first. Otherwise a change for padding
+                // would replace a longer range in the catalog that begins at the same offset.
+                insert_dead(&extent, &dead);
                 note_padding(&extent, &padding, &mut changes);
                 extent
             };
@@ -285,14 +293,19 @@ impl Recovery<'_> {
         Ok(FoundExtents { extents, changes })
     }
 
-    /// Looks at an extent's first page; seals it if it was open. `None` when its creation was never
-    /// finished.
-    async fn look(&self, id: ExtentId, known_end: u64) -> Result<Option<FoundExtent>, OpenError> {
+    /// Examines an extent's first page and seals the extent if it was open. `None` if its creation
+    /// was never completed.
+    async fn examine(
+        &self,
+        id: ExtentId,
+        known_end: ExtentOffset,
+    ) -> Result<Option<FoundExtent>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
-        // A failed sync may have ended the process before: believe the device, not the cache. This
-        // goes for a seal too: once freed frames are punched, an extent that turns out to be open
-        // could not be followed to its end.
+        // The process before may have ended after a failed sync, so the device is read and not the
+        // page cache. This is also needed for a seal. If a seal is only in the cache, the extent is
+        // open after a power failure, and recovery could not follow its frames past the holes
+        // punched meanwhile.
         file.drop_cache().await.map_err(|e| self.failed(e))?;
         let len = file.len().await.map_err(|e| self.failed(e))?;
         let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
@@ -300,9 +313,11 @@ impl Recovery<'_> {
         match (header, Slot::parse(&page)) {
             (Some(header), Some(slot)) if slot.sealed => {
                 if len > sealed_file_len(&slot) {
-                    // A power failure took this from the seal, and the catalog will know it.
-                    let cut = file.set_len(sealed_file_len(&slot)).await;
-                    cut.map_err(|e| self.failed(e))?;
+                    // The seal did not shorten the file, or a power failure undid that. The file is
+                    // shortened now, because no later start examines an extent that is in the
+                    // catalog.
+                    let shortened = file.set_len(sealed_file_len(&slot)).await;
+                    shortened.map_err(|e| self.failed(e))?;
                     file.sync().await.map_err(|e| self.failed(e))?;
                 }
                 let dead = self.known_dead(&file, &slot).await.map_err(|e| self.failed(e))?;
@@ -313,8 +328,8 @@ impl Recovery<'_> {
                 self.end_open(open, known_end).await.map(Some)
             }
             (None, Some(slot)) if slot.sealed => {
-                // The slots say all that matters; make the header good again, as far as it is
-                // known.
+                // The slot has the length and the epoch. The header is written anew with the fields
+                // that are known.
                 let header = self.unknown_header(id);
                 let written = file.write_sync(0, vec![header.encode()]).await;
                 written.map_err(|e| self.failed(e))?;
@@ -322,7 +337,10 @@ impl Recovery<'_> {
                 Ok(Some(FoundExtent { extent: Extent::new(id, header.kind, slot), dead }))
             }
             _ if len <= DATA_AT => {
-                tracing::info!(extent = %id, "extent removed: its creation was never acknowledged");
+                tracing::info!(
+                    extent = %id,
+                    "extent removed: it is empty and its creation was never acknowledged"
+                );
                 self.disk.remove(&path).await.map_err(|e| self.failed(e))?;
                 Ok(None)
             }
@@ -330,18 +348,20 @@ impl Recovery<'_> {
         }
     }
 
-    /// What of a sealed extent its file says is dead: what its map leaves out, or the padding.
+    /// The dead ranges of a sealed extent according to its file: the gaps of its map, or the
+    /// padding.
     async fn known_dead(
         &self,
         file: &Arc<dyn DiskFile>,
         slot: &Slot,
-    ) -> Result<Vec<Range<u64>>, DiskError> {
+    ) -> Result<Vec<Range<ExtentOffset>>, DiskError> {
         if slot.map > 0 {
             let body = Body::load(Arc::clone(file), slot).await?;
             let map = body.and_then(|body| body.map);
             return Ok(map.map_or_else(Vec::new, |map| map.ranges().gaps(slot.len)));
         }
-        let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding))).await?;
+        let list =
+            file.read_at(padding_at(slot.len).get(), index(padding_len(slot.padding))).await?;
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
@@ -349,15 +369,20 @@ impl Recovery<'_> {
     async fn end_open(
         &self,
         open: OpenExtent<'_>,
-        known_end: u64,
+        known_end: ExtentOffset,
     ) -> Result<FoundExtent, OpenError> {
         let id = open.id;
         let mut walker = Walker::new(Body::plain(Arc::clone(open.file)), id);
         let mut reach = walker.follow(open.slot.len).await.map_err(|e| self.failed(e))?;
         while reach.end < known_end {
-            // The journal proves that bytes up to there were durable: this is damage, not a torn
-            // tail. Keep what follows; reads of the damaged frame fail.
-            tracing::error!(extent = %id, offset = reach.end, "acknowledged frames are damaged");
+            // The journal proves that the bytes before `known_end` were durable, so this is damage
+            // and not a torn tail. The frames that follow are kept. Reads of the damaged frame
+            // fail.
+            tracing::error!(
+                extent = %id, offset = reach.end.get(),
+                "acknowledged frames are damaged; reads of them fail, and the frames after them \
+                 are kept"
+            );
             let from = match walker.search(reach.end + 1..known_end).await {
                 Ok(found) => found.unwrap_or(known_end),
                 Err(error) => return Err(self.failed(error)),
@@ -383,11 +408,11 @@ impl Recovery<'_> {
             padding_crc: Crc32c::of(&list),
             ..slot
         };
-        self.with_room(PAGE, || file.set_len(DATA_AT + end)).await?;
+        self.with_room(PAGE, || file.set_len(file_offset(end).get())).await?;
         let work = async {
             if sealed.padding > 0 {
-                match file.write_at(padding_at(end), vec![list]).await {
-                    // Only accounting, and a full disk must start.
+                match file.write_at(padding_at(end).get(), vec![list]).await {
+                    // The list only serves accounting, and a full disk must start.
                     Err(DiskError::Full) => {
                         (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY);
                     }
@@ -395,19 +420,23 @@ impl Recovery<'_> {
                 }
             }
             file.sync().await?;
-            file.write_sync(sealed.offset(), vec![sealed.encode()]).await?;
-            // As in a seal: damage to one slot must not make it look open.
+            file.write_sync(sealed.offset().get(), vec![sealed.encode()]).await?;
+            // The other slot gets the seal too, so that damage to one slot does not make the extent
+            // open again.
             sealed.sequence += 1;
-            file.write_at(sealed.offset(), vec![sealed.encode()]).await
+            file.write_at(sealed.offset().get(), vec![sealed.encode()]).await
         };
         work.await.map_err(|e| self.failed(e))?;
         self.opening.metrics.fsyncs.inc_by(2);
-        tracing::info!(extent = %id, end, "extent sealed: its writer has ended");
+        tracing::info!(
+            extent = %id, %end,
+            "extent sealed at the start, because its writer has ended"
+        );
         Ok(FoundExtent { extent: Extent::new(id, kind, sealed), dead: padding })
     }
 
-    /// An extent whose first page is damaged: its frames say themselves where they belong, so keep
-    /// all that are good.
+    /// Seals an extent with a damaged first page. Each frame names its extent and offset, so all
+    /// intact frames are kept.
     async fn rescue(
         &self,
         id: ExtentId,
@@ -416,12 +445,12 @@ impl Recovery<'_> {
     ) -> Result<FoundExtent, OpenError> {
         tracing::error!(
             extent = %id,
-            "the first page of an extent is damaged; its intact frames are kept"
+            "the first page of an extent is damaged; it is written anew, and the intact frames \
+             are kept"
         );
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
-        let limit = len - DATA_AT;
-        let mut end = 0;
-        let mut at = 0;
+        let limit = ExtentOffset::new(len - DATA_AT);
+        let (mut end, mut at) = (ExtentOffset::START, ExtentOffset::START);
         while let Some(found) = walker.search(at..limit).await.map_err(|e| self.failed(e))? {
             at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
             end = end.max(at);
@@ -439,9 +468,9 @@ impl Recovery<'_> {
         Header { extent, kind, created, store: self.store_id }
     }
 
-    /// Does work that may need `needed` more bytes, and does it again a few times on a full disk.
-    /// Reclaim or the operator may make room on it only while the store is open, and without this
-    /// disk much of the store is out of service until the next start.
+    /// Does work that may need `needed` more bytes. On a full disk, tries again a few times: other
+    /// programs may free space, and without this disk a part of the store is out of service until
+    /// the next start.
     async fn with_room<F>(&self, needed: u64, work: impl Fn() -> F) -> Result<(), OpenError>
     where
         F: Future<Output = Result<(), DiskError>>,
@@ -456,7 +485,7 @@ impl Recovery<'_> {
         }
         match (work().await, self.disk.space().await) {
             (Err(DiskError::Full), Ok(space)) => {
-                let (disk, available) = (self.number, space.available);
+                let (disk, available) = (self.place, space.available);
                 Err(OpenError::Full { disk, needed, available })
             }
             (done, _) => done.map_err(|error| self.failed(error)),
@@ -464,11 +493,11 @@ impl Recovery<'_> {
     }
 
     fn failed(&self, error: DiskError) -> OpenError {
-        OpenError::Disk { disk: self.number, error }
+        OpenError::Disk { disk: self.place, error }
     }
 }
 
-fn note_padding(extent: &Extent, padding: &[Range<u64>], changes: &mut Vec<Change>) {
+fn note_padding(extent: &Extent, padding: &[Range<ExtentOffset>], changes: &mut Vec<Change>) {
     let mut state = extent.state();
     for range in padding {
         if let Some(merged) = state.dead.insert(range.clone()) {
@@ -481,7 +510,7 @@ fn note_padding(extent: &Extent, padding: &[Range<u64>], changes: &mut Vec<Chang
     }
 }
 
-fn bury(extent: &Extent, dead: &Ranges) {
+fn insert_dead(extent: &Extent, dead: &Ranges) {
     let mut state = extent.state();
     let end = state.end;
     for range in dead.iter() {
@@ -489,8 +518,8 @@ fn bury(extent: &Extent, dead: &Ranges) {
     }
 }
 
-/// A crash came between the last free and the removal.
+/// Whether all bytes are dead: a crash came between the last free and the removal.
 fn wholly_dead(extent: &Extent) -> bool {
     let state = extent.state();
-    state.end > 0 && state.dead.total() >= state.end
+    state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
 }

@@ -1,4 +1,5 @@
-//! Scrubbing: reading every live frame again, before somebody needs it.
+//! Scrub: reads and verifies every live frame in the background, so that damage is found before a
+//! client reads it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,39 +12,40 @@ use crate::capacity::ScrubReport;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::extent::walk::{Found, Walker};
-use crate::capacity::units::{PAGE, page_down, page_up};
+use crate::capacity::units::{PAGE, offset_down, offset_up};
 use crate::env::{Clock, DiskError, Env};
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
-/// From start to the first round.
+/// Pause from the start of the node to the first round.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// How often to look for extents that are to be examined between two rounds.
+/// How often the scrub searches for extents to examine between two rounds.
 const SETTLED_PAUSE: Duration = Duration::from_secs(600);
 
-/// Which extents are examined.
+/// Which extents to examine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// All.
+    /// All extents.
     All,
-    /// Those where the scrub found holes before an audit told which frames are freed.
+    /// Extents in which the scrub found holes, and of which an audit has since determined the freed
+    /// frames.
     Settled,
 }
 
-/// When rounds are.
+/// The times of rounds.
 pub(crate) struct Schedule {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stop: CancellationToken,
-    /// Between the end of a round and the next one.
+    /// Pause between the end of a round and the next one.
     pub(crate) pause: Duration,
 }
 
-/// What was found in live ranges.
+/// The result of examining live ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) report: ScrubReport,
-    /// Frames with zeros for a page: given back by a free, or lost.
-    pub(crate) holed: Vec<u64>,
+    /// Offsets of frames with a page of zeros: a free gave the page back, or it was lost.
+    pub(crate) holed: Vec<ExtentOffset>,
 }
 
 /// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
@@ -55,15 +57,16 @@ pub(crate) async fn rounds<F>(
 ) where
     F: Future<Output = Option<Result<ScrubReport, Error>>>,
 {
-    // Soon: a node that is restarted more often than that would never be scrubbed.
+    // The first round begins soon: otherwise a node that is restarted more often than the pause
+    // would never be scrubbed.
     let mut next_round = clock.monotonic() + pause.min(FIRST_PAUSE);
-    let mut next_look = clock.monotonic() + SETTLED_PAUSE;
+    let mut next_check = clock.monotonic() + SETTLED_PAUSE;
     let (mut round, mut settled, mut in_round) = (Vec::new(), Vec::new(), false);
     loop {
         let now = clock.monotonic();
-        if now >= next_look {
+        if now >= next_check {
             let Some(ids) = ids(Which::Settled) else { return };
-            (settled, next_look) = (ids, now + SETTLED_PAUSE);
+            (settled, next_check) = (ids, now + SETTLED_PAUSE);
         }
         if !in_round && now >= next_round {
             let Some(ids) = ids(Which::All) else { return };
@@ -76,7 +79,7 @@ pub(crate) async fn rounds<F>(
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = clock.sleep(next_round.min(next_look).saturating_sub(now)) => {}
+                () = clock.sleep(next_round.min(next_check).saturating_sub(now)) => {}
             }
             continue;
         };
@@ -84,25 +87,32 @@ pub(crate) async fn rounds<F>(
             biased;
             () = stop.cancelled() => return,
             scrubbed = one(id) => if let Some(Err(error)) = scrubbed {
-                tracing::warn!(%error, "scrub could not read all of an extent");
+                tracing::warn!(
+                    %error,
+                    "the scrub could not read all of an extent; check the disk for read errors"
+                );
             }
         }
     }
 }
 
 impl Store {
-    /// Verifies every live frame of an extent that is in its file. `pace` is bytes per second; 0 is
-    /// as fast as it goes.
+    /// Verifies every live frame of an extent that is in its file. `pace` is in bytes per second; 0
+    /// means no limit.
     pub(crate) async fn scrub(
         &self,
         extent: &Arc<Extent>,
         pace: u64,
     ) -> Result<ScrubReport, Error> {
         let body = match self.body(extent).await {
-            // Without its first page and its map no frame of it can be read.
+            // Without the first page or the map, no frame can be found.
             Err(Error::Corrupt { extent: id, offset }) => {
                 self.metrics.corrupt_frames.inc();
-                tracing::error!(extent = %id, "scrub: first page or map damaged");
+                tracing::error!(
+                    extent = %id,
+                    "the scrub found a damaged first page or map: no frame of the extent can be \
+                     read"
+                );
                 scrubbed(extent, false);
                 return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
             }
@@ -118,7 +128,7 @@ impl Store {
         for range in live {
             let from = found.report.bytes;
             if let Err(error) = scrub_range(&mut walker, extent.id, range, &mut found).await {
-                // Later live ranges are examined all the same.
+                // Later live ranges are still examined.
                 unreadable.get_or_insert(error);
             }
             let Findings { report, holed } = &mut found;
@@ -126,10 +136,8 @@ impl Store {
             if frees.may_lack_any() {
                 unsure += holed.len();
             } else {
-                // Freed ranges are known here: a live frame with a page of zeros has lost it.
-                report
-                    .corrupt
-                    .extend(holed.into_iter().map(|at| (extent.id, ExtentOffset::new(at))));
+                // All freed ranges are known, so a page of zeros in a live frame is a lost page.
+                report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at)));
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
@@ -137,17 +145,20 @@ impl Store {
         if unsure > 0 {
             tracing::info!(
                 extent = %extent.id, frames = unsure,
-                "scrub: frames have holes; they are examined again after the next audit"
+                "the scrub found frames with holes; they are examined again after the next audit"
             );
         }
         scrubbed(extent, unsure > 0);
         self.metrics.scrubbed_frames.inc_by(report.frames);
-        // Freed while we read: not damage.
-        report.corrupt.retain(|&(_, offset)| still_live(extent, offset.get()));
+        // Frames that were freed during the scrub are not damaged.
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
             let offset = offset.get();
-            tracing::error!(extent = %id, offset, "scrub: frame damaged");
+            tracing::error!(
+                extent = %id, offset,
+                "the scrub found a damaged frame; `blockyard check` lists all damage"
+            );
         }
         match unreadable {
             Some(error) => Err(Error::Unreadable { extent: extent.id, reason: error.to_string() }),
@@ -156,24 +167,24 @@ impl Store {
     }
 }
 
-/// Notes that an extent was examined.
+/// Records that an extent was examined.
 fn scrubbed(extent: &Extent, has_holes: bool) {
     let mut state = extent.state();
     state.frees = state.frees.after_scrub(has_holes);
 }
 
-/// Follows the frames of one live range, up to its end or a place that cannot be read.
+/// Examines the frames of one live range, up to its end or to a failed read.
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
-    range: Range<u64>,
+    range: Range<ExtentOffset>,
     found: &mut Findings,
 ) -> Result<(), DiskError> {
     let Findings { report, holed: holed_frames } = found;
     let mut at = range.start;
     let mut hole = false;
     while at < range.end {
-        match walker.look(at).await? {
+        match walker.examine(at).await? {
             Found::Frame { end } => {
                 report.frames += 1;
                 report.bytes += end - at;
@@ -185,26 +196,27 @@ pub(crate) async fn scrub_range(
                 if holed {
                     holed_frames.push(at);
                 } else {
-                    report.corrupt.push((extent, ExtentOffset::new(at)));
+                    report.corrupt.push((extent, at));
                 }
                 at = end;
                 hole = false;
             }
             Found::Nothing if walker.is_hole(at).await? => {
-                // No padding begins on a page.
-                if at.is_multiple_of(PAGE) && !hole {
+                // Padding never begins at the start of a page, so this was a frame.
+                if at.get().is_multiple_of(PAGE) && !hole {
                     holed_frames.push(at);
                 }
-                // Padding, when something else is in its page. Else it may have been given back by
-                // a free the catalog has forgotten, and what follows be the rest of a freed frame.
-                hole = walker.is_hole(page_down(at)).await?;
-                at = (at / PAGE + 1) * PAGE;
+                // If other bytes are in the page, this is padding. Otherwise the page may have been
+                // given back by a free that the catalog has lost, and the bytes after it may be the
+                // rest of a freed frame.
+                hole = walker.is_hole(offset_down(at)).await?;
+                at = offset_up(at + 1);
             }
             Found::Nothing => {
-                if page_up(at + 1) < range.end && walker.before_hole(at).await? {
+                if offset_up(at + 1) < range.end && walker.before_hole(at).await? {
                     holed_frames.push(at);
                 } else if !hole {
-                    report.corrupt.push((extent, ExtentOffset::new(at)));
+                    report.corrupt.push((extent, at));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
@@ -214,12 +226,12 @@ pub(crate) async fn scrub_range(
     Ok(())
 }
 
-fn still_live(extent: &Extent, offset: u64) -> bool {
+fn still_live(extent: &Extent, offset: ExtentOffset) -> bool {
     let state = extent.state();
     state.status == Status::Here && state.dead.at(offset).is_none()
 }
 
-/// Sleeps as long as `bytes` take at that pace.
+/// Sleeps as long as `bytes` take at this pace.
 pub(crate) async fn pause(env: &Env, bytes: u64, pace: u64) {
     if let Some(ms) = (bytes * 1000).checked_div(pace)
         && ms > 0
@@ -239,8 +251,8 @@ mod tests {
         Duration::from_secs(3600 * count)
     }
 
-    /// Three extents, of which each takes `takes` to scrub and `settled` is settled once, after so
-    /// many minutes. The minutes at which they were scrubbed, within 25 hours.
+    /// Scrubs three extents for 25 hours. Each takes `takes`, and an audit settles `settled` once,
+    /// after `after` minutes. Returns the minute and the id of each scrub.
     async fn scrubbed_at(takes: Duration, (settled, after): (u64, u64)) -> Vec<(u64, u64)> {
         let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
         let (begun, stop) = (clock.monotonic(), CancellationToken::new());

@@ -8,12 +8,13 @@ use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::{encode_padding, padding_at, padding_len};
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::units::page_up;
+use crate::capacity::units::offset_up;
 use crate::env::DiskError;
 use crate::types::Crc32c;
 use crate::types::Epoch;
+use crate::types::ExtentOffset;
 
-/// The padding list of a sealed extent, as its slot names it; by default there is none.
+/// The padding list as the slot of a sealed extent describes it. The default is no list.
 #[derive(Default)]
 struct PaddingList {
     count: u32,
@@ -21,10 +22,10 @@ struct PaddingList {
 }
 
 impl Store {
-    /// Refuses lower epochs from now on.
+    /// Raises the extent's epoch, so that lower ones are refused.
     pub(crate) async fn fence(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<(), Error> {
         self.health.check()?;
-        let _turn = extent.turn.lock().await;
+        let _changing = extent.changing.lock().await;
         if check_epoch(extent, epoch)? == epoch {
             return Ok(());
         }
@@ -36,10 +37,14 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the extent. Frames first, then the slot that says where they end: a crash between the
-    /// two leaves an open extent, which the restart seals.
-    pub(crate) async fn seal(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<u64, Error> {
-        let turn = Arc::clone(&extent.turn).lock_owned().await;
+    /// Seals the extent and returns its length. The frames are made durable before the slot: after
+    /// a crash between the two, the extent is open and the restart seals it.
+    pub(crate) async fn seal(
+        &self,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+    ) -> Result<ExtentOffset, Error> {
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
         {
             let state = extent.state();
@@ -47,11 +52,11 @@ impl Store {
                 return Ok(state.end);
             }
         }
-        let end = self.write_tail(extent, &turn).await?;
+        let end = self.write_tail(extent, &changing).await?;
         let padding = self.write_padding(extent, end).await?;
         self.sync_to(extent, end).await?;
-        // Before the slot, whose sync makes it durable too: the catalog knows the extent as sealed
-        // then, and no later start looks at its file.
+        // Before the slot, whose sync also makes the new file length durable. After the seal the
+        // extent is in the catalog, so no later start would examine its file.
         self.trim(extent, end, padding.count).await;
         let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
@@ -62,7 +67,8 @@ impl Store {
             slot.padding_crc = padding.crc;
         })
         .await?;
-        // Once more into the other slot: damage to one of them must not make the extent look open.
+        // The other slot gets the seal too, so that damage to one slot does not make the extent
+        // open again.
         self.write_slot(extent, false, |_| {}).await?;
         self.note_open(extent).await;
         let mut changes = vec![sealed_change(extent)];
@@ -70,17 +76,21 @@ impl Store {
         self.note(changes).await;
         self.punch_all(extent).await;
         self.mark_sparse(extent);
-        let all_dead = end > 0 && extent.state().dead.total() >= end;
+        let all_dead = end > ExtentOffset::START && extent.state().dead.total() >= end.get();
         if all_dead {
             self.remove_now(extent).await?;
         }
-        drop(turn);
+        drop(changing);
         Ok(end)
     }
 
-    /// Writes the list of padding after the last page. Only accounting: without room for it the
-    /// extent is sealed without, and the audit finds the padding dead.
-    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<PaddingList, Error> {
+    /// Writes the list of padding after the last page. The list only serves accounting: on a full
+    /// disk the extent is sealed without it, and the audit marks the padding as dead.
+    async fn write_padding(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+    ) -> Result<PaddingList, Error> {
         let padding = extent.state().padding.clone();
         let Ok(count) = u32::try_from(padding.len()) else { return Ok(PaddingList::default()) };
         if count == 0 {
@@ -89,14 +99,14 @@ impl Store {
         let file = self.writable(extent).await?;
         let list = encode_padding(&padding);
         let crc = Crc32c::of(&list);
-        match file.write_at(padding_at(end), vec![list]).await {
+        match file.write_at(padding_at(end).get(), vec![list]).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Ok(PaddingList::default()),
             Err(error) => return Err(self.poison("padding list", &error)),
         }
         let _one = extent.syncing.lock().await;
         self.health.check()?;
-        // Not below `end`, so `sync_to` would not know of it.
+        // The list lies beyond `end`, so `sync_to` does not cover it.
         self.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.poison("sync", &e))?;
         let mut state = extent.state();
@@ -104,25 +114,26 @@ impl Store {
         Ok(PaddingList { count, crc })
     }
 
-    /// Gives the space reserved beyond the end back. If that fails the space is wasted, nothing
-    /// else.
-    async fn trim(&self, extent: &Arc<Extent>, end: u64, padding: u32) {
+    /// Gives the space that is reserved beyond the end back. A failure is only logged: the space is
+    /// wasted.
+    async fn trim(&self, extent: &Arc<Extent>, end: ExtentOffset, padding: u32) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
-        // Before the cut: a seal that ends after it, but before its slot, leaves the extent open,
-        // and the next append must reserve its space once more.
+        // Before the file is shortened: if the seal then fails before its slot is written, the
+        // extent stays open, and the next append must reserve its space again.
         {
             let mut state = extent.state();
-            state.allocated = state.allocated.min(page_up(end));
+            state.allocated = state.allocated.min(offset_up(end));
         }
-        if let Err(error) = file.set_len(padding_at(end) + padding_len(padding)).await {
+        if let Err(error) = file.set_len((padding_at(end) + padding_len(padding)).get()).await {
             tracing::warn!(
                 extent = %extent.id, %error,
-                "the space behind a sealed extent was not given back to the file system"
+                "space reserved beyond the end of a sealed extent was not given back; it stays \
+                 in use"
             );
         }
     }
 
-    /// What the catalog was not yet told of an extent's padding.
+    /// The changes for padding that are not yet noted in the catalog.
     pub(crate) fn padding_changes(&self, extent: &Arc<Extent>) -> Vec<Change> {
         let mut state = extent.state();
         let from = state.padding_noted;
@@ -136,7 +147,7 @@ impl Store {
     }
 }
 
-/// The extent's epoch, if `epoch` is not below it and the extent is there.
+/// The extent's epoch, if `epoch` is not below it and the extent was not removed.
 fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
     let state = extent.state();
     if state.status == Status::Removed {
@@ -148,13 +159,13 @@ fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
     Ok(state.slot.epoch)
 }
 
-/// What the catalog keeps of a sealed extent.
+/// The catalog entry of a sealed extent.
 pub(crate) fn sealed_change(extent: &Extent) -> Change {
     let slot = extent.state().slot;
     Change::Sealed { extent: extent.id, kind: extent.kind, epoch: slot.epoch, len: slot.len }
 }
 
-/// The same with all that is dead in it.
+/// The catalog entries of a sealed extent and of its dead ranges.
 pub(crate) fn sealed_changes(extent: &Extent) -> Vec<Change> {
     let sealed = sealed_change(extent);
     let dead = |range| Change::Dead { extent: extent.id, range, swallowed: Vec::new() };

@@ -1,5 +1,5 @@
-//! Space of one disk: a cheap answer to "may this still be written", without asking the file system
-//! each time.
+//! Free space of one disk. Decides whether an allocation is allowed without a call to the file
+//! system each time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,27 +8,27 @@ use std::time::Duration;
 use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
-use crate::capacity::health::Place;
+use crate::capacity::health::DiskName;
 use crate::env::{Disk, Env, Space};
 
-/// After this much allocation the file system is asked again, bytes.
+/// Bytes of allocation after which the free space is measured again.
 const REFRESH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// After this much time the file system is asked again.
+/// Time after which the free space is measured again.
 const REFRESH_AFTER: Duration = Duration::from_secs(1);
 
-/// How full a disk is, in percent, when that is reported.
+/// The fill levels at which a warning is logged, percent.
 const FULL_PERCENT: [u64; 3] = [80, 90, 95];
 
-/// A disk must be so much less full, in percent, before the same level is reported again.
+/// How far the use of a disk must fall below a level before the level is reported again, percent.
 const EMPTIER_PERCENT: u64 = 2;
 
-/// The last answer of the file system and what was allocated since.
+/// The last measurement of the free space, and the bytes allocated since.
 #[derive(Debug)]
 pub(crate) struct SpaceWatch {
     seen: Mutex<Seen>,
-    place: Place,
-    /// How many of the levels of [`FULL_PERCENT`] were reported.
+    name: DiskName,
+    /// How many levels of [`FULL_PERCENT`] were reported.
     reported: AtomicUsize,
 }
 
@@ -40,22 +40,22 @@ struct Seen {
 }
 
 impl SpaceWatch {
-    /// Starts with an answer of the file system.
-    pub(crate) fn new(place: Place, space: Space, at: Duration) -> Self {
+    /// Starts with a first measurement.
+    pub(crate) fn new(name: DiskName, space: Space, at: Duration) -> Self {
         let seen = Mutex::new(Seen { space, at, allocated: 0 });
-        let watch = Self { seen, place, reported: AtomicUsize::new(0) };
+        let watch = Self { seen, name, reported: AtomicUsize::new(0) };
         watch.report(space);
         watch
     }
 
-    /// Says so when the disk has become fuller by a level.
+    /// Logs a warning when the disk has reached a further level.
     fn report(&self, space: Space) {
         let percent = used_percent(space);
         let before = self.reported.load(Ordering::Relaxed);
         let now = level(percent, before);
         self.reported.store(now, Ordering::Relaxed);
         if now > before {
-            let (Place { number, path }, available) = (&self.place, space.available);
+            let (DiskName { number, path }, available) = (&self.name, space.available);
             tracing::warn!(
                 disk = number,
                 path,
@@ -66,20 +66,20 @@ impl SpaceWatch {
         }
     }
 
-    /// What is available, as last seen.
+    /// Available bytes: the last measurement less later allocations.
     pub(crate) fn available(&self) -> u64 {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.space.available.saturating_sub(seen.allocated)
     }
 
-    /// The last answer of the file system.
+    /// The last measurement.
     pub(crate) fn seen(&self) -> Space {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).space
     }
 
-    /// Asks the file system again unless that was done just now: what others write on it is noticed
-    /// though nothing is written here.
-    pub(crate) async fn look(&self, disk: &dyn Disk, env: &Env) {
+    /// Measures the free space again unless that was done within a second. So the use by other
+    /// programs is noticed even if nothing is written here.
+    pub(crate) async fn refresh(&self, disk: &dyn Disk, env: &Env) {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if env.clock.monotonic().saturating_sub(seen.at) < REFRESH_AFTER {
             return;
@@ -91,18 +91,18 @@ impl SpaceWatch {
                 *seen = Seen { space, at: env.clock.monotonic(), allocated: 0 };
             }
             Err(error) => {
-                let Place { number, path } = &self.place;
+                let DiskName { number, path } = &self.name;
                 tracing::warn!(
                     disk = number, path, %error,
-                    "the free space of the disk is not known"
+                    "the free space of the disk cannot be measured; the last value is used"
                 );
             }
         }
     }
 
-    /// Counts `len` bytes of allocation, or refuses them when less than the kind's floor would
-    /// remain. A refusal is always given on a fresh answer, so that writes resume as soon as space
-    /// is back.
+    /// Counts `len` bytes of allocation, or refuses them if less than the kind's floor would
+    /// remain. Before a refusal the free space is measured, so that writes resume as soon as space
+    /// is free.
     pub(crate) async fn admit(
         &self,
         disk: &dyn Disk,
@@ -125,10 +125,11 @@ impl SpaceWatch {
             }
         }
         let space = disk.space().await.map_err(|error| {
-            let Place { number, path } = &self.place;
+            let DiskName { number, path } = &self.name;
             tracing::warn!(
                 disk = number, path, %error,
-                "the free space of the disk is not known; the disk counts as full"
+                "the free space of the disk cannot be measured; an allocation is refused as on \
+                 a full disk"
             );
             Error::Full
         })?;
@@ -143,16 +144,16 @@ impl SpaceWatch {
     }
 }
 
-/// How much of a disk is used, in percent.
+/// The used part of a disk, percent.
 fn used_percent(space: Space) -> u64 {
     let used = space.total.saturating_sub(space.available);
     used.saturating_mul(100) / space.total.max(1)
 }
 
-/// How many levels a disk has reached that had reached `before`.
+/// How many levels a disk has reached, if it had reached `before` of them at the last measurement.
 fn level(percent: u64, before: usize) -> usize {
     let reached = |percent: u64| FULL_PERCENT.iter().filter(|full| percent >= **full).count();
-    // What was freed must be more than noise.
+    // A small decrease does not lower the level, so that it is not reported again and again.
     reached(percent).max(before.min(reached(percent + EMPTIER_PERCENT)))
 }
 
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(used_percent(space(1_000, 45)), 95);
     }
 
-    /// A directory of 1,000 MB of which so many are used.
+    /// A directory of 1,000 MB. The field is the used part, percent.
     #[derive(Debug, Default)]
     struct Filling(AtomicUsize);
 
@@ -230,13 +231,13 @@ mod tests {
         }
     }
 
-    /// How many lines told of `percent`, each naming the disk.
-    fn told(log: &CapturedLog, percent: usize) -> usize {
+    /// How many warnings report `percent` and name the disk.
+    fn warnings(log: &CapturedLog, percent: usize) -> usize {
         let percent = format!("percent={percent} ");
         log.lines_with(&["WARN", "disk fills up", "disk=3", "/data/seven", &percent])
     }
 
-    /// At the start, while nothing is written, and by a write.
+    /// The space is measured at the start, in a refresh while nothing is written, and by a write.
     #[tokio::test(start_paused = true)]
     async fn disk_that_fills_up_is_named_in_a_warning_wherever_its_space_is_asked_for() {
         let log = CapturedLog::default();
@@ -245,24 +246,24 @@ mod tests {
         let env = Env { clock, rand, tasks: Tasks::new() };
         let disk = Filling::default();
         disk.used(79);
-        let place = Place::of(&disk, 3);
+        let name = DiskName::of(&disk, 3);
         let now = || env.clock.monotonic();
-        let watch = SpaceWatch::new(place.clone(), disk.space().await.unwrap(), now());
+        let watch = SpaceWatch::new(name.clone(), disk.space().await.unwrap(), now());
         assert_eq!(log.lines_with(&["disk fills up"]), 0);
         disk.used(81);
         env.clock.sleep(REFRESH_AFTER).await;
-        watch.look(&disk, &env).await;
-        assert_eq!(told(&log, 81), 1, "{}", log.text());
+        watch.refresh(&disk, &env).await;
+        assert_eq!(warnings(&log, 81), 1, "{}", log.text());
         disk.used(91);
         env.clock.sleep(REFRESH_AFTER).await;
         let (config, kind) = (CapacityConfig::small(), ExtentKind::Data);
         watch.admit(&disk, &env, &config, kind, 1).await.unwrap();
-        assert_eq!(told(&log, 91), 1, "{}", log.text());
+        assert_eq!(warnings(&log, 91), 1, "{}", log.text());
         disk.used(96);
-        let watch = SpaceWatch::new(place, disk.space().await.unwrap(), now());
-        assert_eq!(told(&log, 96), 1, "{}", log.text());
+        let watch = SpaceWatch::new(name, disk.space().await.unwrap(), now());
+        assert_eq!(warnings(&log, 96), 1, "{}", log.text());
         env.clock.sleep(REFRESH_AFTER).await;
-        watch.look(&disk, &env).await;
+        watch.refresh(&disk, &env).await;
         assert_eq!(log.lines_with(&["disk fills up"]), 3, "each level once: {}", log.text());
     }
 }

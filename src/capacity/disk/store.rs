@@ -1,4 +1,4 @@
-//! One disk's journal, extents and catalog: what the operations in the neighbouring files share.
+//! The state of one open disk, which the operations in the other files of this folder use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -12,28 +12,29 @@ use crate::capacity::ExtentKind;
 use crate::capacity::disk::catalog::{Catalog, Change};
 use crate::capacity::disk::open_files::OpenFiles;
 use crate::capacity::disk::space::SpaceWatch;
-use crate::capacity::extent::header::{DATA_AT, Header, Slot};
+use crate::capacity::extent::header::{DATA_AT, Header, Slot, file_offset};
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::units::page_up;
+use crate::capacity::units::offset_up;
 use crate::env::{Disk, DiskError, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// One disk.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Its number among the node's.
+    /// Its place in the list of disks that the node was opened with.
+    pub(crate) place: usize,
+    /// Its number in the store. It does not depend on the order in which the disks are given.
     pub(crate) number: usize,
-    /// Its number in the store, the same in whatever order the disks are given.
-    pub(crate) id: usize,
     /// Whether it takes no new extents because it is being emptied.
     pub(crate) draining: AtomicBool,
     /// The store all disks of the node belong to.
     pub(crate) store_id: u128,
-    /// The files.
+    /// Its files.
     pub(crate) disk: Arc<dyn Disk>,
     /// Clock, randomness, tasks.
     pub(crate) env: Env,
@@ -53,25 +54,25 @@ pub(crate) struct Store {
     pub(crate) stopping: CancellationToken,
     /// Held by the one checkpoint that may run.
     pub(crate) checkpointing: tokio::sync::Mutex<()>,
-    /// Sealed extents of which something was freed since a compaction looked at them.
+    /// Sealed extents with frees since the compaction last examined them.
     pub(crate) sparse: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
-    /// Extents whose bytes may be in the journal or the page cache only.
+    /// Extents with bytes that may be only in the journal or the page cache.
     pub(crate) dirty: Mutex<BTreeMap<ExtentId, Arc<Extent>>>,
-    /// Those with an open file.
+    /// Extents with an open file.
     pub(super) open_files: OpenFiles,
-    /// Folders synced since the start: their names are durable, and what is not in them.
+    /// Folders synced since the start. The presence and absence of names in them was durable then.
     folders: Mutex<BTreeSet<String>>,
-    /// Extents whose creation nobody has been told of. `None`: it is being made, or that failed; a
-    /// file may be there. `Some`: it is made, but nobody waits for it.
-    half_made: Mutex<BTreeMap<ExtentId, Option<Arc<Extent>>>>,
-    /// Held over a folder's sync: of overlapping ones only one may be told of a failure.
+    /// Extents whose creation was not acknowledged. `None`: the creation is in progress or failed,
+    /// and a file may exist. `Some`: the extent was created, but is not in the node's map.
+    creations: Mutex<BTreeMap<ExtentId, Option<Arc<Extent>>>>,
+    /// Held during the sync of a folder. Of two overlapping syncs, only one may get the error.
     syncing_folders: tokio::sync::Mutex<()>,
 }
 
-/// What a store is made of.
-pub(crate) struct Parts {
+/// The parameters of [`Store::new`].
+pub(crate) struct StoreSetup {
+    pub(crate) place: usize,
     pub(crate) number: usize,
-    pub(crate) id: usize,
     pub(crate) store_id: u128,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) env: Env,
@@ -94,7 +95,7 @@ pub(crate) fn path_of(extent: ExtentId) -> String {
     format!("{}/{:016x}.x", folder_of(extent), extent.get())
 }
 
-/// The extent of a path, if it is one.
+/// The extent of a path; `None` if it is not the path of an extent's file.
 pub(crate) fn extent_of(path: &str) -> Option<ExtentId> {
     let name = path.rsplit('/').next()?.strip_suffix(".x")?;
     if name.len() != 16 {
@@ -104,55 +105,57 @@ pub(crate) fn extent_of(path: &str) -> Option<ExtentId> {
 }
 
 impl Store {
-    /// A store over recovered parts.
-    pub(crate) fn new(parts: Parts) -> Self {
+    /// An open disk after its recovery.
+    pub(crate) fn new(setup: StoreSetup) -> Self {
         Self {
-            number: parts.number,
-            id: parts.id,
+            place: setup.place,
+            number: setup.number,
             draining: AtomicBool::new(false),
-            store_id: parts.store_id,
-            disk: parts.disk,
-            env: parts.env,
-            config: parts.config,
-            metrics: parts.metrics,
-            health: parts.health,
-            journal: parts.journal,
-            catalog: parts.catalog,
-            space: parts.space,
-            stopping: parts.stop,
+            store_id: setup.store_id,
+            disk: setup.disk,
+            env: setup.env,
+            config: setup.config,
+            metrics: setup.metrics,
+            health: setup.health,
+            journal: setup.journal,
+            catalog: setup.catalog,
+            space: setup.space,
+            stopping: setup.stop,
             checkpointing: tokio::sync::Mutex::default(),
             sparse: Mutex::default(),
             dirty: Mutex::default(),
             open_files: OpenFiles::default(),
             folders: Mutex::default(),
-            half_made: Mutex::default(),
+            creations: Mutex::default(),
             syncing_folders: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Stops writes after a failure; [`DiskError::Full`] where space was reserved is a failure too.
+    /// Poisons the disk after a failed operation. [`DiskError::Full`] on reserved space is such a
+    /// failure.
     pub(crate) fn poison(&self, doing: &'static str, error: &DiskError) -> Error {
         let answer = self.health.poison(doing, error);
         self.journal.wake();
         answer
     }
 
-    /// Stops writes after a panic of a task that they need, and ends those that wait for it.
+    /// Poisons the disk after a panic of a task that writes depend on. Writes that wait for the
+    /// journal get an error.
     pub(crate) fn stop(&self, task: &'static str, why: &str) {
         self.health.stop(task, why);
         self.journal.end();
         self.journal.wake();
     }
 
-    /// Payload of a durable append below which it goes through the journal.
+    /// Durable appends whose frames take fewer bytes than this go through the journal.
     pub(crate) fn journal_append_max(&self) -> u64 {
         self.config.journal_append_max.min(self.journal.capacity() / 8)
     }
 
-    /// Notes that an extent's file may come to be, before the task begins that creates it: who
-    /// removes the extent waits for the end of that task.
-    pub(crate) fn begin(&self, id: ExtentId) {
-        self.half_made().insert(id, None);
+    /// Notes that a creation begins, before its task starts. Until the task ends, a removal of the
+    /// extent fails.
+    pub(crate) fn begin_creation(&self, id: ExtentId) {
+        self.creations().insert(id, None);
     }
 
     async fn may_create(&self, kind: ExtentKind) -> Result<(), Error> {
@@ -160,8 +163,8 @@ impl Store {
         self.admit(kind, DATA_AT).await
     }
 
-    /// Creates an extent's file, after [`Self::begin`]. Durable: header before name, so a name that
-    /// survives has its header.
+    /// Creates an extent's file, after [`Self::begin_creation`]. It is durable when this returns.
+    /// The header is durable before the name, so a file that survives a crash has its header.
     pub(crate) async fn create(
         &self,
         id: ExtentId,
@@ -169,7 +172,7 @@ impl Store {
         epoch: Epoch,
     ) -> Result<Arc<Extent>, Error> {
         if let Err(error) = self.may_create(kind).await {
-            self.made(id);
+            self.creation_done(id);
             return Err(error);
         }
         let header = Header { extent: id, kind, created: epoch, store: self.store_id };
@@ -177,7 +180,7 @@ impl Store {
         let file = match self.disk.create(&path_of(id)).await {
             Ok(file) => file,
             Err(DiskError::Full) => {
-                self.made(id);
+                self.creation_done(id);
                 return Err(Error::Full);
             }
             Err(error) => return Err(self.poison("create", &error)),
@@ -188,9 +191,9 @@ impl Store {
             Err(DiskError::Full) => {
                 let removed = self.disk.remove(&path_of(id)).await;
                 removed.map_err(|error| self.poison("remove", &error))?;
-                // Another creation's sync may have made the name durable.
+                // The sync of another creation may have made the name durable.
                 self.sync_folder(&folder_of(id)).await?;
-                self.made(id);
+                self.creation_done(id);
                 return Err(Error::Full);
             }
             Err(error) => return Err(self.poison("header write", &error)),
@@ -201,12 +204,12 @@ impl Store {
         extent.state().file = Some(file);
         self.metrics.extents.inc();
         self.note_open(&extent).await;
-        self.half_made().insert(id, Some(Arc::clone(&extent)));
+        self.creations().insert(id, Some(Arc::clone(&extent)));
         Ok(extent)
     }
 
-    pub(super) fn half_made(&self) -> MutexGuard<'_, BTreeMap<ExtentId, Option<Arc<Extent>>>> {
-        self.half_made.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn creations(&self) -> MutexGuard<'_, BTreeMap<ExtentId, Option<Arc<Extent>>>> {
+        self.creations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the names in a folder durable, and the folder's own name the first time.
@@ -230,23 +233,27 @@ impl Store {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves space up to logical `end`, so that what is acknowledged from the journal can always
-    /// be applied.
-    pub(crate) async fn reserve(&self, extent: &Arc<Extent>, end: u64) -> Result<(), Error> {
+    /// Reserves space up to logical `end`, so that journaled bytes can always be written to the
+    /// file.
+    pub(crate) async fn reserve(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+    ) -> Result<(), Error> {
         let allocated = extent.state().allocated;
         if end <= allocated {
             return Ok(());
         }
         let file = self.writable(extent).await?;
-        let least = page_up(end) - allocated;
-        let step = self.config.allocate_step(extent.kind, allocated).max(least);
+        let least = offset_up(end) - allocated;
+        let step = self.config.allocate_step(extent.kind, allocated.get()).max(least);
         let mut last = Error::Full;
         for len in [step, least] {
             if let Err(error) = self.admit(extent.kind, len).await {
                 last = error;
                 continue;
             }
-            match file.allocate(DATA_AT + allocated, len).await {
+            match file.allocate(file_offset(allocated).get(), len).await {
                 Ok(()) => {
                     extent.state().allocated = allocated + len;
                     return Ok(());
@@ -262,7 +269,7 @@ impl Store {
         self.space.admit(&*self.disk, &self.env, &self.config, kind, len).await
     }
 
-    /// Remembers that the extent needs a sync before the journal can forget its records.
+    /// Notes that the extent must be synced before the journal releases its records.
     pub(crate) fn mark_dirty(&self, extent: &Arc<Extent>) {
         self.dirty
             .lock()
@@ -271,7 +278,7 @@ impl Store {
             .or_insert_with(|| Arc::clone(extent));
     }
 
-    /// Remembers that space may be won by compacting the extent.
+    /// Notes that a compaction of the extent may free space.
     pub(crate) fn mark_sparse(&self, extent: &Arc<Extent>) {
         self.sparse
             .lock()
@@ -292,7 +299,7 @@ impl Store {
         let work = self.env.tasks.spawn_blocking("catalog", move || catalog.apply(&changes));
         if work.await.is_err() {
             tracing::warn!(
-                "a change of the catalog was lost; the audit will find the bytes that it freed"
+                "a change of the catalog was lost; the next start or audit finds it again"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Frames: how payload lies in an extent. Layout in `api-spec/extent.md`; all of it is computed and
-//! parsed here.
+//! Frames: the encoding of payload in an extent. The layout is in `api-spec/extent.md`; only this
+//! file computes and parses it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::Payload;
 use crate::capacity::units::{
-    PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size, zeros,
+    PAGE, get_crc, get_u16, get_u32, get_u64, index, offset_up, page_up, size, zeros,
 };
 use crate::types::ByteLen;
 use crate::types::Crc32c;
@@ -18,8 +18,8 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// Payload bytes of one frame at most; a longer payload takes several frames, all but the last
-/// full.
+/// The most payload bytes of one frame. A longer payload takes several frames, all full but the
+/// last.
 pub const FRAME_PAYLOAD_MAX: u64 = 1024 * 1024;
 
 /// Payload bytes under one checksum of a frame's table.
@@ -28,7 +28,7 @@ pub(crate) const CHUNK: u64 = 16 * 1024;
 /// A frame's fixed header, bytes; its checksum table follows.
 pub(crate) const HEADER: u64 = 48;
 
-/// The longest header and table.
+/// Bytes of the longest header and table.
 pub(crate) const HEAD_MAX: u64 = head_len(FRAME_PAYLOAD_MAX);
 
 /// Frames with at least this much payload start and end on a page, so that freeing one leaves no
@@ -49,48 +49,46 @@ pub(crate) const fn head_len(payload: u64) -> u64 {
 }
 
 /// Where a payload's first frame starts in an extent that ends at `end`.
-pub(crate) const fn start_at(end: u64, payload: u64) -> u64 {
-    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+pub(crate) const fn start_at(end: ExtentOffset, payload: u64) -> ExtentOffset {
+    if payload >= ALIGNED_MIN { offset_up(end) } else { end }
 }
 
 /// Where one frame that starts at `start` ends, its padding included.
-pub(crate) const fn frame_end(start: u64, payload: u64) -> u64 {
-    let end = start + head_len(payload) + payload;
-    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+pub(crate) const fn frame_end(start: ExtentOffset, payload: u64) -> ExtentOffset {
+    let end = ExtentOffset::new(start.get() + head_len(payload) + payload);
+    if payload >= ALIGNED_MIN { offset_up(end) } else { end }
 }
 
 /// Where the frames of a payload of any length that starts at `start` end, padding included.
-pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
-    let full = start + len / FRAME_PAYLOAD_MAX * FULL_FRAME;
+pub(crate) const fn payload_end(start: ExtentOffset, len: u64) -> ExtentOffset {
+    let full = ExtentOffset::new(start.get() + len / FRAME_PAYLOAD_MAX * FULL_FRAME);
     match len % FRAME_PAYLOAD_MAX {
         0 => full,
         rest => frame_end(full, rest),
     }
 }
 
-/// Where an extent that ends at `end` will end after payloads of these lengths: what a writer that
-/// does not wait for each answer passes as the next append's offset.
+/// Where an extent that ends at `end` will end after payloads of these lengths. A writer that does
+/// not wait for each acknowledgement uses it as the offset of the next append.
 #[must_use]
 pub fn end_after(end: ExtentOffset, payload_lens: &[u64]) -> ExtentOffset {
-    let after = |end, &len| payload_end(start_at(end, len), len);
-    ExtentOffset::new(payload_lens.iter().fold(end.get(), after))
+    payload_lens.iter().fold(end, |end, &len| payload_end(start_at(end, len), len))
 }
 
-/// The logical range of frame bytes a location covers.
-pub(crate) fn frames_of(location: &Location) -> Range<u64> {
-    let start = location.offset.get();
-    start..payload_end(start, location.len.get())
+/// The logical range that the frames of a location cover.
+pub(crate) fn frames_of(location: &Location) -> Range<ExtentOffset> {
+    location.offset..payload_end(location.offset, location.len.get())
 }
 
-/// One location for two whose bytes follow each other: `a` is whole full frames and `b` starts
+/// Merges two adjacent locations into one. `None` unless `a` consists of full frames and `b` starts
 /// where `a` ends.
 ///
-/// A stream of 1 MiB appends becomes one row entry, not hundreds.
+/// So a stream of 1 MiB appends becomes one entry of a row, not hundreds.
 #[must_use]
 pub fn merge(a: &Location, b: &Location) -> Option<Location> {
     let adjacent = a.extent == b.extent
         && a.len.get().is_multiple_of(FRAME_PAYLOAD_MAX)
-        && frames_of(a).end == b.offset.get();
+        && frames_of(a).end == b.offset;
     adjacent.then(|| Location {
         extent: a.extent,
         offset: a.offset,
@@ -101,27 +99,34 @@ pub fn merge(a: &Location, b: &Location) -> Option<Location> {
 
 /// One frame of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct LocationFrame {
     /// Where the frame starts.
-    pub(crate) offset: u64,
+    pub(crate) offset: ExtentOffset,
     /// Its payload length.
     pub(crate) len: u64,
-    /// Where its payload starts within the location's.
+    /// Where its payload starts within the payload of the location.
     pub(crate) at: u64,
 }
 
 /// The frames that hold payload bytes `range` of a location.
-pub(crate) fn parts(location: &Location, range: &Range<u64>) -> impl Iterator<Item = Part> {
-    let (offset, len) = (location.offset.get(), location.len.get());
+pub(crate) fn frames_in(
+    location: &Location,
+    range: &Range<u64>,
+) -> impl Iterator<Item = LocationFrame> {
+    let (offset, len) = (location.offset, location.len.get());
     let first = range.start / FRAME_PAYLOAD_MAX;
     let last = if range.is_empty() { first } else { (range.end - 1) / FRAME_PAYLOAD_MAX + 1 };
     (first..last).map(move |number| {
         let at = number * FRAME_PAYLOAD_MAX;
-        Part { offset: offset + number * FULL_FRAME, len: (len - at).min(FRAME_PAYLOAD_MAX), at }
+        LocationFrame {
+            offset: offset + number * FULL_FRAME,
+            len: (len - at).min(FRAME_PAYLOAD_MAX),
+            at,
+        }
     })
 }
 
-/// A payload with its checksums taken, ready to be placed once its offset is known.
+/// A payload with its checksums. Its frames can be encoded when its offset is known.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     len: u64,
@@ -142,7 +147,7 @@ impl Prepared {
         self.len
     }
 
-    /// Cuts a payload into frames and takes the checksum of each chunk; copies nothing.
+    /// Splits a payload into frames and computes the checksum of each chunk. Copies no bytes.
     pub(crate) fn new(payload: Payload) -> Self {
         let mut frames = Vec::new();
         let mut frame = PreparedFrame::empty();
@@ -178,13 +183,13 @@ impl PreparedFrame {
         self
     }
 
-    fn head(&self, extent: ExtentId, epoch: Epoch, offset: u64) -> Bytes {
+    fn head(&self, extent: ExtentId, epoch: Epoch, offset: ExtentOffset) -> Bytes {
         let mut head = BytesMut::with_capacity(index(head_len(self.len)));
         head.put_u32_le(MAGIC);
         head.put_u16_le(VERSION);
         head.put_u16_le(u16::try_from(self.table.len()).expect("at most 64 chunks"));
         head.put_u64_le(extent.get());
-        head.put_u64_le(offset);
+        head.put_u64_le(offset.get());
         head.put_u32_le(u32::try_from(self.len).expect("at most 1 MiB"));
         head.put_u32_le(self.crc.get());
         head.put_u64_le(epoch.get());
@@ -202,29 +207,34 @@ impl PreparedFrame {
     }
 }
 
-/// Payloads placed one after the other: bytes to write at `start` without a gap, and what they
-/// mean.
+/// The encoded frames of several payloads: contiguous bytes to write at `start`, and the locations
+/// of the payloads.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
-    /// Where the first byte goes.
-    pub(crate) start: u64,
-    /// The bytes, zero padding between frames included, padding after the last one not: unwritten
-    /// space reads as zeros.
+    /// The logical offset of the first byte.
+    pub(crate) start: ExtentOffset,
+    /// The bytes, with zero padding between frames. Padding after the last frame is not written,
+    /// since unwritten space reads as zeros.
     pub(crate) pieces: Vec<Bytes>,
     /// Their length.
     pub(crate) bytes: u64,
-    /// Where the extent ends then.
-    pub(crate) end: u64,
-    /// Padding before aligned frames: belongs to no location, so it is dead from the start.
-    pub(crate) padding: Vec<Range<u64>>,
+    /// Where the extent ends after the write, padding after the last frame included.
+    pub(crate) end: ExtentOffset,
+    /// Padding before aligned frames. No location covers it, so it is dead from the start.
+    pub(crate) padding: Vec<Range<ExtentOffset>>,
     /// One for each payload.
     pub(crate) locations: Vec<Location>,
     /// Frames.
     pub(crate) frames: u64,
 }
 
-/// Places payloads in an extent that ends at `end`.
-pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end: u64) -> Placed {
+/// Encodes payloads as the next frames of an extent that ends at `end`.
+pub(crate) fn place(
+    payloads: Vec<Prepared>,
+    extent: ExtentId,
+    epoch: Epoch,
+    end: ExtentOffset,
+) -> Placed {
     let first = payloads.first().map_or(end, |payload| start_at(end, payload.len));
     let mut placed = Placed {
         start: first,
@@ -241,12 +251,8 @@ pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end
             placed.padding.push(placed.end..start);
         }
         placed.end = start;
-        let mut location = Location {
-            extent,
-            offset: ExtentOffset::new(start),
-            len: ByteLen::new(0),
-            crc: Crc32c::EMPTY,
-        };
+        let mut location =
+            Location { extent, offset: start, len: ByteLen::new(0), crc: Crc32c::EMPTY };
         for frame in payload.frames {
             placed.fill_to(placed.end);
             placed.push(frame.head(extent, epoch, placed.end));
@@ -269,7 +275,7 @@ impl Placed {
         self.pieces.push(piece);
     }
 
-    fn fill_to(&mut self, offset: u64) {
+    fn fill_to(&mut self, offset: ExtentOffset) {
         let gap = offset - (self.start + self.bytes);
         if gap > 0 {
             self.push(zeros(gap));
@@ -277,7 +283,8 @@ impl Placed {
     }
 }
 
-/// A frame's header and table, parsed, their checksum and position verified.
+/// The parsed header and checksum table of a frame. Their own checksum, the extent and the offset
+/// are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Payload bytes, 1 to [`FRAME_PAYLOAD_MAX`].
@@ -290,13 +297,13 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` when
-    /// there is no such frame, or its head is damaged or incomplete.
-    pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<Self> {
+    /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` if there
+    /// is no such frame, or its head is damaged or incomplete.
+    pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: ExtentOffset) -> Option<Self> {
         let fits = get_u32(bytes, 0)? == MAGIC
             && get_u16(bytes, 4)? == VERSION
             && get_u64(bytes, 8)? == extent.get()
-            && get_u64(bytes, 16)? == offset;
+            && get_u64(bytes, 16)? == offset.get();
         let len = u64::from(get_u32(bytes, 24)?);
         if !fits || len == 0 || len > FRAME_PAYLOAD_MAX {
             return None;
@@ -315,7 +322,8 @@ impl Head {
         Some(Self { len, crc: get_crc(bytes, 28)?, epoch, table })
     }
 
-    /// The payload length a header claims, checksum not yet seen; `None` when it is not a header.
+    /// The payload length in a header whose checksum is not yet verified; `None` if it is not a
+    /// header.
     pub(crate) fn claimed_len(header: &[u8]) -> Option<u64> {
         let len = u64::from(get_u32(header, 24)?);
         (starts_frame(header) && len > 0 && len <= FRAME_PAYLOAD_MAX).then_some(len)
@@ -326,7 +334,7 @@ impl Head {
         head_len(self.len)
     }
 
-    /// `chunks`, payload from the start of chunk number `first`, if they match the table.
+    /// Returns `chunks`, payload from the start of chunk number `first`, if they match the table.
     pub(crate) fn verified(&self, first: u64, chunks: Bytes) -> Option<Verified> {
         self.verify(first, &chunks).then_some(Verified(chunks))
     }
@@ -348,13 +356,13 @@ impl Head {
     }
 }
 
-/// Payload bytes that match the checksums of their frame (I13). Only [`Head::verified`] makes one,
-/// and only such bytes are served.
+/// Payload bytes that match the checksums of their frame (I13). Only [`Head::verified`] makes this
+/// type, and only such bytes are served.
 #[derive(Clone, Debug)]
 pub(crate) struct Verified(Bytes);
 
 impl Verified {
-    /// A part of them.
+    /// A part of the bytes.
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         Self(self.0.slice(range))
     }
@@ -365,12 +373,16 @@ impl Verified {
     }
 }
 
-/// Where the frames in `bytes`, which lie at `offset` of an extent, end; `None` unless they are
-/// whole and follow each other, padding aside.
-pub(crate) fn verify_frames(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<u64> {
+/// The end of the frames in `bytes`, which lie at `offset` of an extent. `None` unless all are
+/// intact and contiguous, except for padding.
+pub(crate) fn verify_frames(
+    bytes: &[u8],
+    extent: ExtentId,
+    offset: ExtentOffset,
+) -> Option<ExtentOffset> {
     let mut at = offset;
     while at < offset + size(bytes.len()) {
-        let frame = [at, page_up(at)].into_iter().find_map(|start| {
+        let frame = [at, offset_up(at)].into_iter().find_map(|start| {
             let rest = bytes.get(index(start - offset)..)?;
             let head = Head::parse(rest, extent, start)?;
             let from = index(head.head_len());
@@ -382,7 +394,7 @@ pub(crate) fn verify_frames(bytes: &[u8], extent: ExtentId, offset: u64) -> Opti
     Some(at)
 }
 
-/// Whether the bytes may be the start of a frame: cheaper than [`Head::parse`] when searching.
+/// Whether the bytes may be the start of a frame. In a search this is cheaper than [`Head::parse`].
 pub(crate) fn starts_frame(bytes: &[u8]) -> bool {
     get_u32(bytes, 0) == Some(MAGIC)
 }
@@ -416,16 +428,16 @@ fn chunk_sums(pieces: &[Bytes]) -> Vec<Crc32c> {
     sums
 }
 
-/// Effect of appending one chunk of zeros on each bit of a CRC: combining 64 chunk sums of a frame
-/// by the general method costs as much as reading its payload again.
+/// How one appended chunk of zeros changes each bit of a CRC. With the general method, combining
+/// the 64 chunk sums of a frame would cost as much as reading its payload again.
 static SHIFT: LazyLock<[u32; 32]> = LazyLock::new(|| {
     let of_bit = |bit: usize| Crc32c::new(1 << bit).combine(Crc32c::EMPTY, CHUNK).get();
     std::array::from_fn(of_bit)
 });
 
-/// The checksum of what `crc` covers and one more chunk.
+/// The checksum of the bytes of `crc` followed by those of `chunk`, one full chunk.
 fn append_chunk(crc: Crc32c, chunk: Crc32c) -> Crc32c {
-    // Masks instead of branches: the bits are as good as random.
+    // Masks instead of branches, since the bits are unpredictable.
     let mask = |bit: usize| 0_u32.wrapping_sub(crc.get() >> bit & 1);
     let effects = SHIFT.iter().enumerate().map(|(bit, effect)| effect & mask(bit));
     Crc32c::new(effects.fold(chunk.get(), |sum, effect| sum ^ effect))

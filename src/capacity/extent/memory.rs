@@ -1,4 +1,4 @@
-//! One extent in memory: how far it goes, what of it is where, what of it is dead.
+//! One extent in memory: where it ends, which of its bytes are in the file, durable and dead.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,24 +22,26 @@ use crate::types::ExtentOffset;
 
 /// An extent of one disk.
 ///
-/// Lock order: `turn`, then `syncing`, then the state. No state lock is held over an await.
+/// Lock order: `changing`, then `syncing`, then the state. The state lock is never held over an
+/// await.
 #[derive(Debug)]
 pub(crate) struct Extent {
-    /// Which.
+    /// Its id.
     pub(crate) id: ExtentId,
-    /// What for.
+    /// What it is for.
     pub(crate) kind: ExtentKind,
-    /// Whose turn it is to change the extent; first come, first served.
-    pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
-    /// Held over every sync of the file and every write of a slot, so that those who wait share the
-    /// next sync, and because of two overlapping syncs the system tells only one that bytes were
-    /// lost.
+    /// The change lock: held while an extent is appended to, fenced, sealed, freed, compacted,
+    /// moved or removed. Fair: in the order of the calls.
+    pub(crate) changing: Arc<tokio::sync::Mutex<()>>,
+    /// Held during every sync of the file and every write of a slot. Waiting callers share the next
+    /// sync. Syncs must not overlap: the system reports lost bytes to only one of two overlapping
+    /// syncs.
     pub(crate) syncing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     window: Mutex<Option<Window>>,
 }
 
-/// Whether the extent is there.
+/// Whether the extent exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Open or sealed, as its slot says.
@@ -48,23 +50,24 @@ pub(crate) enum Status {
     Removed,
 }
 
-/// Whether all freed ranges of an extent are known. Only then a page of zeros in a frame means
-/// damage: the pages of freed frames are given back.
+/// Whether all freed ranges of an extent are known. Pages of freed frames are given back and read
+/// as zeros, so only in such an extent a page of zeros in a frame means damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frees {
-    /// They are.
+    /// All freed ranges are known.
     Known,
-    /// A start found the extent. A power failure may have taken the newest frees from the catalog.
-    /// The next audit makes them again, or the pass of reclaim that finds their garbage rows.
+    /// The extent was found at a start. The catalog may have lost the newest frees in a power
+    /// failure. The next audit repeats them, or the pass of reclaim that finds their garbage rows.
     Unsure,
-    /// The same, and the scrub has found frames with pages of zeros.
+    /// As `Unsure`, and the scrub has found frames with pages of zeros.
     UnsureOfHoles,
-    /// An audit has made them known since. The scrub has yet to examine those frames again.
+    /// An audit has since repeated all frees. The scrub must examine the frames with pages of zeros
+    /// again.
     Settled,
 }
 
 impl Frees {
-    /// Once an audit has told what is alive.
+    /// The state after an audit of the whole extent.
     pub(crate) const fn after_audit(self) -> Self {
         match self {
             Self::Known | Self::Unsure => Self::Known,
@@ -72,8 +75,8 @@ impl Frees {
         }
     }
 
-    /// Once the scrub has examined the extent. `has_holes` when it could not tell whether frames
-    /// are freed or damaged; an audit may have told meanwhile.
+    /// The state after a scrub of the extent. `has_holes` if there were frames that may be freed or
+    /// damaged. An audit may have ended during the scrub.
     pub(crate) const fn after_scrub(self, has_holes: bool) -> Self {
         match (self, has_holes) {
             (Self::Known | Self::Settled, false) => Self::Known,
@@ -83,50 +86,51 @@ impl Frees {
         }
     }
 
-    /// Whether there may be frees that `dead` lacks.
+    /// Whether ranges may have been freed that are not in `dead`.
     pub(crate) const fn may_lack_any(self) -> bool {
         matches!(self, Self::Unsure | Self::UnsureOfHoles)
     }
 }
 
-/// What changes. Offsets are logical.
+/// The part of an extent that changes. Offsets are logical.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Whether it is still there.
+    /// Whether it exists.
     pub(crate) status: Status,
-    /// Epoch, open or sealed, known good length: as last written to the file's first page.
+    /// The slot as last written to the file's first page: epoch, whether it is sealed, known good
+    /// length.
     pub(crate) slot: Slot,
     /// Whether that slot is not yet known to be durable.
     pub(crate) slot_unsynced: bool,
     /// Its open file, if any.
     pub(crate) file: Option<Arc<dyn DiskFile>>,
-    /// Whether it stands in the store's list of those with an open file.
+    /// Whether the store's list of open files has it.
     pub(crate) listed: bool,
-    /// The map that belongs to that file.
+    /// The map of that file.
     pub(crate) map: Option<Arc<Map>>,
-    /// Grows when a compaction puts another file in place.
+    /// Number of compactions that replaced the file.
     pub(crate) rewrites: u64,
     /// Where the next append goes.
-    pub(crate) end: u64,
-    /// Below this all bytes are in the file; from here on they are in the tail.
-    pub(crate) written: u64,
-    /// Below this all bytes are durable in the file.
-    pub(crate) synced: u64,
-    /// Below this a caller was told that all bytes are durable.
-    pub(crate) acknowledged: u64,
+    pub(crate) end: ExtentOffset,
+    /// Bytes below this are in the file; later ones are in the tail.
+    pub(crate) written: ExtentOffset,
+    /// Bytes below this are durable in the file.
+    pub(crate) synced: ExtentOffset,
+    /// Bytes below this were acknowledged as durable.
+    pub(crate) acknowledged: ExtentOffset,
     /// End of the last append that did not go through the journal.
-    pub(crate) direct: u64,
-    /// Below this space is reserved.
-    pub(crate) allocated: u64,
-    /// What is journaled but not in the file.
+    pub(crate) direct: ExtentOffset,
+    /// Space is reserved for bytes below this.
+    pub(crate) allocated: ExtentOffset,
+    /// Bytes that are journaled but not yet in the file.
     pub(crate) tail: Tail,
     /// Freed ranges and padding.
     pub(crate) dead: Ranges,
-    /// Whether `dead` has all that is freed.
+    /// Whether `dead` has all freed ranges.
     pub(crate) frees: Frees,
-    /// Padding between frames, for the list written at seal.
-    pub(crate) padding: Vec<Range<u64>>,
-    /// How many of these the catalog was told.
+    /// Padding between frames, for the list that a seal writes.
+    pub(crate) padding: Vec<Range<ExtentOffset>>,
+    /// How many of these ranges are noted in the catalog.
     pub(crate) padding_noted: usize,
 }
 
@@ -138,14 +142,14 @@ impl State {
 
     /// Logical bytes that are neither freed nor padding.
     pub(crate) fn live(&self) -> u64 {
-        self.end.saturating_sub(self.dead.total())
+        self.end.get().saturating_sub(self.dead.total())
     }
 }
 
-/// The last piece of file a log replay read: small frames share one read.
+/// The piece of the file that a log replay read last. Small frames share one read.
 #[derive(Debug)]
 struct Window {
-    start: u64,
+    start: ExtentOffset,
     bytes: Bytes,
 }
 
@@ -164,7 +168,7 @@ impl Extent {
             written: slot.len,
             synced: slot.len,
             acknowledged: slot.len,
-            direct: 0,
+            direct: ExtentOffset::START,
             allocated: slot.len,
             tail: Tail::default(),
             dead: Ranges::default(),
@@ -175,47 +179,48 @@ impl Extent {
         Self {
             id,
             kind,
-            turn: Arc::default(),
+            changing: Arc::default(),
             syncing: tokio::sync::Mutex::default(),
             state: Mutex::new(state),
             window: Mutex::default(),
         }
     }
 
-    /// The state. A panic while it was held leaves it as it was: every change is made of plain
-    /// stores.
+    /// Locks the state. A poisoned lock is ignored: changes are plain assignments, which do not
+    /// panic half way.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ranges of frames that are not freed, in order.
-    pub(crate) fn alive(&self) -> Vec<Range<u64>> {
+    pub(crate) fn alive(&self) -> Vec<Range<ExtentOffset>> {
         let state = self.state();
         state.dead.gaps(state.end)
     }
 
-    /// The answer when it is not there.
+    /// The error for a removed extent.
     pub(crate) fn missing(&self) -> Error {
         Error::NoSuchExtent { extent: self.id }
     }
 
-    /// The answer when the frame at `offset` is not what it should be.
-    pub(crate) fn corrupt(&self, offset: u64) -> Error {
-        Error::Corrupt { extent: self.id, offset: ExtentOffset::new(offset) }
+    /// The error for a damaged or missing frame at `offset`.
+    pub(crate) fn corrupt(&self, offset: ExtentOffset) -> Error {
+        Error::Corrupt { extent: self.id, offset }
     }
 
-    /// Whether the writer may append at that offset now.
+    /// Whether the writer may append at its offset.
     pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
         self.check_open(request.epoch)?;
-        let expected = ExtentOffset::new(self.state().end);
+        let expected = self.state().end;
         if request.offset != expected {
             return Err(Error::WrongOffset { extent: self.id, expected });
         }
         Ok(())
     }
 
-    /// Whether a writer of this epoch may still append. A refusal is final: no extent comes back,
-    /// none is opened again, and epochs only grow. So no turn is needed to refuse.
+    /// Whether a writer of this epoch may still append. A refusal is final, because a removed or
+    /// sealed extent never becomes open again and epochs only grow. So the change lock is not
+    /// needed to refuse.
     pub(crate) fn check_open(&self, epoch: Epoch) -> Result<(), Error> {
         let state = self.state();
         if state.status == Status::Removed {
@@ -230,12 +235,12 @@ impl Extent {
         Ok(())
     }
 
-    /// The dead range with this offset in it, if any.
-    pub(crate) fn dead_at(&self, offset: u64) -> Option<Range<u64>> {
+    /// The dead range that contains this offset, if any.
+    pub(crate) fn dead_at(&self, offset: ExtentOffset) -> Option<Range<ExtentOffset>> {
         self.state().dead.at(offset)
     }
 
-    /// What a node tells of it.
+    /// Its state, for callers of the node.
     pub(crate) fn info(&self, disk: usize) -> ExtentInfo {
         let state = self.state();
         ExtentInfo {
@@ -243,23 +248,26 @@ impl Extent {
             kind: self.kind,
             state: if state.slot.sealed { ExtentState::Sealed } else { ExtentState::Open },
             epoch: state.slot.epoch,
-            len: state.end,
+            len: state.end.get(),
             freed: state.dead.total(),
             disk,
         }
     }
 
-    /// Bytes at `offset` from the window a replay keeps, if all or some of them are there.
-    pub(crate) fn windowed(&self, offset: u64, len: u64) -> Option<Bytes> {
+    /// The `len` bytes at `offset`, if the window of the last replay read has all of them.
+    pub(crate) fn windowed(&self, offset: ExtentOffset, len: u64) -> Option<Bytes> {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window.as_ref()?;
-        let skip = offset.checked_sub(window.start)?;
+        if offset < window.start {
+            return None;
+        }
+        let skip = offset - window.start;
         let have = size(window.bytes.len()).checked_sub(skip)?;
         (have >= len).then(|| window.bytes.slice(index(skip)..index(skip + len)))
     }
 
-    /// Keeps what a replay read; `None` forgets it.
-    pub(crate) fn set_window(&self, window: Option<(u64, Bytes)>) {
+    /// Replaces the window by another piece; `None` removes it.
+    pub(crate) fn set_window(&self, window: Option<(ExtentOffset, Bytes)>) {
         *self.window.lock().unwrap_or_else(PoisonError::into_inner) =
             window.map(|(start, bytes)| Window { start, bytes });
     }

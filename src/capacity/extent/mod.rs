@@ -1,16 +1,16 @@
-//! One extent: its file, byte by byte, and what is known of it in memory.
+//! One extent: the bytes of its file, and its state in memory.
 //!
-//! 1. `header.rs`: the first page, which says who the extent is and whether it is sealed, and the
-//!    list of padding behind the frames; `map.rs`: where frames lie after a compaction.
-//! 2. `frame.rs`: an append as bytes with checksums, and back.
-//! 3. `walk.rs`: from frame to frame through a file.
-//! 4. `memory.rs`: how far the extent goes and what of it is where; `tail.rs`: its bytes that are
-//!    in the journal alone; `ranges.rs`: what of it is dead.
+//! 1. `header.rs`: the first page, with the extent's id and whether it is sealed, and the list of
+//!    padding after the frames; `map.rs`: where frames lie in the file after a compaction.
+//! 2. `frame.rs`: encodes an append as frames with checksums, and decodes it.
+//! 3. `walk.rs`: reads a file frame by frame.
+//! 4. `memory.rs`: where the extent ends, and which of its bytes are in the file and durable;
+//!    `tail.rs`: bytes that are in the journal and not in the file; `ranges.rs`: dead ranges.
 //!
-//! Layout: `api-spec/extent.md`. Invariants: a logical offset never changes, whatever is freed or
-//! compacted · a frame says itself which extent and offset it belongs to.
+//! Layout: `api-spec/extent.md`. Invariants: a logical offset never changes, even if frames are
+//! freed or the file is compacted · the header of a frame names its extent and offset.
 //!
-//! Not here: what is done to extents (`disk/`).
+//! Not here: the operations on extents (`disk/`).
 
 #![deny(clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! The bytes of an open extent that are in the journal but not yet in its file.
+//! The tail of an open extent: the bytes that are in the journal but not yet in its file.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::capacity::extent::frame::Placed;
 use crate::capacity::units::{index, size, zeros};
+use crate::types::ExtentOffset;
 
 /// Journaled appends in offset order; each holds whole frames.
 #[derive(Debug, Default)]
@@ -17,19 +18,19 @@ pub(crate) struct Tail {
 
 #[derive(Debug)]
 struct Entry {
-    range: Range<u64>,
+    range: Range<ExtentOffset>,
     pieces: Vec<Bytes>,
 }
 
 /// Bytes to write and the logical offset that they go to.
 #[derive(Debug)]
 pub(crate) struct TailWrite {
-    pub(crate) at: u64,
+    pub(crate) at: ExtentOffset,
     pub(crate) pieces: Vec<Bytes>,
 }
 
 impl Tail {
-    /// Adds an append's frames; shares their memory.
+    /// Adds the frames of an append. Does not copy them.
     pub(crate) fn push(&mut self, placed: &Placed) {
         let range = placed.start..placed.start + placed.bytes;
         self.bytes += placed.bytes;
@@ -46,8 +47,7 @@ impl Tail {
         self.entries.is_empty()
     }
 
-    /// Everything held as one write: where it goes, and the pieces, padding between appends filled
-    /// with zeros.
+    /// The whole tail as one write, with zeros for padding between appends. `None` if it is empty.
     pub(crate) fn as_write(&self) -> Option<TailWrite> {
         let start = self.entries.front()?.range.start;
         let mut pieces = Vec::with_capacity(self.entries.len() * 3);
@@ -62,15 +62,15 @@ impl Tail {
         Some(TailWrite { at: start, pieces })
     }
 
-    /// Forgets everything: it is in the file now.
+    /// Empties the tail after its bytes were written to the file.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
     }
 
-    /// Copies up to `len` bytes at `offset` out of the append that holds them; fewer where that
-    /// append ends.
-    pub(crate) fn copy(&self, offset: u64, len: u64) -> Option<Bytes> {
+    /// Copies up to `len` bytes at `offset` from the append that has them; fewer if that append
+    /// ends before.
+    pub(crate) fn copy(&self, offset: ExtentOffset, len: u64) -> Option<Bytes> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;
         if offset >= entry.range.end {

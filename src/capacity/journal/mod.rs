@@ -1,10 +1,10 @@
-//! One disk's journal: a pre-written ring that makes small appends of all its extents durable with
-//! one shared sync.
+//! The journal of one disk: a pre-written ring file. Small appends of all extents become durable
+//! with one shared sync.
 //!
-//! 1. `layout.rs` superblock, batch, record; 2. `writer.rs` group commit; 3. `replay.rs` what a
-//!    restart finds.
+//! 1. `layout.rs`: superblock, batch, record; 2. `writer.rs`: group commit; 3. `replay.rs`: reading
+//!    the batches at a restart.
 //!
-//! Invariants: one batch is in flight at a time, so a valid batch proves all earlier ones were
+//! Invariants: one batch is in flight at a time, so a valid batch proves that all earlier ones were
 //! durable; a record is queued only when all bytes of its extent below it are durable or queued
 //! before it.
 

@@ -1,4 +1,5 @@
-//! Group commit: a queue of records, one batch in flight, the next one forms meanwhile. No timer.
+//! Group commit: records wait in a queue; while one batch is written, the next one forms. There is
+//! no timer.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,31 +8,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::capacity::health::Health;
-use crate::capacity::journal::layout::{RING_AT, Record, Superblock, batch_len, encode_batch};
+use crate::capacity::journal::layout::{
+    Lsn, RING_AT, Record, RingId, Superblock, batch_len, encode_batch,
+};
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::units::index;
+use crate::capacity::units::{FileOffset, index};
 use crate::env::DiskFile;
 
 /// The longest batch body, bytes; also at most a quarter of the ring.
 const BATCH_MAX: u64 = 1024 * 1024;
 
-/// Bytes that are erased while no batch is written.
+/// Bytes that are erased at a time. No batch is written meanwhile.
 const ERASED_AT_ONCE: u64 = 1024 * 1024;
 
 /// The journal of one disk.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: Arc<dyn DiskFile>,
-    /// Held over every write and sync of the file: when two syncs overlap, the system tells only
-    /// one of them that bytes were lost, which may be the other's.
+    /// Held during every write and sync of the file. When two syncs overlap, the system reports
+    /// lost bytes to only one of them, perhaps not to the one that covers them.
     syncing: tokio::sync::Mutex<()>,
-    /// Held while a batch has a place and is not yet live, and over a piece that is erased.
+    /// Held from the choice of a batch's position until the batch is in `live`, and while a piece
+    /// of the ring is erased.
     placing: tokio::sync::Mutex<()>,
-    ring: u64,
+    ring: RingId,
     size: u64,
     queue: Mutex<Queue>,
     ready: Notify,
-    place: Mutex<Place>,
+    state: Mutex<RingState>,
     space: Notify,
     checkpoint_due: Notify,
     budget: Arc<Semaphore>,
@@ -51,18 +55,19 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting {
     record: Record,
-    /// Gets the number of the batch once that is durable.
-    durable: oneshot::Sender<u64>,
-    /// Its share of the queue's bytes, given back when the batch is durable.
+    /// Gets the number of the batch when the batch is durable.
+    durable: oneshot::Sender<Lsn>,
+    /// Its part of the queue's bytes, released when the batch is durable.
     _budget: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
-struct Place {
+struct RingState {
     superblock: Superblock,
     /// Number and position of the next batch.
-    next: Cut,
-    /// Bytes between the superblock's position and the next one, skipped ends of the ring included.
+    next: ReplayPoint,
+    /// Bytes from the superblock's position to that of the next batch, including skipped ends of
+    /// the ring.
     used: u64,
     /// Batches a replay would read.
     live: VecDeque<LiveBatch>,
@@ -71,28 +76,28 @@ struct Place {
 /// A batch that a replay would read.
 #[derive(Debug)]
 struct LiveBatch {
-    lsn: u64,
-    /// Bytes of the ring that it takes, a skipped end of the ring included.
+    lsn: Lsn,
+    /// Bytes of the ring that it takes, including the end of the ring if the batch skipped it.
     consumed: u64,
 }
 
 /// A point between two batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct ReplayPoint {
     /// Number of the batch after it.
-    pub(crate) lsn: u64,
-    /// Where that batch goes unless it has to wrap around.
-    pub(crate) position: u64,
+    pub(crate) lsn: Lsn,
+    /// The position of that batch, unless it does not fit before the end of the ring.
+    pub(crate) position: FileOffset,
 }
 
-/// Where a batch goes and what it takes from the ring.
-struct Slot {
-    position: u64,
+/// Space in the ring for a batch.
+struct BatchSpace {
+    position: FileOffset,
     consumed: u64,
 }
 
 impl Journal {
-    /// A journal whose replay is done: `superblock` is durable and names the next batch.
+    /// A journal after its replay. `superblock` must be durable and name the next batch.
     pub(crate) fn new(
         file: Arc<dyn DiskFile>,
         superblock: Superblock,
@@ -100,7 +105,7 @@ impl Journal {
         health: Arc<Health>,
         metrics: CapacityMetrics,
     ) -> Self {
-        let next = Cut { lsn: superblock.lsn, position: superblock.position };
+        let next = ReplayPoint { lsn: superblock.lsn, position: superblock.position };
         Self {
             file,
             syncing: tokio::sync::Mutex::default(),
@@ -109,7 +114,7 @@ impl Journal {
             size: superblock.size,
             queue: Mutex::default(),
             ready: Notify::new(),
-            place: Mutex::new(Place { superblock, next, used: 0, live: VecDeque::new() }),
+            state: Mutex::new(RingState { superblock, next, used: 0, live: VecDeque::new() }),
             space: Notify::new(),
             checkpoint_due: Notify::new(),
             budget: Arc::new(Semaphore::new(index(queue_bytes))),
@@ -119,29 +124,34 @@ impl Journal {
         }
     }
 
-    /// Bytes of batches the ring holds.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.size - RING_AT
+    /// The end of the file, and of the ring.
+    fn ring_end(&self) -> FileOffset {
+        FileOffset::new(self.size)
     }
 
-    /// Waits until the queue has room for this many bytes. First come, first served. Cancel safe.
+    /// Bytes of batches that fit in the ring.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.size - RING_AT.get()
+    }
+
+    /// Waits until the queue has room for this many bytes, in the order of the calls. Cancel safe.
     pub(crate) async fn budget(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         let bytes = u32::try_from(bytes.min(self.budget_max)).ok()?;
         Arc::clone(&self.budget).acquire_many_owned(bytes).await.ok()
     }
 
-    /// Queues a record. The answer is the number of its batch, and comes when that is durable; an
-    /// error means that it never will be.
+    /// Queues a record. The receiver gets the number of the record's batch when the batch is
+    /// durable. It gets an error if the journal has ended: the record will not become durable.
     pub(crate) fn submit(
         &self,
         record: Record,
         budget: OwnedSemaphorePermit,
-    ) -> oneshot::Receiver<u64> {
+    ) -> oneshot::Receiver<Lsn> {
         let (durable, wait) = oneshot::channel();
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if !queue.closed {
             let len = record.encoded_len();
-            // A longer record has the whole budget, so it waits alone.
+            // A record longer than the budget takes all of it, so it waits alone.
             if queue.bytes + len > self.budget_max.max(len) {
                 self.health
                     .broken("I16", "more bytes wait for the journal than its queue may hold");
@@ -156,14 +166,14 @@ impl Journal {
         wait
     }
 
-    /// Takes no more records; [`Self::run`] ends when those queued are durable.
+    /// Takes no more records. [`Self::run`] ends when the queued ones are durable.
     pub(crate) fn close(&self) {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.ready.notify_one();
     }
 
-    /// Writes batches until closed, or until a write fails: then nobody is told that their bytes
-    /// are durable.
+    /// Writes batches until the journal is closed or a write fails. After a failure the waiting
+    /// appends get an error.
     pub(crate) async fn run(&self) {
         while let Some(batch) = self.next_batch().await {
             if self.write(batch).await.is_none() {
@@ -173,7 +183,7 @@ impl Journal {
         self.end();
     }
 
-    /// Takes no more records, and lets those who wait know that theirs will not be durable.
+    /// Takes no more records. Callers that wait for a record get an error.
     pub(crate) fn end(&self) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.closed = true;
@@ -217,14 +227,14 @@ impl Journal {
             batch.into_iter().map(|w| (w.record, (w.durable, w._budget))).unzip();
         let body: u64 = records.iter().map(Record::encoded_len).sum();
         let _placing = self.placing.lock().await;
-        let slot = self.find_place(batch_len(body)).await?;
-        if !self.is_free(&slot, batch_len(body)) {
+        let space = self.find_space(batch_len(body)).await?;
+        if !self.is_free(&space, batch_len(body)) {
             self.health.broken("I1", "a journal batch would overwrite one that a replay needs");
             return None;
         }
         let (lsn, checkpoint) = {
-            let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-            (place.next.lsn, place.superblock.lsn)
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.next.lsn, state.superblock.lsn)
         };
         let pieces = encode_batch(self.ring, lsn, checkpoint, &records);
         let syncing = self.syncing.lock().await;
@@ -232,32 +242,32 @@ impl Journal {
             return None;
         }
         self.metrics.fsyncs.inc();
-        if let Err(error) = self.file.write_sync(slot.position, pieces).await {
+        if let Err(error) = self.file.write_sync(space.position.get(), pieces).await {
             self.health.poison("journal write", &error);
             return None;
         }
         drop(syncing);
         self.metrics.journal_batches.inc();
         self.metrics.journal_bytes.inc_by(batch_len(body));
-        self.commit(lsn, &slot, batch_len(body));
+        self.commit(lsn, &space, batch_len(body));
         for (durable, _budget) in waiters {
-            // A caller that went away needs no answer.
+            // A cancelled caller needs no answer.
             durable.send(lsn).unwrap_or_default();
         }
         Some(())
     }
 
     /// Waits until the ring has room for a batch of `len` bytes.
-    async fn find_place(&self, len: u64) -> Option<Slot> {
+    async fn find_space(&self, len: u64) -> Option<BatchSpace> {
         assert!(len <= self.capacity() / 2, "a batch of {len} bytes is too long for the ring");
         loop {
             {
-                let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-                let wraps = place.next.position + len > self.size;
-                let skipped = if wraps { self.size - place.next.position } else { 0 };
-                let position = if wraps { RING_AT } else { place.next.position };
-                if place.used + skipped + len <= self.capacity() {
-                    return Some(Slot { position, consumed: skipped + len });
+                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let wraps = (state.next.position + len).get() > self.size;
+                let skipped = if wraps { self.ring_end() - state.next.position } else { 0 };
+                let position = if wraps { RING_AT } else { state.next.position };
+                if state.used + skipped + len <= self.capacity() {
+                    return Some(BatchSpace { position, consumed: skipped + len });
                 }
             }
             if self.health.poisoned() {
@@ -268,12 +278,12 @@ impl Journal {
         }
     }
 
-    fn commit(&self, lsn: u64, slot: &Slot, len: u64) {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.next = Cut { lsn: lsn + 1, position: slot.position + len };
-        place.used += slot.consumed;
-        place.live.push_back(LiveBatch { lsn, consumed: slot.consumed });
-        if place.used > self.capacity() / 2 {
+    fn commit(&self, lsn: Lsn, space: &BatchSpace, len: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.next = ReplayPoint { lsn: lsn.next(), position: space.position + len };
+        state.used += space.consumed;
+        state.live.push_back(LiveBatch { lsn, consumed: space.consumed });
+        if state.used > self.capacity() / 2 {
             self.checkpoint_due.notify_one();
         }
     }
@@ -283,23 +293,24 @@ impl Journal {
         self.checkpoint_due.notified().await;
     }
 
-    /// The point before the next batch: all records of earlier ones are durable, in the ring.
-    pub(crate) fn cut(&self) -> Cut {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).next
+    /// The point before the next batch. All records of earlier batches are durable in the ring.
+    pub(crate) fn next_point(&self) -> ReplayPoint {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).next
     }
 
-    /// Gives the ring before `cut` back: every record there must be durable in its extent's file.
-    pub(crate) async fn advance(&self, cut: Cut) {
+    /// Releases the ring before `point`. Every record before it must be durable in its extent's
+    /// file.
+    pub(crate) async fn advance(&self, point: ReplayPoint) {
         let superblock = {
-            let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.superblock.lsn == cut.lsn {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.superblock.lsn == point.lsn {
                 return;
             }
             Superblock {
-                generation: place.superblock.generation + 1,
-                lsn: cut.lsn,
-                position: cut.position,
-                ..place.superblock
+                generation: state.superblock.generation + 1,
+                lsn: point.lsn,
+                position: point.position,
+                ..state.superblock
             }
         };
         let syncing = self.syncing.lock().await;
@@ -307,28 +318,29 @@ impl Journal {
             return;
         }
         self.metrics.fsyncs.inc();
-        let written = self.file.write_sync(superblock.offset(), vec![superblock.encode()]).await;
+        let written =
+            self.file.write_sync(superblock.offset().get(), vec![superblock.encode()]).await;
         if let Err(error) = written {
             self.health.poison("journal superblock", &error);
             self.space.notify_one();
             return;
         }
         drop(syncing);
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.superblock = superblock;
-        while place.live.front().is_some_and(|batch| batch.lsn < cut.lsn) {
-            place.used -= place.live.pop_front().map_or(0, |batch| batch.consumed);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.superblock = superblock;
+        while state.live.front().is_some_and(|batch| batch.lsn < point.lsn) {
+            state.used -= state.live.pop_front().map_or(0, |batch| batch.consumed);
         }
-        drop(place);
+        drop(state);
         self.space.notify_one();
     }
 
-    /// Overwrites with zeros what the ring holds of batches that no replay needs. Batches that are
-    /// written meanwhile are not touched.
+    /// Overwrites with zeros all parts of the ring that no replay needs. Batches that are written
+    /// meanwhile are kept.
     pub(crate) async fn erase(&self) {
         let mut at = RING_AT;
-        while at < self.size && !self.health.poisoned() {
-            let end = self.size.min(at + ERASED_AT_ONCE);
+        while at < self.ring_end() && !self.health.poisoned() {
+            let end = self.ring_end().min(at + ERASED_AT_ONCE);
             let _placing = self.placing.lock().await;
             for free in outside(at..end, &self.live()) {
                 let len = free.end - free.start;
@@ -338,7 +350,7 @@ impl Journal {
                 let _syncing = self.syncing.lock().await;
                 self.metrics.fsyncs.inc();
                 if let Err(error) =
-                    self.file.write_sync(free.start, vec![vec![0; index(len)].into()]).await
+                    self.file.write_sync(free.start.get(), vec![vec![0; index(len)].into()]).await
                 {
                     self.health.poison("journal erase", &error);
                     return;
@@ -348,52 +360,52 @@ impl Journal {
         }
     }
 
-    /// Whether a batch there would overwrite nothing that a replay reads.
-    fn is_free(&self, slot: &Slot, len: u64) -> bool {
-        let end = slot.position + len;
-        let overlaps = |live: &Range<u64>| live.start < end && slot.position < live.end;
-        end <= self.size && !self.live().iter().filter(|live| !live.is_empty()).any(overlaps)
+    /// Whether a batch at this position overwrites no batch that a replay reads.
+    fn is_free(&self, space: &BatchSpace, len: u64) -> bool {
+        let end = space.position + len;
+        let overlaps = |live: &Range<FileOffset>| live.start < end && space.position < live.end;
+        end <= self.ring_end() && !self.live().iter().filter(|live| !live.is_empty()).any(overlaps)
     }
 
     /// Whether the batch with this number was written and synced.
-    pub(crate) fn is_durable(&self, lsn: u64) -> bool {
-        lsn < self.cut().lsn
+    pub(crate) fn is_durable(&self, lsn: Lsn) -> bool {
+        lsn < self.next_point().lsn
     }
 
-    /// Breaks I1 for a test: answers all that waits before any batch of it is written. Returns how
-    /// many answers that were.
+    /// Breaks I1 for a test: acknowledges all waiting records before their batch is written.
+    /// Returns the number of acknowledged records.
     #[cfg(test)]
     pub(crate) fn acknowledge_early(&self) -> usize {
         let batch = self.take(&mut self.queue.lock().unwrap());
-        let lsn = self.cut().lsn;
+        let lsn = self.next_point().lsn;
         let answers = batch.into_iter().map(|waiting| waiting.durable.send(lsn));
         answers.filter(Result::is_ok).count()
     }
 
-    /// Where the batches lie that a replay would read.
-    fn live(&self) -> [Range<u64>; 2] {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let (from, to) = (place.superblock.position, place.superblock.position + place.used);
-        let wrapped = to.saturating_sub(self.size);
-        [from..to.min(self.size), RING_AT..RING_AT + wrapped]
+    /// The parts of the file with batches that a replay would read.
+    fn live(&self) -> [Range<FileOffset>; 2] {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, to) = (state.superblock.position, state.superblock.position + state.used);
+        let wrapped = to.get().saturating_sub(self.size);
+        [from..to.min(self.ring_end()), RING_AT..RING_AT + wrapped]
     }
 
-    /// Lets a writer that waits for room look again: the disk is poisoned and none will come.
+    /// Wakes a writer that waits for room, so that it sees that the disk is poisoned.
     pub(crate) fn wake(&self) {
         self.space.notify_one();
     }
 }
 
 /// The parts of `piece` that are in none of `live`.
-fn outside(piece: Range<u64>, live: &[Range<u64>]) -> Vec<Range<u64>> {
+fn outside(piece: Range<FileOffset>, live: &[Range<FileOffset>]) -> Vec<Range<FileOffset>> {
     let mut left = vec![piece];
     for live in live {
-        let cut = |part: Range<u64>| {
+        let without = |part: Range<FileOffset>| {
             let before = part.start..part.end.min(live.start);
             let after = part.start.max(live.end)..part.end;
-            if live.is_empty() { [part, 0..0] } else { [before, after] }
+            if live.is_empty() { [part, RING_AT..RING_AT] } else { [before, after] }
         };
-        left = left.into_iter().flat_map(cut).filter(|part| !part.is_empty()).collect();
+        left = left.into_iter().flat_map(without).filter(|part| !part.is_empty()).collect();
     }
     left
 }
@@ -408,6 +420,7 @@ mod tests {
     use crate::env::disk_sim::SimDisk;
     use crate::telemetry::CapturedLog;
     use crate::types::ExtentId;
+    use crate::types::ExtentOffset;
 
     /// The journal of an empty disk.
     async fn journal(queue_bytes: u64) -> Journal {
@@ -415,16 +428,22 @@ mod tests {
         let size = 256 * 1024;
         let file = disk.create("journal").await.unwrap();
         file.allocate(0, size).await.unwrap();
-        let superblock = Superblock { generation: 1, ring: 5, size, lsn: 1, position: RING_AT };
+        let superblock = Superblock {
+            generation: 1,
+            ring: RingId::new(5),
+            size,
+            lsn: Lsn::FIRST,
+            position: RING_AT,
+        };
         let metrics = CapacityMetrics::default();
-        let place = health::Place::of(&*disk, 0);
-        let health = Arc::new(Health::new(place, metrics.clone()));
+        let name = health::DiskName::of(&*disk, 0);
+        let health = Arc::new(Health::new(name, metrics.clone()));
         Journal::new(file, superblock, queue_bytes, health, metrics)
     }
 
     fn record() -> Record {
         let pieces = vec![Bytes::from_static(&[7; 1000])];
-        Record { extent: ExtentId::new(1), offset: 0, pieces, len: 1000 }
+        Record { extent: ExtentId::new(1), offset: ExtentOffset::START, pieces, len: 1000 }
     }
 
     fn assert_stopped(journal: &Journal, log: &CapturedLog, invariant: &str) {
@@ -442,8 +461,8 @@ mod tests {
             let budget = journal.budget(1024).await.unwrap();
             let durable = journal.submit(record(), budget);
             if !should_be_durable {
-                // As if the ring had been given back too early.
-                journal.place.lock().unwrap().next.position = RING_AT;
+                // As if the ring had been released too early.
+                journal.state.lock().unwrap().next.position = RING_AT;
             }
             let batch = journal.next_batch().await.unwrap();
             assert_eq!(journal.write(batch).await.is_some(), should_be_durable);
@@ -458,7 +477,7 @@ mod tests {
         let log = CapturedLog::default();
         let _kept = log.begin();
         let first = journal.submit(record(), journal.budget(1024).await.unwrap());
-        // As if the second had not waited for its share.
+        // As if the second had not waited for room in the queue.
         let elsewhere = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let second = journal.submit(record(), elsewhere);
         assert!(second.await.is_err());
@@ -466,7 +485,7 @@ mod tests {
         drop(first);
     }
 
-    /// The piece, two live ranges, and what lies outside of them.
+    /// The piece, two live ranges, and the parts outside of them.
     type Case = (Range<u64>, [Range<u64>; 2], &'static [(u64, u64)]);
 
     #[test]
@@ -480,8 +499,10 @@ mod tests {
             (4..6, [0..3, 7..9], &[(4, 6)]),
         ];
         for (piece, live, expected) in cases {
-            let found = outside(piece.clone(), &live).into_iter();
-            let found: Vec<(u64, u64)> = found.map(|part| (part.start, part.end)).collect();
+            let at = |range: Range<u64>| FileOffset::new(range.start)..FileOffset::new(range.end);
+            let found = outside(at(piece.clone()), &live.clone().map(at)).into_iter();
+            let found: Vec<(u64, u64)> =
+                found.map(|part| (part.start.get(), part.end.get())).collect();
             assert_eq!(found, expected, "{piece:?} {live:?}");
         }
     }

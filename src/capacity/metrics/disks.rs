@@ -1,4 +1,4 @@
-//! What is shown of each disk: read when it is scraped, so that nothing is counted twice.
+//! Metrics of each disk. Values are computed at each scrape, not counted a second time.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,7 +34,8 @@ struct InState {
 /// The states a disk may be in.
 const STATES: [&str; 5] = ["in use", "draining", "drained", "poisoned", OUT_OF_SERVICE];
 
-/// Of a disk that the node started without. It has this series and no others.
+/// The state of a disk that the node started without. Such a disk has only the series of its
+/// states.
 const OUT_OF_SERVICE: &str = "out of service";
 
 /// Bytes of file systems, each counted once.
@@ -45,14 +46,14 @@ struct Sum {
 }
 
 impl DiskMetrics {
-    /// Shows the disks of `node` in `registry`, as long as it lives.
+    /// Registers metrics of the disks of `node`. They disappear when the node is dropped.
     pub fn register(node: &Arc<CapacityNode>, registry: &mut Registry) {
         registry.register_collector(Box::new(Self(Arc::downgrade(node))));
     }
 }
 
-/// How much space the disks have together: two on one file system have it once. What is left there
-/// is what the one that looked last or wrote most has seen.
+/// The space of all disks together. A file system that holds several disks counts once; its
+/// available space is the least that one of these disks knows of.
 fn sum(stores: &[Arc<Store>]) -> Sum {
     let mut seen = BTreeSet::new();
     let mut sum = Sum::default();
@@ -77,7 +78,7 @@ fn state(node: &CapacityNode, store: &Store) -> &'static str {
     match (store.health.poisoned(), drains) {
         (true, _) => "poisoned",
         (false, false) => "in use",
-        (false, true) if node.holds_extents(store.number) => "draining",
+        (false, true) if node.holds_extents(store.place) => "draining",
         (false, true) => "drained",
     }
 }
@@ -102,7 +103,7 @@ fn gauge(
     let unit = Unit::Bytes;
     let mut metric = encoder.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?;
     for store in stores {
-        metric.encode_family(&OfDisk { disk: store.id as u64 })?.encode_gauge(&value(store))?;
+        metric.encode_family(&OfDisk { disk: store.number as u64 })?.encode_gauge(&value(store))?;
     }
     Ok(())
 }
@@ -118,7 +119,7 @@ fn histogram(
     let mut metric = encoder.encode_descriptor(name, help, Some(&unit), MetricType::Histogram)?;
     for store in stores {
         let Some(times) = store.disk.times() else { continue };
-        which(times).encode(metric.encode_family(&OfDisk { disk: store.id as u64 })?)?;
+        which(times).encode(metric.encode_family(&OfDisk { disk: store.number as u64 })?)?;
     }
     Ok(())
 }
@@ -156,7 +157,7 @@ impl Collector for DiskMetrics {
         histogram(to, what, &stores, |times| &times.sync)?;
         let help = "1 for the state the disk is in.";
         let mut metric = to.encode_descriptor("disk_state", help, None, MetricType::Gauge)?;
-        let serving = stores.iter().map(|store| (store.id, state(&node, store)));
+        let serving = stores.iter().map(|store| (store.number, state(&node, store)));
         let out = node.out_of_service().into_iter().map(|number| (number, OUT_OF_SERVICE));
         for (disk, now) in serving.chain(out) {
             for state in STATES {

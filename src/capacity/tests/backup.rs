@@ -1,4 +1,4 @@
-//! Copies of extents on another node's disk, with the power going at any operation there.
+//! Copies of extents to another node's disk, with a power failure of that disk at any operation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
 
-/// A node for copies of another one's extents.
+/// A node that takes copies of the extents of `from`.
 async fn target(disk: Arc<dyn Disk>, from: &CapacityNode) -> Result<Arc<CapacityNode>, OpenError> {
     let config = CapacityConfig { store: from.store_id(), ..CapacityConfig::small() };
     CapacityNode::open(vec![disk], env(5), config, CapacityMetrics::default()).await
@@ -46,7 +46,7 @@ fn copies_have_what_is_alive_and_are_made_once() {
         assert!(copy_all(&node, &to).await.unwrap() > 6 * LEN);
         all_there(&to, &stored).await;
         assert_eq!(copy_all(&node, &to).await.unwrap(), 0);
-        // What is freed of an extent needs no other copy; one that is fenced needs none either.
+        // A free or a fence of an extent does not require another copy.
         let (freed, _) = stored.iter().next().map(|(id, at)| (*id, *at)).unwrap();
         node.free(&[stored.remove(&freed).unwrap()]).await.unwrap();
         let fenced = *stored.keys().next_back().unwrap();
@@ -149,14 +149,14 @@ fn a_full_disk_or_a_damaged_frame_stops_the_copy_and_nothing_else() {
         assert!(damaged);
         let refused = node.copy_extent_to(ExtentId::new(1), &other, None).await;
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
-        assert!(other.extents().await.is_empty(), "nothing half copied has the name");
+        assert!(other.extents().await.is_empty(), "an incomplete copy has the extent's name");
         let epoch = ONE;
         node.create(ExtentId::new(60), ExtentKind::Data, epoch).await.unwrap();
     });
 }
 
-/// Copies with the power of the copy's disk going at an operation, then again. Returns the disk's
-/// operations.
+/// Copies with a power failure of the copy's disk at an operation, then copies again. Returns the
+/// number of the disk's operations.
 async fn crash_once(crash_at: Option<u64>) -> u64 {
     let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
     let (node, stored) = used(&sims).await;
@@ -191,12 +191,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the disk of the copy stalls.
 const STALL: Duration = Duration::from_secs(3600);
 
-/// The answer, which must not wait for the disk of the copy.
+/// The result of a call that must not wait for the disk of the copy.
 async fn at_once<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, call).await.expect("the call waits for the copy")
 }
 
-/// A node, a sealed extent of it that is being copied to a disk that stalls, and the copy.
+/// A node, one of its sealed extents that is being copied to a stalled disk, and the task of the
+/// copy.
 struct Stalled {
     node: Arc<CapacityNode>,
     stored: BTreeMap<ExtentId, Location>,
@@ -242,12 +243,12 @@ fn an_append_to_an_extent_that_is_copied_is_refused_at_once() {
 }
 
 #[test]
-fn an_append_to_a_sealed_extent_waits_for_no_turn() {
+fn an_append_to_a_sealed_extent_does_not_wait_for_the_lock() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
         let (node, _) = used(&sims).await;
         let home = node.home(COPIED).unwrap();
-        let _compaction = home.extent.turn.lock().await;
+        let _compaction = home.extent.changing.lock().await;
         let refused = at_once(node.append(append_to(COPIED, 100))).await;
         assert!(matches!(refused, Err(Error::Sealed { .. })), "{refused:?}");
     });
@@ -282,7 +283,7 @@ fn an_extent_that_is_copied_can_be_removed_or_moved() {
         at_once(node.remove(COPIED)).await.unwrap();
         copy.await.unwrap().unwrap();
         let Stalled { node, stored, to, copy } = Stalled::new().await;
-        let disk = node.home(COPIED).unwrap().store.number;
+        let disk = node.home(COPIED).unwrap().store.place;
         assert!(node.set_draining(disk, true));
         assert_eq!(at_once(node.drain(disk)).await.unwrap().left, 0);
         assert!(copy.await.unwrap().unwrap() > Some(LEN));
@@ -290,8 +291,8 @@ fn an_extent_that_is_copied_can_be_removed_or_moved() {
     });
 }
 
-/// Copies an extent of eight frames, of which some are freed `after` the copy began, and perhaps
-/// compacts it. Returns whether the copy had ended before.
+/// Copies an extent of eight frames. `after` the start of the copy, frees some of them and, if
+/// `compact`, compacts the extent. Returns whether the copy had ended before that.
 async fn free_meanwhile(after: Duration, compact: bool) -> bool {
     const FRAME: u64 = 300_000;
     let sim = SimDisk::new(1, DISK_BYTES);
@@ -337,7 +338,7 @@ async fn free_meanwhile(after: Duration, compact: bool) -> bool {
 }
 
 #[test]
-fn what_is_freed_while_it_is_copied_is_in_the_copy_whole_or_not_at_all() {
+fn frame_freed_during_a_copy_is_in_the_copy_whole_or_not_at_all() {
     for compact in [false, true] {
         let ended = |ms| run(free_meanwhile(Duration::from_millis(ms), compact));
         assert!(!ended(0));

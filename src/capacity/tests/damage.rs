@@ -1,4 +1,4 @@
-//! Damage, lost catalogs and space, on the machine's disk.
+//! Damage, lost catalogs and freed space, on the machine's disk.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -96,8 +96,7 @@ async fn damaged_header_of_a_frame_does_not_hide_the_frames_after_it() {
     ));
 }
 
-/// Zeros that fill the rest of a page are no hole that a free has left: what follows them is a
-/// frame.
+/// Zeros that fill the rest of a page are padding, not a hole of a free: a frame follows them.
 #[tokio::test]
 async fn scrub_names_a_damaged_head_behind_padding_it_does_not_know() {
     let mut rig = Rig::new().await;
@@ -216,7 +215,7 @@ async fn catalog_may_be_deleted_or_damaged_at_any_time() {
                 assert_eq!(rig.read(location).await.unwrap(), *bytes, "{damage}");
             }
         }
-        // What was forgotten, the audit finds again.
+        // The audit repeats the frees that the catalog has lost.
         let live: Vec<_> = stored[5..].iter().map(|(l, _)| rig.node().frames_of(l)).collect();
         rig.node().retain(DATA, &live, Audited::Whole).await.unwrap();
         assert!(matches!(rig.read(&stored[3].0).await, Err(Error::Corrupt { .. })));
@@ -290,7 +289,7 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
     let mut rig = Rig::new().await;
     let mut stored = fill(&rig, DATA, 600, 1000).await;
     let end = rig.node().extents().await[0].len;
-    // One that fills whole frames too, and padding before it.
+    // Also an aligned frame, and padding before it.
     let big = payload(9, 100_000);
     let one = std::slice::from_ref(&big);
     let appended = rig.append(DATA, end, one, Durability::Durable).await.unwrap();
@@ -338,7 +337,7 @@ async fn sparse_extent_is_compacted_and_keeps_every_offset() {
         let report = rig.node().scrub(DATA).await.unwrap();
         assert_eq!((report.frames, report.corrupt), (size(live.len()), vec![]), "{start}");
     }
-    // Fenced, freed and removed like any other.
+    // It can be fenced, freed and removed like any other extent.
     rig.node().fence(DATA, Epoch::new(4)).await.unwrap();
     rig.restart(true).await;
     assert_eq!(rig.node().extents().await[0].epoch, Epoch::new(4));

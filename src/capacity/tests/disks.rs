@@ -1,4 +1,4 @@
-//! Several disks: what is wrong with one costs the others nothing.
+//! Several disks: a fault of one does not affect the others.
 
 use std::sync::Arc;
 
@@ -90,17 +90,17 @@ fn extents_of_a_good_disk_are_removed_beside_a_poisoned_one() {
             drop(store(&node, ExtentId::new(id), 100_000).await);
         }
         assert!(node.disks()[bad].poisoned);
-        // Of the later ones something may be on the poisoned disk.
+        // The later extents may have a file on the poisoned disk.
         for info in node.extents().await.into_iter().filter(|info| info.extent.get() <= 4) {
             let removed = node.remove(info.extent).await;
             assert_eq!(removed.is_ok(), info.disk != bad, "{info:?}: {removed:?}");
         }
-        // Nothing here tells that the poisoned disk has no file of it.
+        // The poisoned disk may have a file of this extent.
         node.remove(ExtentId::new(200)).await.unwrap_err();
     });
 }
 
-/// Two disks with sealed extents 1 to 4, and which of them the first disk has.
+/// Two disks with sealed extents 1 to 4, their locations, and the place of the disk of each.
 async fn stopped_store() -> ([SimDisk; 2], Vec<Location>, Vec<usize>) {
     let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
     let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
@@ -117,7 +117,7 @@ async fn stopped_store() -> ([SimDisk; 2], Vec<Location>, Vec<usize>) {
 }
 
 #[test]
-fn disk_that_cannot_be_recovered_costs_what_lies_on_it() {
+fn disk_that_cannot_be_recovered_is_out_of_service() {
     run(async {
         let (sims, stored, disks) = stopped_store().await;
         let restarted: Vec<_> = sims.iter().map(SimDisk::restart_after_kill).collect();
@@ -131,7 +131,8 @@ fn disk_that_cannot_be_recovered_costs_what_lies_on_it() {
                 _ => assert!(matches!(read, Err(Error::OutOfService { .. })), "{read:?}"),
             }
         }
-        // What cannot be seen does not count as freed or removed, and nothing new goes there.
+        // An extent that is not found does not count as freed or removed, and new extents go to
+        // the other disk.
         assert!(matches!(node.free(&stored).await, Err(Error::OutOfService { .. })));
         let left: Vec<ExtentInfo> = node.extents().await;
         assert!(left.is_empty(), "the good disk's are freed: {left:?}");
@@ -149,7 +150,7 @@ fn disks_are_opened_at_the_same_time() {
         let restarted: Vec<_> = sims.iter().map(SimDisk::restart_after_kill).collect();
         let before = sims[1].operations();
         let look = async {
-            // More than reading its format takes.
+            // More operations than a read of its format.
             while sims[1].operations() < before + 5 {
                 tokio::time::sleep(std::time::Duration::from_millis(1)).await;
             }
@@ -163,7 +164,7 @@ fn disks_are_opened_at_the_same_time() {
 }
 
 #[test]
-fn disk_left_out_on_purpose_is_not_missed() {
+fn absent_disk_that_is_expected_is_no_error() {
     run(async {
         let (sims, stored, disks) = stopped_store().await;
         let restarted = sims[0].restart_after_kill();
@@ -177,7 +178,8 @@ fn disk_left_out_on_purpose_is_not_missed() {
             let disks = vec![Arc::clone(&restarted)];
             CapacityNode::open(disks, env(2), config(absent), metrics.clone())
         };
-        // The first of two alone cannot be told from a store of one disk: the node keeps the list.
+        // The first of two disks alone looks like a store of one disk; the list of disks is
+        // kept by the caller.
         let node = with(&[1]).await.unwrap();
         for (location, disk) in stored.iter().zip(&disks) {
             assert_eq!(node.read(location, 0..1).await.is_ok(), *disk == 0);
@@ -189,7 +191,7 @@ fn disk_left_out_on_purpose_is_not_missed() {
 }
 
 #[test]
-fn erased_journal_keeps_nothing_of_before_and_what_comes_after() {
+fn erased_journal_has_no_earlier_records_and_replays_later_ones() {
     run(async {
         let sim = SimDisk::new(1, DISK_BYTES);
         let node = open(vec![sim.disk()]).await.unwrap();
@@ -212,7 +214,7 @@ fn erased_journal_keeps_nothing_of_before_and_what_comes_after() {
             stored.push(store(&node, ExtentId::new(id), 900).await.unwrap());
         }
         assert!(holds(payload(5, 900).to_vec()).await);
-        // Cut short: what was written after is replayed, what was written before is in the files.
+        // After a kill, later records are replayed, and earlier ones are in the files.
         let node = open(vec![sim.restart_after_kill()]).await.unwrap();
         for location in &stored {
             let read = node.read(location, 0..location.len.get()).await.unwrap();
@@ -233,7 +235,7 @@ fn new_disk_without_room_for_its_journal_is_refused_with_the_amounts() {
     });
 }
 
-/// The power cut also forgets where the extent had space reserved, but not always.
+/// Sometimes the power cut also undoes the reservation of space for the extent.
 #[test]
 fn full_disk_that_cannot_be_recovered_says_how_much_it_needs() {
     let mut refused = 0;
@@ -259,7 +261,7 @@ fn full_disk_that_cannot_be_recovered_says_how_much_it_needs() {
     assert!(refused > 0, "recovery always had room");
 }
 
-/// The store counts on a disk from its first start on, before anything is stored there.
+/// A disk belongs to the store from its first start, before any byte is stored on it.
 #[test]
 fn disk_made_by_a_start_that_failed_is_known_after_a_power_cut_after_the_next() {
     let mut failed_starts = 0;

@@ -1,4 +1,4 @@
-//! Draining a disk while it is used, with the power going at any operation.
+//! A drain of a disk that is in use, with a power failure at any operation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,15 @@ const DISK_BYTES: u64 = 64 << 20;
 pub(super) const LEN: u64 = 9_000;
 const LOG: ExtentId = ExtentId::new(50);
 
-/// Two disks with sealed and open extents; some bytes of them freed. What must stay readable.
+/// Two disks with sealed and open extents, of which some bytes are freed. Returns the node and the
+/// locations that must stay readable.
 pub(super) async fn used(sims: &[SimDisk; 2]) -> (Arc<CapacityNode>, BTreeMap<ExtentId, Location>) {
     let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
     let stored = used_by(&node).await;
     (node, stored)
 }
 
-/// The same on the disks of a node.
+/// Creates these extents on the disks of a node. Returns the locations that must stay readable.
 pub(super) async fn used_by(node: &CapacityNode) -> BTreeMap<ExtentId, Location> {
     let mut stored = BTreeMap::new();
     for id in 1..=6 {
@@ -80,7 +81,7 @@ fn drained_disk_is_empty_and_everything_is_read_from_the_others() {
         all_there(&node, &stored).await;
         assert_eq!((node.disks()[0].extents, node.disks()[1].extents), (6, 0));
         assert!(sims[1].disk().list("extents").await.unwrap().is_empty());
-        // Nothing new goes there, and what was moved can be freed, fenced and scrubbed.
+        // No new extent goes to the disk, and moved extents can be freed, fenced and scrubbed.
         for id in 60..70 {
             store(&node, ExtentId::new(id), 100).await.unwrap();
         }
@@ -90,7 +91,7 @@ fn drained_disk_is_empty_and_everything_is_read_from_the_others() {
         assert_eq!(node.scrub(moved).await.unwrap().corrupt, vec![]);
         assert!(node.detach(1).await.unwrap());
         assert_eq!(node.disks().len(), 1);
-        assert!(sims[1].disk().open("format").await.is_err(), "no disk of the store any more");
+        assert!(sims[1].disk().open("format").await.is_err(), "it still belongs to the store");
         all_there(&node, &stored).await;
         for extent in stored.keys() {
             node.seal(*extent, Epoch::new(7)).await.unwrap();
@@ -104,7 +105,7 @@ fn drained_disk_is_empty_and_everything_is_read_from_the_others() {
 }
 
 #[test]
-fn disk_that_is_not_drained_is_not_let_go_of() {
+fn disk_that_is_not_drained_is_not_detached() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
         let (node, stored) = used(&sims).await;
@@ -136,7 +137,7 @@ fn reads_frees_and_appends_go_on_while_a_disk_is_drained() {
         let (drained, ()) = tokio::join!(drain(&node, disk), work);
         drained.unwrap();
         assert!(node.read(&doomed, 0..1).await.is_err(), "freed, wherever it was");
-        // The writer of an extent that was open learns that it is to go on elsewhere.
+        // The writer of an extent that was open gets an error and has to roll.
         let payloads = vec![vec![payload(1, 10)]];
         let (epoch, durability) = (ONE, Durability::Durable);
         let more = AppendRequest { extent: open, epoch, offset: end, payloads, durability };
@@ -145,8 +146,8 @@ fn reads_frees_and_appends_go_on_while_a_disk_is_drained() {
     });
 }
 
-/// Runs a drain with the power going at an operation of one of the disks, and verifies what a
-/// restart finds. Returns the operations of that disk.
+/// Runs a drain with a power failure at an operation of one of the disks, and verifies the extents
+/// after a restart. Returns the number of operations of that disk.
 async fn crash_once(which: usize, crash_at: Option<u64>) -> u64 {
     let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
     let (node, stored) = used(&sims).await;
@@ -163,8 +164,8 @@ async fn crash_once(which: usize, crash_at: Option<u64>) -> u64 {
     all_there(&node, &stored).await;
     let extents = node.extents().await;
     assert_eq!(extents.len(), stored.len(), "each extent once: {extents:?}");
-    // A catalog that forgot what was freed knows it again after an audit; until then holes look
-    // like damage.
+    // A catalog that has lost frees gets them again from an audit. Until then holes look like
+    // damage.
     for (extent, location) in &stored {
         let live = node.frames_of(location);
         node.retain(*extent, &[live], Audited::Whole).await.unwrap();

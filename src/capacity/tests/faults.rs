@@ -1,4 +1,4 @@
-//! What seeds of the simulation found, each brought down to the calls that show it.
+//! Faults that the simulation found, each reduced to the calls that reproduce it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,8 @@ pub(in crate::capacity) async fn append(
     .await
 }
 
-/// A start must not believe a seal whose sync failed: punching what is freed relies on it.
+/// A start must not trust a seal whose sync failed: the punching of freed frames relies on the
+/// seal.
 #[test]
 fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
     let extent = ExtentId::new(5);
@@ -83,7 +84,7 @@ fn seal_whose_sync_failed_is_not_relied_on_by_the_next_start() {
     assert!(failed_seals >= 40, "only {failed_seals} seals failed");
 }
 
-/// Of an extent and what a failed creation of it left on another disk, the one that saw the higher
+/// Of an extent and a file that its failed creation left on another disk, the one with the higher
 /// epoch is kept.
 #[test]
 fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
@@ -93,7 +94,7 @@ fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
         run(async {
             let sims = [SimDisk::new(2 * seed, DISK_BYTES), SimDisk::new(2 * seed + 1, DISK_BYTES)];
             let node = open(sims.iter().map(SimDisk::disk).collect()).await;
-            // After the header: the sync of the folder.
+            // The sync after that of the header: the sync of the folder.
             sims[failing].fail_once(Fault::SyncError, 1);
             let mut created = ExtentId::new(0);
             while sims[failing].faults_left() > 0 {
@@ -114,7 +115,7 @@ fn fenced_empty_extent_is_kept_and_not_the_rest_of_its_creation() {
     assert_eq!(kept, 16);
 }
 
-/// The new owner of a log relies on it: a log whose fence met a poisoned disk is never longer.
+/// A log whose fence met a poisoned disk never grows. The new owner of the log relies on this.
 #[test]
 fn log_whose_fence_met_a_poisoned_disk_takes_no_append_and_is_sealed_by_the_next_start() {
     let log = ExtentId::new(1);
@@ -144,8 +145,8 @@ fn log_whose_fence_met_a_poisoned_disk_takes_no_append_and_is_sealed_by_the_next
     }
 }
 
-/// Opening a file may close another one, whose last slot is not durable and cannot become so on a
-/// poisoned disk.
+/// Opening a file may close another one. On a poisoned disk its last slot may not be durable and
+/// cannot be synced.
 #[test]
 fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
     const EXTENTS: u64 = 8;
@@ -169,7 +170,7 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
                     stored.push((appended.locations[0], bytes));
                 }
             }
-            // It may strike what is done beside the append, and the next one is told.
+            // The error may hit another write than the append; then the next append fails.
             sim.fail_once(Fault::WriteError, 0);
             let late = loop {
                 match append(&node, ExtentId::new(1), ends[0], &[payload(0, 100)]).await {
@@ -189,8 +190,8 @@ fn poisoned_disk_serves_reads_of_more_extents_than_may_have_open_files() {
     }
 }
 
-/// A file that somebody else removed must not stop checkpoints in silence: the ring would fill, and
-/// appends wait for ever.
+/// A file that another program removed must not stop checkpoints silently: the ring would fill up,
+/// and appends would wait forever.
 #[test]
 fn removed_file_of_an_open_extent_poisons_the_disk() {
     const EXTENTS: u64 = 8;
@@ -225,8 +226,8 @@ fn removed_file_of_an_open_extent_poisons_the_disk() {
     }
 }
 
-/// What a full disk kept from being compacted is compacted once there is space, though nothing more
-/// of it is freed.
+/// An extent that was not compacted on a full disk is compacted when there is space, even without a
+/// further free.
 #[test]
 fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
     run(async {
@@ -245,7 +246,7 @@ fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
         let locations = append(&node, extent, 0, &payloads).await.unwrap().locations;
         node.seal(extent, ONE).await.unwrap();
         sim.set_capacity(0);
-        // Every other one but a few: each page keeps something alive.
+        // Most of the others: each page keeps a live frame.
         let freed: Vec<Location> =
             locations.iter().enumerate().filter(|(n, _)| n % 4 > 0).map(|(_, l)| *l).collect();
         node.free(&freed).await.unwrap();
@@ -257,8 +258,8 @@ fn sparse_extent_is_compacted_when_a_full_disk_has_space_again() {
     });
 }
 
-/// What a seal gives back of the space reserved for an extent is not taken again by a power
-/// failure: the catalog knows the extent as sealed, and nobody looks at its file again.
+/// Space that a seal gives back stays given back after a power failure. The extent is in the
+/// catalog, so no later start would examine its file.
 #[test]
 fn space_behind_a_sealed_extent_stays_given_back_after_a_power_cut() {
     let extent = ExtentId::new(1);

@@ -18,7 +18,7 @@ use crate::types::ExtentOffset;
 
 const PAGE: u64 = 4096;
 
-/// Makes so many pages of a file zeros, after the first one, which is a header.
+/// Overwrites `count` pages of a file with zeros. `first` counts from the page after the header.
 fn lose(path: &Path, first: u64, count: usize) {
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&vec![0; 4096 * count], (first + 1) * PAGE).unwrap();
@@ -28,10 +28,10 @@ fn frees(rig: &Rig) -> Frees {
     rig.node().home(DATA).unwrap().extent.state().frees
 }
 
-/// A power failure may take from the catalog what was freed last, and the pages are given back:
-/// that is no damage. Once an audit has told what is alive, a hole in that is.
+/// The catalog may lose the newest frees in a power failure, although the pages were given back.
+/// Such holes are not damage. After an audit, a hole in a live frame is damage.
 #[tokio::test]
-async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
+async fn hole_is_damage_only_when_all_frees_are_known() {
     let mut rig = Rig::new().await;
     let stored = fill(&rig, DATA, 6, 20_000).await;
     rig.node().seal(DATA, ONE).await.unwrap();
@@ -59,8 +59,8 @@ async fn hole_is_damage_only_when_all_that_is_freed_is_known() {
     assert_eq!(frees(&rig), Frees::Known);
 }
 
-/// A frame that begins on a page and has lost it does not look like a frame. One that has lost all
-/// its pages looks like nothing at all.
+/// A frame that begins on a page and has lost that page has no header. A frame that has lost all
+/// its pages is only zeros.
 #[tokio::test]
 async fn lost_first_page_of_a_frame_is_damage() {
     for (extent, pages) in [(LOG, 1), (LOG, 10), (DATA, 1), (DATA, 10)] {
@@ -85,7 +85,7 @@ async fn lost_first_page_of_a_frame_is_damage() {
     }
 }
 
-/// Bytes of zeros are no lost pages, nor is the padding behind them.
+/// A payload of zeros is not a lost page, nor is the padding after it.
 #[tokio::test]
 async fn frames_of_zeros_are_no_damage() {
     let rig = Rig::new().await;
@@ -99,8 +99,7 @@ async fn frames_of_zeros_are_no_damage() {
     assert_eq!(rig.node().scrub(LOG).await.unwrap().corrupt, vec![]);
 }
 
-/// An audit that comes while an extent is scrubbed does not make the holes forgotten that were
-/// found so far.
+/// Holes that a scrub has found are examined again even if an audit ends during the scrub.
 #[test]
 fn holes_found_while_an_audit_comes_are_examined_again() {
     for (now, later) in [(Frees::Known, Frees::Settled), (Frees::Settled, Frees::Settled)] {
@@ -109,7 +108,7 @@ fn holes_found_while_an_audit_comes_are_examined_again() {
     }
 }
 
-/// The scrub of a node whose catalog has forgotten frees, and lost pages since.
+/// The scrub of a node whose catalog has lost frees, and whose disk has then lost pages.
 #[test]
 fn scrub_of_a_node_examines_an_extent_again_after_the_audit() {
     run(async {
@@ -117,7 +116,7 @@ fn scrub_of_a_node_examines_an_extent_again_after_the_audit() {
         let extent = ExtentId::new(1);
         let open = async |metrics: &CapacityMetrics| {
             let config = CapacityConfig {
-                // Each start has forgotten everything.
+                // Each start begins with an empty catalog.
                 catalog: CatalogPlace::Simulated(vec![SimulatedCatalog::default()]),
                 scrub_bytes_per_second: 1 << 30,
                 scrub_pause: Duration::from_secs(24 * 3600),

@@ -1,4 +1,4 @@
-//! What `/metrics` shows of disks.
+//! The metrics of disks.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn disks_on_one_file_system_count_its_space_once() {
 }
 
 #[test]
-fn disks_of_their_own_add_up_and_show_their_state() {
+fn disks_on_separate_file_systems_add_up_and_show_their_state() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, 64 << 20));
         let node = open(sims.iter().map(SimDisk::disk).collect()).await.unwrap();
@@ -78,7 +78,7 @@ fn disks_of_their_own_add_up_and_show_their_state() {
 }
 
 #[test]
-fn space_that_others_take_is_seen_though_nothing_is_written() {
+fn space_used_by_others_is_measured_even_without_writes() {
     run(async {
         let sim = SimDisk::new(1, 64 << 20);
         let node = open(vec![sim.disk()]).await.unwrap();
@@ -87,7 +87,7 @@ fn space_that_others_take_is_seen_though_nothing_is_written() {
         file.allocate(0, 16 << 20).await.unwrap();
         env(1).clock.sleep(std::time::Duration::from_secs(2)).await;
         assert_eq!(value(&scrape(&node), "disks_available_bytes"), before);
-        node.look_at_space().await;
+        node.refresh_space().await;
         assert_eq!(value(&scrape(&node), "disks_available_bytes"), before - (16 << 20));
     });
 }

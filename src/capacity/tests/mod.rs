@@ -1,12 +1,12 @@
-//! The node as its callers see it.
+//! Tests of the node through its interface.
 
 mod backup;
+mod cancelled;
 mod damage;
 mod disks;
 mod drain;
 pub(super) mod faults;
 mod holes;
-mod leavers;
 mod metrics;
 mod model;
 mod node;
@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 use crate::capacity::units::size;
 
-/// Bytes no two pages of which are alike.
+/// Bytes in which all pages differ.
 fn payload(seed: u64, len: u64) -> Bytes {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {
@@ -34,7 +34,7 @@ fn payload(seed: u64, len: u64) -> Bytes {
     std::iter::repeat_with(next).take(crate::capacity::units::index(len)).collect()
 }
 
-/// A seeded generator of the test's own choices.
+/// A seeded generator for the random choices of a test.
 #[derive(Clone, Debug)]
 struct Dice(Arc<crate::env::rand::SeededRand>);
 

@@ -1,5 +1,5 @@
-//! What a node must hold after a random workload, whatever crashed: every durable byte, and no
-//! wrong one.
+//! A model of a node under a random workload. After any crash the node must have every durable byte
+//! and no wrong one.
 
 use std::collections::BTreeMap;
 
@@ -26,21 +26,21 @@ struct Stored {
     freed: bool,
 }
 
-/// One extent as the model knows it.
+/// One extent of the model.
 #[derive(Clone, Debug)]
 struct Known {
     kind: ExtentKind,
     epoch: Epoch,
     end: u64,
-    /// Everything below must survive.
+    /// All bytes below this must survive.
     durable: u64,
     stored: Vec<Stored>,
-    /// Told to be sealed: the length is final.
+    /// The final length, if a seal was acknowledged.
     sealed: Option<u64>,
-    /// A call on it failed: nothing more is asked of it.
+    /// Whether a call on it failed. The model makes no more calls on it.
     failed: bool,
     removed: bool,
-    /// Frees were forgotten in a restart: there may be holes where the node expects frames.
+    /// Whether a restart has lost frees: there may be holes where the node expects frames.
     holes: bool,
 }
 
@@ -52,7 +52,7 @@ impl Known {
     }
 }
 
-/// The reference.
+/// The expected state of a node.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     extents: BTreeMap<ExtentId, Known>,
@@ -62,17 +62,17 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Whether nothing was ever created.
+    /// Whether no extent was ever created.
     pub(super) fn is_empty(&self) -> bool {
         self.extents.is_empty()
     }
 
-    /// Appends answered with a full disk.
+    /// Number of appends that failed on a full disk.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// A step on a disk that may be full: a create may be refused too.
+    /// Makes a random step on a disk that may be full. There a creation may be refused.
     pub(super) async fn step_full(&mut self, node: &CapacityNode, dice: &Dice) {
         if !self.step(node, dice).await {
             let id = ExtentId::new(u64::MAX);
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// Whether no kind of write is taken, and reads are not refused.
+    /// Whether every kind of write is refused and reads succeed.
     pub(super) async fn every_write_is_refused(&mut self, node: &CapacityNode) -> bool {
         let id = ExtentId::new(u64::MAX);
         let created = node.create(id, ExtentKind::Log, Epoch::new(1)).await;
@@ -115,10 +115,10 @@ impl Model {
         refused
     }
 
-    /// Verifies while the power may go.
+    /// Verifies the node after a restart, if the power has not failed again.
     pub(super) async fn verify_restarted_or_down(&mut self, node: &CapacityNode, sim: &SimDisk) {
-        // Only what the open itself found: reads fail once the power is gone, so they are left to
-        // the next restart.
+        // Only the extents that the start found are verified. Reads fail after a power failure, so
+        // they are verified at the next restart.
         for info in node.extents().await {
             if let Some(known) = self.extents.get_mut(&info.extent) {
                 assert!(info.len >= known.durable || sim.is_down());
@@ -133,7 +133,7 @@ impl Model {
         }
     }
 
-    /// How many payloads that should be there cannot be read; those that can are right.
+    /// How many acknowledged payloads cannot be read. Asserts that the others are correct.
     pub(super) async fn unreadable(&self, node: &CapacityNode) -> u64 {
         let mut lost = 0;
         for known in self.extents.values().filter(|k| !k.removed && !k.failed) {
@@ -147,8 +147,8 @@ impl Model {
         lost
     }
 
-    /// Does one random thing on node and model. False when the node failed in a way only a fault
-    /// explains.
+    /// Makes one random call on the node and updates the model. Returns false if the call failed
+    /// and only a fault explains that.
     pub(super) async fn step(&mut self, node: &CapacityNode, dice: &Dice) -> bool {
         let open: Vec<ExtentId> = self.which(|k| k.sealed.is_none() && !k.failed && !k.removed);
         let choice = dice.below(100);
@@ -249,7 +249,8 @@ impl Model {
         }
     }
 
-    /// Appends to several extents at once, to each without waiting for the answer before.
+    /// Appends to several extents concurrently, several times to each without waiting for the
+    /// result of the append before.
     async fn burst(&mut self, node: &CapacityNode, dice: &Dice, open: &[ExtentId]) -> bool {
         let mut appends = Vec::new();
         for &id in open.iter().take(6) {
@@ -284,7 +285,7 @@ impl Model {
                     known.stored.push(Stored { location, bytes, end, freed: false });
                 }
                 Err(Error::Full) => self.refused += 1,
-                // The one before it was refused.
+                // The append before it was refused.
                 Err(Error::WrongOffset { .. }) if refused => {}
                 Err(_) => {
                     known.failed = true;
@@ -345,7 +346,7 @@ impl Model {
     async fn remove(&mut self, node: &CapacityNode, dice: &Dice) -> bool {
         let here = self.which(|k| !k.removed);
         let Some(&id) = dice.pick(&here) else { return true };
-        // From the moment it is asked for, nothing of it is needed.
+        // From the call on, the extent may be gone.
         self.known(id).failed = true;
         if node.remove(id).await.is_err() {
             self.known(id).durable = 0;
@@ -379,8 +380,8 @@ impl Model {
         }
     }
 
-    /// Everything promised is there after a restart. Nothing in it was open when this returns: the
-    /// next step begins with new extents.
+    /// Verifies all acknowledged bytes after a restart. All its extents are sealed then; the next
+    /// steps create new ones.
     pub(super) async fn verify_restarted(&mut self, node: &CapacityNode, frees_survive: bool) {
         let infos: BTreeMap<ExtentId, _> =
             node.extents().await.into_iter().map(|info| (info.extent, info)).collect();
@@ -423,8 +424,7 @@ impl Model {
             known.stored.iter().filter(|s| !s.freed && s.location.len <= ByteLen::new(1 << 20));
         let mut next = expected.next();
         let mut offset = 0;
-        // Freed frames may be holes when the frees are forgotten: then the log cannot be walked
-        // past them.
+        // If frees were lost, freed frames may be holes, and the log cannot be read past them.
         let intact = frees_survive || !(known.holes || known.stored.iter().any(|s| s.freed));
         while let Ok(Some(frame)) = node.next_frame(id, ExtentOffset::new(offset)).await {
             if let Some(stored) = next

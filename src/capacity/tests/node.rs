@@ -1,4 +1,4 @@
-//! On the machine's disk, in a temporary directory.
+//! Tests on the machine's disk, in a temporary directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -80,13 +80,13 @@ impl Rig {
         self.try_start().await.unwrap();
     }
 
-    /// Starts after a start that failed.
+    /// Starts the node and expects that the start fails.
     pub(super) async fn stopped_start(&mut self) {
         self.settle().await;
         self.start().await;
     }
 
-    /// Stops the node. With `clean` false nothing is written that was not already.
+    /// Stops the node. If `clean` is false, no more bytes are written, as after a kill.
     pub(super) async fn stop(&mut self, clean: bool) {
         let node = self.node.take().unwrap();
         if clean {
@@ -97,14 +97,14 @@ impl Rig {
     }
 
     async fn settle(&self) {
-        // Its tasks hold the lock of the directory until they have seen the stop.
+        // Running tasks keep the directory locked until they end.
         for _ in 0..2000 {
             match OsDisk::open(self.path(), Tasks::new()) {
                 Ok(_) => return,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
-        panic!("the node does not let go of its disk");
+        panic!("the directory stays locked");
     }
 
     pub(super) async fn restart(&mut self, clean: bool) {
@@ -304,7 +304,7 @@ async fn each_way_to_append_costs_one_sync() {
     rig.node().flush(DATA, ONE).await.unwrap();
     rig.node().flush(DATA, ONE).await.unwrap();
     assert_eq!(syncs(before), 3);
-    // A small one after deferred bytes: theirs is synced first.
+    // A small append after deferred bytes syncs these first.
     let more = rig.append(DATA, end, &[payload(1, 70_000)], Durability::Deferred).await.unwrap();
     rig.append(DATA, more.end.get(), &[payload(1, 10)], Durability::Durable).await.unwrap();
     assert_eq!((syncs(before), rig.metrics.journal_batches.get()), (5, 2));

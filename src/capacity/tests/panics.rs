@@ -1,4 +1,5 @@
-//! Tasks that panic: nobody waits for ever, and what cannot go on is stopped loudly.
+//! Tasks that panic: no call waits forever, and a disk that cannot continue is poisoned with a log
+//! line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use crate::env::{Disk, DiskError, DiskFile, DiskTimes, Space};
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
-/// Which writes panic, once each.
+/// The operations that panic, once each.
 #[derive(Clone, Debug, Default)]
 struct Traps {
     journal: Arc<AtomicBool>,
@@ -27,7 +28,7 @@ struct Traps {
     names: Arc<AtomicBool>,
 }
 
-/// A disk whose files panic when they are told to.
+/// A disk whose files panic when a trap is set.
 #[derive(Clone, Debug)]
 struct Trapped<T: ?Sized> {
     inner: Arc<T>,
@@ -122,7 +123,7 @@ struct Rig {
     sim: SimDisk,
 }
 
-/// A node whose last disk has traps.
+/// A node whose last disk has such traps.
 async fn trapped(others: &[SimDisk]) -> Rig {
     trapped_by(1, others).await
 }
@@ -158,7 +159,7 @@ async fn append(
 }
 
 #[test]
-fn panic_of_the_journal_poisons_the_disk_and_is_told() {
+fn panic_of_the_journal_poisons_the_disk_and_is_reported() {
     run(async {
         let Rig { node, env, traps, .. } = trapped(&[]).await;
         let extent = ExtentId::new(1);
@@ -177,7 +178,7 @@ fn panic_of_the_journal_poisons_the_disk_and_is_told() {
 }
 
 #[test]
-fn panic_of_one_append_is_no_poisoned_disk() {
+fn panic_of_one_append_does_not_poison_the_disk() {
     run(async {
         let Rig { node, traps, .. } = trapped(&[]).await;
         let (extent, other) = (ExtentId::new(1), ExtentId::new(2));
@@ -193,7 +194,7 @@ fn panic_of_one_append_is_no_poisoned_disk() {
     });
 }
 
-/// The seal gives space back before it says that the extent is sealed.
+/// The seal gives reserved space back before it writes its slot.
 #[test]
 fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
     run(async {
@@ -209,7 +210,7 @@ fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
             file.allocated().await.unwrap() < DATA_AT + end.get() + 10_000,
             "nothing was given back"
         );
-        // Short enough to be acknowledged from the journal.
+        // Short enough for the journal.
         let end = append(&node, extent, end.get(), 10_000).await.unwrap().end;
         assert!(file.allocated().await.unwrap() >= DATA_AT + end.get());
         node.seal(extent, ONE).await.unwrap();
@@ -217,7 +218,7 @@ fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
 }
 
 #[test]
-fn panic_of_the_checkpoints_poisons_the_disk_and_is_told() {
+fn panic_of_the_checkpoints_poisons_the_disk_and_is_reported() {
     run(async {
         let Rig { node, env, traps, .. } = trapped(&[]).await;
         for id in 1..=60 {
@@ -225,7 +226,7 @@ fn panic_of_the_checkpoints_poisons_the_disk_and_is_told() {
         }
         traps.extents.store(true, Ordering::Release);
         let stopped = || env.tasks.health().stopped().iter().any(|(task, _)| *task == "checkpoint");
-        // More than the journal holds.
+        // More bytes than the journal holds.
         for id in 1..=60 {
             if append(&node, ExtentId::new(id), 0, 10_000).await.is_err() {
                 break;
@@ -236,8 +237,8 @@ fn panic_of_the_checkpoints_poisons_the_disk_and_is_told() {
     });
 }
 
-/// A checkpoint that somebody else asks for ends with its caller. The journal must not forget what
-/// that one had not yet written to the files.
+/// A checkpoint that another task runs ends with that task. The journal must not release records
+/// that this checkpoint had not yet written to the files.
 #[test]
 fn checkpoint_that_panicked_in_its_caller_loses_nothing() {
     run(async {
@@ -261,7 +262,7 @@ fn checkpoint_that_panicked_in_its_caller_loses_nothing() {
     });
 }
 
-/// The name of the file may be back after a power failure.
+/// A removed name may be back after a power failure, until the folder is synced.
 #[test]
 fn removal_that_panicked_before_its_sync_is_made_durable_by_the_next_try() {
     for seed in 0..8 {

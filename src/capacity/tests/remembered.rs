@@ -1,4 +1,4 @@
-//! What was freed stays freed over starts, as far as the catalog can keep it.
+//! Freed ranges stay freed over restarts, unless the catalog loses them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::types::ExtentId;
 
 const DISK_BYTES: u64 = 64 << 20;
 
-/// Extents and how many of their bytes are freed.
+/// The freed bytes of each extent.
 async fn freed(node: &CapacityNode) -> BTreeMap<ExtentId, u64> {
     node.extents().await.into_iter().map(|info| (info.extent, info.freed)).collect()
 }
@@ -43,7 +43,7 @@ async fn frames_freed_behind_padding_stay_freed_over_two_starts() {
 }
 
 #[test]
-fn what_is_dead_in_an_extent_that_was_moved_stays_dead_over_a_start() {
+fn dead_ranges_of_a_moved_extent_stay_dead_over_a_start() {
     run(async {
         let sims = [1, 2].map(|seed| SimDisk::new(seed, DISK_BYTES));
         let catalogs = vec![SimulatedCatalog::default(), SimulatedCatalog::default()];
@@ -62,7 +62,7 @@ fn what_is_dead_in_an_extent_that_was_moved_stays_dead_over_a_start() {
         let node = CapacityNode::open(disks, env(1), config, metrics()).await.unwrap();
         assert_eq!(freed(&node).await, before);
         all_there(&node, &stored).await;
-        // And so it can be moved again.
+        // So it can be moved again.
         node.set_draining(0, true);
         let drained = node.drain(0).await.unwrap();
         assert_eq!((drained.left, drained.error), (0, None));

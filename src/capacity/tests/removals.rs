@@ -1,5 +1,5 @@
-//! Extents whose creation or removal failed: a file of them that is left is never taken for the
-//! extent, nor forgotten.
+//! Extents whose creation or removal failed: a file that is left is never used as the extent, and a
+//! removal does not succeed before the file is gone.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::types::ExtentOffset;
 
 const DISK_BYTES: u64 = 64 << 20;
 
-/// Whoever removes an extent may forget its id, so nothing of it may be there after a restart.
+/// The caller forgets the id of a removed extent, so no file of it may be found after a restart.
 #[test]
 fn extent_whose_creation_failed_is_not_removed_before_a_restart_finds_it() {
     let (mut left, extent) = (0, ExtentId::new(7));
@@ -24,7 +24,7 @@ fn extent_whose_creation_failed_is_not_removed_before_a_restart_finds_it() {
             let sims: Vec<SimDisk> = (0..disks).map(|n| SimDisk::new(n, DISK_BYTES)).collect();
             let node = open(sims.iter().map(SimDisk::disk).collect()).await;
             sims[0].fail_once(Fault::SyncError, step);
-            // With luck the second disk takes it.
+            // The second disk may take it.
             drop(node.create(extent, ExtentKind::Log, ONE).await);
             let removed = node.remove(extent).await;
             drop(node);
@@ -42,7 +42,7 @@ fn extent_whose_creation_failed_is_not_removed_before_a_restart_finds_it() {
     assert!(left > 0, "no failure left anything");
 }
 
-/// As above, when whoever creates it does not wait for the end.
+/// As above, when the creation is cancelled.
 #[test]
 fn extent_whose_creation_was_given_up_is_removed_before_a_restart_finds_it() {
     for pause in (0..40).map(|tenths| Duration::from_micros(100 * tenths)) {
@@ -65,13 +65,13 @@ fn extent_whose_creation_was_given_up_is_removed_before_a_restart_finds_it() {
     }
 }
 
-/// As above, when it still waits to learn how much room the disk has.
+/// As above, when the cancelled creation still waits for a measurement of the free space.
 #[test]
 fn extent_whose_creation_waits_for_the_room_of_the_disk_is_not_forgotten() {
     run(async {
         let (sim, extent) = (SimDisk::new(1, DISK_BYTES), ExtentId::new(7));
         let node = open(vec![sim.disk()]).await;
-        // What is known of the room is old by then.
+        // The last measurement of the free space is old by then.
         tokio::time::sleep(Duration::from_secs(60)).await;
         sim.stall(Duration::from_secs(2));
         let create = node.create(extent, ExtentKind::Run, ONE);
@@ -86,7 +86,7 @@ fn extent_whose_creation_waits_for_the_room_of_the_disk_is_not_forgotten() {
     });
 }
 
-/// A disk that has no room for an extent keeps nothing of it.
+/// A full disk keeps no file of an extent that it refused.
 #[test]
 fn extent_that_found_no_room_can_be_removed_at_once() {
     run(async {
@@ -132,7 +132,7 @@ fn extent_whose_removal_a_kill_cut_short_is_removed_before_a_power_failure() {
     assert!(cut_short > 0, "no kill came between the two");
 }
 
-/// As above, when the sync that ends its removal fails, and somebody else asks for it before the
+/// As above, when the sync after the removal fails, and another call syncs the folder before the
 /// removal is tried again.
 #[test]
 fn extent_whose_removal_failed_is_not_removed_before_a_restart_finds_it() {
@@ -158,8 +158,9 @@ fn extent_whose_removal_failed_is_not_removed_before_a_restart_finds_it() {
     assert!(left > 0, "no power cut brought it back");
 }
 
-/// An extent whose first creation failed on one disk is on the other. While that one is out of
-/// service, the empty file is not taken for the extent: its bytes are not damaged or gone.
+/// The creation of an extent failed on one disk and succeeded on the other. While the other disk is
+/// out of service, the empty file on the first is not used as the extent: its bytes do not count as
+/// damaged or gone.
 #[test]
 fn empty_file_of_a_failed_creation_does_not_stand_for_an_extent_on_a_disk_out_of_service() {
     let mut left = 0;
@@ -176,7 +177,7 @@ fn empty_file_of_a_failed_creation_does_not_stand_for_an_extent_on_a_disk_out_of
             let appended = append(&node, extent, 0, &[payload(1, 500)]).await.unwrap();
             let stored = appended.locations[0];
             drop(node);
-            // Now the disk that has it fails, and the start goes on without it.
+            // The disk with the extent fails, and the node starts without it.
             let disks = sims.iter().map(SimDisk::restart_after_kill).collect();
             sims[1].fail_once(Fault::SyncError, 0);
             let node = open(disks).await;
@@ -200,8 +201,8 @@ fn empty_file_of_a_failed_creation_does_not_stand_for_an_extent_on_a_disk_out_of
     assert!(left > 0, "no failed creation left a file");
 }
 
-/// As above, when the disk with the rest of a failed creation is out of service meanwhile. What was
-/// made since the start cannot be there.
+/// As above, when the disk with the file of the failed creation is out of service. Extents created
+/// since the start cannot have a file on it.
 #[test]
 fn extent_whose_creation_failed_on_a_disk_out_of_service_is_not_removed_before_it_is_back() {
     let (mut left, extent, newer) = (0, ExtentId::new(7), ExtentId::new(8));
@@ -238,7 +239,7 @@ fn extent_whose_creation_failed_on_a_disk_out_of_service_is_not_removed_before_i
     assert!(left > 0, "no failure left anything");
 }
 
-/// As above, when the disk fails while the start removes the rest of the failed creation.
+/// As above, when the disk fails while the start removes the file of the failed creation.
 #[test]
 fn extent_whose_second_file_could_not_be_removed_at_the_start_is_not_forgotten() {
     let (mut refused, extent) = (0, ExtentId::new(7));

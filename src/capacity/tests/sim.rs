@@ -1,4 +1,4 @@
-//! Crashes and faults on the simulated disk, by seed.
+//! Crashes and faults on the simulated disk, each determined by a seed.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ async fn no_problems(disk: &Arc<dyn Disk>, seed: (u64, Option<u64>)) {
     assert_eq!(report.problems, vec![], "seed {seed:?}");
 }
 
-/// Runs a workload, with the power going at one operation, and verifies what a restart finds.
-/// Returns the operations.
+/// Runs a workload with a power failure at one operation, and verifies the node after a restart.
+/// Returns the number of operations.
 async fn crash_once(seed: u64, steps: u64, crash_at: Option<u64>) -> u64 {
     let sim = SimDisk::new(seed, DISK_BYTES);
     if let Some(operation) = crash_at {
@@ -57,7 +57,7 @@ async fn crash_once(seed: u64, steps: u64, crash_at: Option<u64>) -> u64 {
     }
     let node = open(disk, seed).await.unwrap();
     model.verify_restarted(&node, false).await;
-    // The store goes on working.
+    // The node works on after that.
     for _ in 0..5 {
         assert!(model.step(&node, &dice).await, "seed {seed} crash {crash_at:?}");
     }
@@ -83,7 +83,7 @@ fn acknowledged_bytes_survive_many_power_cuts_in_a_row() {
             let mut model = Model::default();
             let mut disk = sim.disk();
             for _ in 0..6 {
-                // Some of these fall into the recovery.
+                // Some of these power failures come during recovery.
                 sim.crash_at(sim.operations() + 5 + dice.below(400));
                 if let Ok(node) = open(disk, seed).await {
                     model.verify_restarted_or_down(&node, &sim).await;
@@ -99,7 +99,7 @@ fn acknowledged_bytes_survive_many_power_cuts_in_a_row() {
 
 #[test]
 fn failed_writes_and_syncs_poison_the_disk_and_lose_nothing() {
-    // 2649: a superblock's failed sync had lost a batch whose own sync, at the same time, then
+    // Seed 2649: a failed sync of a superblock had lost a batch whose own, overlapping sync
     // succeeded.
     for seed in (200..300).chain([2649]) {
         run(async {
@@ -114,7 +114,7 @@ fn failed_writes_and_syncs_poison_the_disk_and_lose_nothing() {
                 steps += 1;
             }
             if steps < 300 {
-                // Reads go on, writes do not.
+                // Reads succeed, writes fail.
                 assert!(model.every_write_is_refused(&node).await, "seed {seed}");
             }
             drop(node);
@@ -149,8 +149,8 @@ fn same_seed_gives_the_same_trace() {
 
 #[test]
 fn acknowledging_before_the_sync_would_be_noticed() {
-    // A disk whose syncs do nothing stands for code that forgets them: the checks above must not
-    // pass then.
+    // A disk whose syncs do nothing simulates code that omits them. The checks above must fail
+    // with it.
     let caught = (0..10).any(|seed| {
         let caught = std::panic::catch_unwind(|| {
             run(async {
@@ -185,7 +185,7 @@ fn full_disk_refuses_appends_serves_reads_and_recovers() {
             }
             assert!(model.refused() > 0, "seed {seed}: never full");
             sim.set_capacity(DISK_BYTES);
-            // Longer than the space is believed without asking.
+            // Longer than a measurement of the free space is used.
             tokio::time::sleep(std::time::Duration::from_secs(2)).await;
             for _ in 0..20 {
                 assert!(model.step(&node, &dice).await, "seed {seed}: not writable again");
@@ -210,7 +210,7 @@ fn flipped_bit_is_never_served() {
             node.shutdown().await;
             drop(node);
             let disk = sim.restart_after_kill();
-            // Seeds that removed everything have nothing to flip.
+            // A seed that removed all extents has no bit to flip.
             let Some(flipped) = sim.flip_random("extents") else { return };
             let node = open(disk, seed).await.unwrap();
             let lost = model.unreadable(&node).await;

@@ -1,4 +1,4 @@
-//! Many writers on threads of the machine: what the simulation, on one thread, cannot interleave.
+//! Many writers on real threads: interleavings that the simulation, on one thread, does not have.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// One writer fills, frees and seals extents of its own and returns what must be readable.
+/// One writer: fills, frees and seals its own extents and returns the locations that must stay
+/// readable.
 async fn write(node: Arc<CapacityNode>, writer: u64) -> Vec<(Location, Bytes)> {
     let dice = Dice::new(writer);
     let mut kept: Vec<(Location, Bytes)> = Vec::new();

@@ -6,25 +6,26 @@ use crate::coordinator::api::Error;
 
 use super::file::Store;
 use super::request::Answer;
+use super::request::AnswerKind;
 use super::request::Batch;
 use super::request::Commit;
-use super::request::Of;
 use super::request::Request;
 
-/// The outcome of a batch, as far as the next ones depend on it.
+/// The outcome of a batch, as it matters to later batches.
 pub(super) enum Done {
-    /// Rows changed: there was room.
+    /// Rows changed, so the disk had room.
     Changed,
-    /// The disk was full. All callers got that answer, and the file is open again.
+    /// The disk was full. All callers got that error, and the file is open again.
     Full(Error),
     /// No row changed, or the file failed.
     Nothing,
 }
 
 impl Store {
-    /// Applies a batch in one durable commit, then answers watches and callers. A failure before
-    /// the commit has changed nothing, and the answers say so. Whether a failed commit happened is
-    /// known if the file opens again at once.
+    /// Applies a batch in one durable commit, then delivers the changes to watches and answers the
+    /// callers. After a failure before the commit the answers say that nothing changed. After a
+    /// failed commit the file is opened again; if that succeeds, it shows whether the commit was
+    /// applied.
     pub(super) fn commit(&self, now: Duration, batch: Vec<Request>) -> Done {
         let mut answers = Vec::with_capacity(batch.len());
         let mut requests = batch.into_iter();
@@ -35,8 +36,8 @@ impl Store {
                 self.history().publish(events);
                 Ok(())
             }
-            // Watches are told to read again once the file is open again.
-            Err(error) => commit.and_then(|one| self.settle(now, one)).unwrap_or(Err(error)),
+            // When the file is open again, watches get an error and read again.
+            Err(error) => commit.and_then(|one| self.outcome(now, one)).unwrap_or(Err(error)),
         };
         let is_open = self.failure().is_none();
         let done = match &applied {
@@ -48,17 +49,25 @@ impl Store {
             Ok(()) => {}
             Err(error) => {
                 for answer in &mut answers {
-                    let is_end = answer.of == Of::End;
+                    let is_end = answer.of == AnswerKind::End;
                     let is_unclear = is_end && matches!(error, Error::Unavailable { .. });
                     answer.what = Err(if is_unclear { Error::Ambiguous } else { error.clone() });
                 }
                 for request in requests {
                     match request {
                         Request::Txn { reply: to, .. } => {
-                            answers.push(Answer { to, of: Of::Txn, what: Err(error.clone()) });
+                            answers.push(Answer {
+                                to,
+                                of: AnswerKind::Txn,
+                                what: Err(error.clone()),
+                            });
                         }
                         Request::End { reply: Some(to), .. } => {
-                            answers.push(Answer { to, of: Of::End, what: Err(error.clone()) });
+                            answers.push(Answer {
+                                to,
+                                of: AnswerKind::End,
+                                what: Err(error.clone()),
+                            });
                         }
                         Request::Open { ttl, reply } => {
                             reply.send(self.sessions().open(now, ttl)).ok();
@@ -69,18 +78,18 @@ impl Store {
             }
         }
         for Answer { to, what, .. } in answers {
-            // A caller that went away needs no answer.
+            // A cancelled caller needs no answer.
             to.send(what).ok();
         }
         done
     }
 
-    /// Whether a commit that failed happened: opens the file again, after which nothing of the
-    /// commit can come late. `None` while the file does not open.
+    /// Opens the file again after a failed commit to find out whether the commit was applied. It
+    /// cannot be applied later. `None` if the file does not open.
     ///
     /// # Errors
-    /// It did not happen, for this reason.
-    fn settle(&self, now: Duration, commit: Commit) -> Option<Result<(), Error>> {
+    /// The commit was not applied, for this reason.
+    fn outcome(&self, now: Duration, commit: Commit) -> Option<Result<(), Error>> {
         let refusal = self.failure()?;
         let found = self.reopen(now).ok()?;
         if found == commit.before {

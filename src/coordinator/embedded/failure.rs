@@ -1,4 +1,4 @@
-//! What went wrong with the file, and what callers and the operator are told of it.
+//! The failure of the file: the errors of callers, and the log lines for the operator.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,47 +13,51 @@ use crate::coordinator::api::Error;
 use crate::coordinator::api::Reason;
 use crate::env::free_bytes;
 
-/// Why the file has to be opened again: after an I/O error the library works no more, and what it
-/// has in memory is no longer known to be what is on disk.
+/// Why the file has to be opened again. After an I/O error redb refuses further work, and its pages
+/// in memory may differ from those on disk.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
     why: Mutex<Option<Error>>,
-    /// Rung when it has failed.
-    pub(super) rung: Notify,
+    /// Notified when the file has failed.
+    pub(super) raised: Notify,
 }
 
 impl Failure {
-    /// What everybody is told meanwhile.
+    /// The error of all calls until the file is open again.
     pub(super) fn get(&self) -> Option<Error> {
         self.lock().clone()
     }
 
-    /// The file failed.
+    /// Notes that the file failed, unless it already has.
     pub(super) fn set(&self, path: &Path, error: Error) {
         let mut why = self.lock();
         if why.is_some() {
             return;
         }
-        // At once: nobody is to use the file before it is opened again.
+        // Set first: no call may use the file before it is opened again.
         *why = Some(refusal(path, &error));
         drop(why);
-        self.rung.notify_one();
-        // Without the lock: a disk that hangs keeps no caller of `get` waiting.
-        let error = told(path, error);
-        // Of a full disk the task that commits tells, which knows what was said before.
+        self.raised.notify_one();
+        // Without the lock, so that callers of `get` do not wait for a disk that hangs.
+        let error = with_free_bytes(path, error);
+        // The task that commits logs a full disk. It knows when that was logged last.
         if !error.is_full() {
             let (path, reason) = (path.display(), reason(&error));
-            tracing::error!(%path, reason, "the coordinator's file failed; it is opened again");
+            tracing::error!(
+                %path, reason,
+                "the coordinator's file failed and is opened again; calls are refused until it \
+                 is open"
+            );
         }
         if let Some(why) = self.lock().as_mut().filter(|_| error.is_full()) {
             *why = refusal(path, &error);
         }
     }
 
-    /// It did not open again. Of a full disk everybody is told the latest amount, and nobody is
-    /// told of one once there is another reason.
+    /// Notes that the file did not open again. Updates the error of callers if the disk is full,
+    /// with the free bytes, or if it was full and the reason is another one now.
     pub(super) fn tried_again(&self, path: &Path, error: Error) -> Error {
-        let error = told(path, error);
+        let error = with_free_bytes(path, error);
         let mut why = self.lock();
         if error.is_full() || why.as_ref().is_some_and(Error::is_full) {
             *why = Some(refusal(path, &error));
@@ -62,7 +66,7 @@ impl Failure {
         error
     }
 
-    /// The file is open again. Returns what everybody was told before.
+    /// Notes that the file is open again. Returns the error that callers got before.
     pub(super) fn clear(&self) -> Option<Error> {
         self.lock().take()
     }
@@ -72,8 +76,8 @@ impl Failure {
     }
 }
 
-/// Adds the amount to the failure of a full disk.
-pub(super) fn told(path: &Path, error: Error) -> Error {
+/// Adds the free bytes to the error of a full disk.
+pub(super) fn with_free_bytes(path: &Path, error: Error) -> Error {
     if !error.is_full() {
         return error;
     }
@@ -82,7 +86,7 @@ pub(super) fn told(path: &Path, error: Error) -> Error {
     Error::Unavailable { reason: Reason::full(reason) }
 }
 
-/// What is answered after this failure until the file is open again.
+/// The error of all calls after this failure, until the file is open again.
 fn refusal(path: &Path, error: &Error) -> Error {
     let (path, reason) = (path.display(), reason(error));
     let text = format!("{path} failed ({reason}) and is opened again");
@@ -90,7 +94,7 @@ fn refusal(path: &Path, error: &Error) -> Error {
     Error::Unavailable { reason }
 }
 
-/// The error without what goes without saying here.
+/// The error without the words that all errors of an unavailable coordinator have.
 fn reason(error: &Error) -> String {
     match error {
         Error::Unavailable { reason } => reason.to_string(),
@@ -100,7 +104,7 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// A failed call of the file.
+/// The error of a failed I/O call.
 pub(super) fn io(error: &std::io::Error) -> Error {
     let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     let text = error.to_string();

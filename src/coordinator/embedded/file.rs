@@ -1,12 +1,11 @@
 //! The store file. The only product file that names redb.
 //!
-//! Every commit is `Durability::Immediate`. Each row carries a checksum of its key and value, and
-//! opening reads every row, so that damage is found at the start and not in the middle of the
-//! night.
+//! Every commit is `Durability::Immediate`. Each row has a checksum of its key and value. Every row
+//! is read when the file is opened, so that damage is found at the start and not later.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "redb's error enums are non-exhaustive; what is not damage is unavailability"
+    reason = "redb's error enums are non-exhaustive; an error that is not damage is unavailability"
 )]
 
 use std::collections::BTreeMap;
@@ -47,33 +46,33 @@ use super::failure::corrupt;
 use super::failure::io;
 use super::failure::unavailable;
 use super::request::Answer;
+use super::request::AnswerKind;
 use super::request::Batch;
 use super::request::Commit;
-use super::request::Of;
 use super::request::Request;
 use super::row::decode_row;
 use super::row::encode_row;
 
 /// Key to [`encode_row`]'s bytes.
 const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
-/// Numbers about the store itself.
+/// Numbers of the store itself.
 const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 const META_FORMAT: &str = "format";
 const META_REVISION: &str = "revision";
 const META_GENERATION: &str = "generation";
-/// Layout of rows; a file with another one is refused.
+/// The version of the layout of rows. A file with another version is refused.
 const FORMAT: u64 = 1;
-/// Cached pages, bytes: descriptors are few.
+/// Size of the page cache, bytes. There are few descriptors.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Opens the file that is there.
+/// Opens the existing file.
 type Opener = Box<dyn Fn() -> Result<redb::Database, Error> + Send + Sync>;
 
-/// The open file. All of it blocks.
+/// The open file. All calls block.
 pub(super) struct Store {
     path: PathBuf,
     opener: Opener,
-    /// None while the file does not open again.
+    /// `None` while the file is not open.
     database: RwLock<Option<redb::Database>>,
     history: Arc<History>,
     sessions: Sessions,
@@ -83,21 +82,21 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn open(path: PathBuf) -> Result<Self, Error> {
         if !path.exists() {
-            create(&path).map_err(|error| failure::told(&path, error))?;
+            create(&path).map_err(|error| failure::with_free_bytes(&path, error))?;
         }
         let file = path.clone();
         let opener = move || {
-            // A commit whose sync failed may have ended the process before, or is why the file is
-            // opened again: the cache still shows it, the device may not have all of it, and what
-            // is built on it would be lost with it.
+            // A commit with a failed sync may have ended the last process, or may be why the file
+            // is opened again. The cache shows the commit, but the device may lack parts of it.
+            // Later commits that build on it could be lost with it.
             forget_cached(&file).map_err(|error| io(&error))?;
             Ok(redb::Builder::new().set_cache_size(CACHE_BYTES).open(&file)?)
         };
         Self::opened_by(path, Box::new(opener))
     }
 
-    /// Opens a copy in memory: nothing that becomes of it reaches the file. The caller sees to it
-    /// that nobody has the file open.
+    /// Opens a copy in memory; changes do not reach the file. The caller must ensure that no
+    /// process has the file open.
     #[expect(clippy::disallowed_methods, reason = "redb's file does not go through env::Disk")]
     pub(super) fn open_copy(path: PathBuf) -> Result<Self, Error> {
         let mut bytes = Vec::new();
@@ -113,14 +112,14 @@ impl Store {
     }
 
     pub(super) fn opened_by(path: PathBuf, opener: Opener) -> Result<Self, Error> {
-        let database = opener().map_err(|error| failure::told(&path, error))?;
+        let database = opener().map_err(|error| failure::with_free_bytes(&path, error))?;
         Self::started(path, database, opener)
     }
 
     fn started(path: PathBuf, database: redb::Database, opener: Opener) -> Result<Self, Error> {
         let started = start(&database, 1, |_| false);
         let Started { revision, generation, .. } =
-            started.map_err(|error| failure::told(&path, error))?;
+            started.map_err(|error| failure::with_free_bytes(&path, error))?;
         Ok(Self {
             path,
             opener,
@@ -131,14 +130,14 @@ impl Store {
         })
     }
 
-    /// Opens the file again after it failed, and verifies it as a start does. Sessions that are
-    /// open stay. Returns the revision that was found.
+    /// Opens the file again after it failed, and verifies it as at a start. Open sessions stay
+    /// open. Returns the revision of the file.
     ///
     /// # Errors
-    /// As of a start; the store is as failed as before.
+    /// The errors of a start. The store stays failed.
     pub(super) fn reopen(&self, now: Duration) -> Result<Revision, Error> {
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
-        // First: it holds the lock on the file.
+        // Closed first, because it holds the lock of the file.
         *database = None;
         let opened = (self.opener)().and_then(|opened| {
             let keep = |session| self.sessions.is_open(now, session);
@@ -146,7 +145,7 @@ impl Store {
         });
         let (opened, Started { found, revision, .. }) =
             opened.map_err(|error| self.failed.tried_again(&self.path, error))?;
-        // The commit that failed may be there all the same, and nobody was told of it.
+        // The failed commit may have been applied, and watches do not have its changes.
         self.history.restart(revision);
         *database = Some(opened);
         if self.failed.clear().is_some_and(|refusal| !refusal.is_full()) {
@@ -156,8 +155,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Works on the database, unless it has failed. Whatever I/O fails now, redb does no more
-    /// afterwards.
+    /// Runs `work` on the database unless it has failed. After an I/O error redb refuses further
+    /// work, so the store counts as failed.
     pub(super) fn with<T>(
         &self,
         work: impl FnOnce(&redb::Database) -> Result<T, Error>,
@@ -180,7 +179,7 @@ impl Store {
         })
     }
 
-    /// What everybody is told while nothing can be read or written.
+    /// The error of all calls while the file cannot be used.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed.get()
     }
@@ -241,22 +240,26 @@ impl Store {
             for request in requests {
                 let (of, reply, applied) = match request {
                     Request::Open { ttl, reply } => {
-                        // A caller that went away lets its session expire.
+                        // The session of a cancelled caller expires.
                         reply.send(self.sessions.open(now, ttl)).ok();
                         continue;
                     }
                     Request::End { session, reply } => {
                         self.sessions.close(session);
-                        (Of::End, reply, transaction::end_session(&mut rows, revision, session))
+                        (
+                            AnswerKind::End,
+                            reply,
+                            transaction::end_session(&mut rows, revision, session),
+                        )
                     }
                     Request::Txn { when, then, reply } => {
                         if !transaction::sessions_of(&then).all(|s| self.sessions.is_open(now, s)) {
                             let what = Err(Error::SessionEnded);
-                            answers.push(Answer { to: reply, of: Of::Txn, what });
+                            answers.push(Answer { to: reply, of: AnswerKind::Txn, what });
                             continue;
                         }
                         (
-                            Of::Txn,
+                            AnswerKind::Txn,
                             Some(reply),
                             transaction::apply(&mut rows, revision, &when, &then),
                         )
@@ -275,7 +278,7 @@ impl Store {
                 }
             }
             if revision == before {
-                // Nothing changed: dropping the transaction aborts it, and saves the sync.
+                // No row changed. Dropping the transaction aborts it and saves the sync.
                 return Ok(events);
             }
             meta_table.insert(META_REVISION, revision.0)?;
@@ -288,15 +291,15 @@ impl Store {
         Ok(events)
     }
 
-    /// Nothing is read or written from now on until the file was opened again.
+    /// Makes all calls fail until the file is opened again.
     pub(super) fn fail(&self, error: Error) {
         self.failed.set(&self.path, error);
     }
 }
 
-/// Makes an empty store under another name first: a crash in the middle must not leave half a file
-/// under the real one.
-#[expect(clippy::disallowed_methods, reason = "redb owns its file; it cannot go through env::Disk")]
+/// Makes an empty store under a temporary name first, so that a crash does not leave an incomplete
+/// file under the real name.
+#[expect(clippy::disallowed_methods, reason = "redb opens its file itself, not through env::Disk")]
 fn create(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -319,7 +322,7 @@ fn create(path: &Path) -> Result<(), Error> {
     }
     txn.commit()?;
     drop(database);
-    // Durable name: sync the file, rename, sync the folder.
+    // For a durable name: sync the file, rename it, sync the folder.
     std::fs::File::open(&fresh).and_then(|file| file.sync_all()).map_err(|error| io(&error))?;
     std::fs::rename(&fresh, path).map_err(|error| io(&error))?;
     std::fs::File::open(folder).and_then(|file| file.sync_all()).map_err(|error| io(&error))
@@ -327,14 +330,14 @@ fn create(path: &Path) -> Result<(), Error> {
 
 /// The state of a file when it was opened, and after its sessions were ended.
 struct Started {
-    /// When it was opened.
+    /// The revision when it was opened.
     found: Revision,
     revision: Revision,
     generation: u32,
 }
 
-/// Verifies every row and ends all sessions but those to keep; raises the generation. What was
-/// found is durable then, whatever a commit before did.
+/// Verifies every row, ends all sessions except those to keep, and raises the generation. This
+/// commit also makes the found rows durable, even if the sync of an earlier commit had failed.
 fn start(
     database: &redb::Database,
     raise: u32,
@@ -377,7 +380,7 @@ fn meta(table: &impl ReadableTable<&'static str, u64>, key: &str) -> Result<u64,
 struct Table<'txn>(redb::Table<'txn, &'static [u8], &'static [u8]>);
 
 impl Table<'_> {
-    /// Checks every row and returns the sessions they lean on.
+    /// Verifies every row and returns the sessions with which rows were written.
     fn verify(&self, latest: Revision) -> Result<Vec<Session>, Error> {
         let mut sessions = BTreeMap::new();
         for entry in self.0.iter()? {
@@ -432,7 +435,7 @@ impl From<redb::StorageError> for Error {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Corrupted(reason) => Self::Corrupt { reason },
-            // An empty file, or one that ends too early.
+            // The file is empty or ends too early.
             redb::StorageError::Io(error)
                 if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) =>
             {
@@ -461,7 +464,7 @@ impl From<redb::TableError> for Error {
     fn from(error: redb::TableError) -> Self {
         match error {
             redb::TableError::Storage(error) => error.into(),
-            // A table that is missing or of another type is not a store this program wrote.
+            // This program did not write a store without this table, or with another type of it.
             other => corrupt(other),
         }
     }

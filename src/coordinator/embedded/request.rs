@@ -1,4 +1,4 @@
-//! Requests to the one task that commits, and its answers.
+//! Requests to the task that commits, and its answers.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ pub(super) enum Request {
     End { session: Session, reply: Option<oneshot::Sender<Result<TxnReply, Error>>> },
 }
 
-/// The answer to a request, sent when its batch is done.
+/// The answer to a request. It is sent when the batch is done.
 pub(super) struct Answer {
     pub(super) to: oneshot::Sender<Result<TxnReply, Error>>,
-    pub(super) of: Of,
+    pub(super) of: AnswerKind,
     pub(super) what: Result<TxnReply, Error>,
 }
 
 /// The kind of request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum AnswerKind {
     Txn,
-    /// A session is over as soon as its end is applied, and its rows go with the commit, or when
-    /// the file is opened again.
+    /// The end of a session. The session has ended as soon as the request is applied. Its rows are
+    /// removed by the commit, or when the file is opened again.
     End,
 }
 
@@ -43,10 +43,10 @@ pub(super) struct Commit {
 
 /// A batch while it is applied.
 pub(super) struct Batch<'a> {
-    /// Those that are not applied yet.
+    /// Requests that are not applied yet.
     pub(super) requests: &'a mut std::vec::IntoIter<Request>,
-    /// Answers to those that are.
+    /// Answers to the applied requests.
     pub(super) answers: &'a mut Vec<Answer>,
-    /// What the commit changes, once it is tried.
+    /// The revisions of the commit, once it is tried.
     pub(super) commit: &'a mut Option<Commit>,
 }

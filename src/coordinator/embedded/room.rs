@@ -1,95 +1,99 @@
-//! A disk without room for the file, from the first change that finds none until changes find some
-//! again: when the next one is tried, and what the log says.
+//! A full disk under the file: when changes are tried again, and the log lines about it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::coordinator::api::Error;
 
-/// The pause after the first try to open a file again that failed; it doubles up to the longest.
-/// So does the pause after changes without room: each one that fails reads the whole file again.
+/// The pause after the first failed try to open the file again. It doubles up to the longest. The
+/// pause after a change without room does the same, because each such change makes the file be
+/// opened and read again.
 pub(super) const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 pub(super) const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Between two lines of the log while there is no room.
-const SAY_EVERY: Duration = Duration::from_secs(60);
-/// There is room again when a change has found some, and so much later none was refused. On a real
-/// disk small changes find some while larger ones do not.
-const SETTLED: Duration = REOPEN_PAUSE_MAX;
+/// The least time between two log lines about a full disk.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// There is room again when a change has succeeded and none was refused for this long after it. On
+/// a real disk small changes may find room while larger ones do not.
+const ROOM_AFTER: Duration = REOPEN_PAUSE_MAX;
 
-/// What the one task that commits knows of it. Times are of the monotonic clock.
+/// The room on the disk, as the task that commits knows it. Times are monotonic.
 #[derive(Debug)]
 pub(super) struct Room {
     path: PathBuf,
-    /// What changes are told until then.
+    /// Until when changes are refused, and their error.
     refusal: Option<(Duration, Error)>,
-    /// How long the next pause is: it doubles until a change finds room.
+    /// The length of the next pause. It doubles until a change finds room.
     pause: Duration,
-    /// When the log said last that there is none.
-    said: Option<Duration>,
-    /// Whether that is the last it said.
+    /// When a full disk was logged last.
+    logged: Option<Duration>,
+    /// Whether the last log line says that the disk is full.
     is_full: bool,
     /// When there is room again, unless a change is refused before.
-    settles: Option<Duration>,
+    has_room_at: Option<Duration>,
 }
 
 impl Room {
     pub(super) fn new(path: PathBuf) -> Self {
-        let (refusal, said, settles) = (None, None, None);
-        Self { path, refusal, pause: REOPEN_PAUSE, said, is_full: false, settles }
+        let (refusal, logged, has_room_at) = (None, None, None);
+        Self { path, refusal, pause: REOPEN_PAUSE, logged, is_full: false, has_room_at }
     }
 
-    /// A change found none, and the file is open again: others would read it again in vain.
-    pub(super) fn lacked(&mut self, now: Duration, refusal: Error) {
-        self.say(now, &refusal);
+    /// Notes that a change found no room and that the file is open again. Begins a pause, because
+    /// each further change could make the file be read again.
+    pub(super) fn found_none(&mut self, now: Duration, refusal: Error) {
+        self.log_full(now, &refusal);
         self.refusal = Some((now + self.pause, refusal));
         self.pause = (self.pause * 2).min(REOPEN_PAUSE_MAX);
     }
 
-    /// Tells the operator that there is none, unless that was done just now.
-    pub(super) fn say(&mut self, now: Duration, refusal: &Error) {
-        self.settles = None;
-        if self.said.is_some_and(|at| now.saturating_sub(at) < SAY_EVERY) {
+    /// Logs that the disk is full, at most once in [`LOG_EVERY`].
+    pub(super) fn log_full(&mut self, now: Duration, refusal: &Error) {
+        self.has_room_at = None;
+        if self.logged.is_some_and(|at| now.saturating_sub(at) < LOG_EVERY) {
             return;
         }
-        (self.said, self.is_full) = (Some(now), true);
+        (self.logged, self.is_full) = (Some(now), true);
         tracing::error!(
             path = %self.path.display(), error = %refusal,
-            "the coordinator's file finds no room: what changes it is refused until there is; \
-             free some space on its disk"
+            "the coordinator's file finds no room: requests that change it are refused until there \
+             is room; free some space on its disk"
         );
     }
 
-    /// A change found some.
+    /// Notes that a change found room.
     pub(super) fn found(&mut self, now: Duration) {
         self.pause = REOPEN_PAUSE;
-        if self.is_full && self.settles.is_none() {
-            self.settles = Some(now + SETTLED);
+        if self.is_full && self.has_room_at.is_none() {
+            self.has_room_at = Some(now + ROOM_AFTER);
         }
     }
 
-    /// What changes are told now, if they are not to be tried.
+    /// The error of changes, while they are not tried.
     pub(super) fn refusal(&mut self, now: Duration) -> Option<&Error> {
         self.refusal.take_if(|(until, _)| *until <= now);
         self.refusal.as_ref().map(|(_, refusal)| refusal)
     }
 
-    /// Until when changes are not tried, if there was a pause.
+    /// Until when changes are not tried, if there is a pause.
     pub(super) fn paused_until(&self) -> Option<Duration> {
         self.refusal.as_ref().map(|(until, _)| *until)
     }
 
-    /// When [`Self::settle`] has something to say.
-    pub(super) fn settles(&self) -> Option<Duration> {
-        self.settles
+    /// When [`Self::log_room_again`] will log.
+    pub(super) fn has_room_at(&self) -> Option<Duration> {
+        self.has_room_at
     }
 
-    /// Tells the operator that there is room again, if it is time to.
-    pub(super) fn settle(&mut self, now: Duration) {
-        if self.settles.take_if(|at| *at <= now).is_some() {
-            // The next full disk is logged immediately; otherwise the log would end with "room".
-            (self.is_full, self.said) = (false, None);
+    /// Logs that there is room again, if it is time to.
+    pub(super) fn log_room_again(&mut self, now: Duration) {
+        if self.has_room_at.take_if(|at| *at <= now).is_some() {
+            // The next full disk is logged immediately, so that the last log line is always right.
+            (self.is_full, self.logged) = (false, None);
             let path = self.path.display();
-            tracing::info!(%path, "the coordinator's file finds room again");
+            tracing::info!(
+                %path,
+                "the coordinator's file finds room again: requests that change it succeed"
+            );
         }
     }
 }
@@ -100,7 +104,7 @@ mod tests {
     use crate::coordinator::api::Reason;
     use crate::telemetry::CapturedLog;
 
-    /// The last line of the log says how it is, however soon a disk is full again.
+    /// The last log line is right, even if the disk is soon full again.
     #[test]
     fn each_time_without_room_has_its_lines() {
         let log = CapturedLog::default();
@@ -109,11 +113,11 @@ mod tests {
         let at = Duration::from_secs;
         let refusal = || Error::Unavailable { reason: Reason::full("no room".to_owned()) };
         for (time, full) in [(0, 1), (20, 2), (40, 3)] {
-            room.lacked(at(time), refusal());
-            room.lacked(at(time + 1), refusal());
+            room.found_none(at(time), refusal());
+            room.found_none(at(time + 1), refusal());
             assert_eq!(log.lines_with(&["ERROR", "finds no room"]), full, "{}", log.text());
             room.found(at(time + 2));
-            room.settle(room.settles().expect("it settles"));
+            room.log_room_again(room.has_room_at().expect("it has_room_at"));
             assert_eq!(log.lines_with(&["INFO", "finds room again"]), full, "{}", log.text());
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn encode_row(key: &[u8], row: &Row) -> Vec<u8> {
 /// Reads the stored bytes of a row.
 ///
 /// # Errors
-/// [`Error::Corrupt`] when they are not those that were stored under `key`.
+/// [`Error::Corrupt`] if they are not the bytes that were stored under `key`.
 pub(super) fn decode_row(key: &[u8], bytes: &[u8]) -> Result<Row, Error> {
     let damaged = || corrupt(format!("the row of {} fails its checksum", key.escape_ascii()));
     let (crc, checked) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -40,7 +40,8 @@ pub(super) fn decode_row(key: &[u8], bytes: &[u8]) -> Result<Row, Error> {
     })
 }
 
-/// Covers the key too: a value that turns up under another key is damage.
+/// The checksum of a row. It covers the key, so that a value under another key is detected as
+/// damage.
 fn row_crc(key: &[u8], rest: &[u8]) -> u32 {
     Crc32c::of(&[key, rest].concat()).get()
 }

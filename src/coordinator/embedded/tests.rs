@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "damages the file behind the store's back")]
+#![expect(clippy::disallowed_methods, reason = "damages the store's file")]
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ impl Fixture {
         EmbeddedCoordinator::open(&self.path(), &self.env).await
     }
 
-    /// Stops the writer, which lets go of the file.
+    /// Stops the writer, which closes the file, and opens it again.
     async fn restart(&mut self, coordinator: EmbeddedCoordinator) -> EmbeddedCoordinator {
         drop(coordinator);
         self.env.tasks.shutdown().await;
@@ -151,7 +151,7 @@ async fn embedded_reports_garbage_and_truncation_as_corrupt() {
     }
 }
 
-/// A file that fails when told to.
+/// A file that fails while `broken` is set.
 #[derive(Debug)]
 struct Failing {
     file: redb::backends::FileBackend,
@@ -192,7 +192,8 @@ impl redb::StorageBackend for Failing {
 }
 
 impl Fixture {
-    /// As [`Self::open`], on a file that fails while `broken`, and counts how often it is opened.
+    /// As [`Self::open`], on a file that fails while `broken` is set. Counts how often the file is
+    /// opened.
     async fn open_failing(
         &self,
         broken: &Arc<AtomicBool>,
@@ -213,7 +214,7 @@ impl Fixture {
     }
 }
 
-/// Waits until a transaction is not refused any more, in steps of a second; how many that took.
+/// Waits until a transaction succeeds. Returns after how many seconds.
 async fn recovered(fixture: &Fixture, coordinator: &EmbeddedCoordinator) -> usize {
     for seconds in 0..60 {
         if coordinator.txn(&[], &[put("probe", &format!("{seconds}"))]).await.is_ok() {
@@ -222,7 +223,7 @@ async fn recovered(fixture: &Fixture, coordinator: &EmbeddedCoordinator) -> usiz
         fixture.clock.advance(Duration::from_secs(1));
         tokio::task::yield_now().await;
     }
-    panic!("it refuses for ever");
+    panic!("it still refuses after a minute");
 }
 
 #[tokio::test]
@@ -253,10 +254,9 @@ async fn embedded_goes_on_once_its_file_can_be_written_again() {
     recovered(&fixture, &coordinator).await;
     assert_eq!(value(&coordinator, "stays").await, Some(key("1")));
     assert_eq!(value(&coordinator, "refused").await, None, "refused changes nothing");
-    assert_eq!(value(&coordinator, "node").await, Some(key("1")), "the session lives");
+    assert_eq!(value(&coordinator, "node").await, Some(key("1")), "the session is open");
     coordinator.keep_alive(session).await.unwrap();
-    // The change nobody knows of may have happened: a watch is told of it, or that it missed
-    // something.
+    // The change with the unknown outcome may have been applied. A watch delivers it or fails.
     let happened = value(&coordinator, "lost").await.is_some();
     match watch.next().await {
         Ok(event) => assert!(!happened && event.key == key("probe"), "{event:?}"),
@@ -295,35 +295,35 @@ async fn embedded_recovers_from_any_failing_call() {
     }
 }
 
-/// A text for the operator: which file, and how much is free.
-fn assert_told(text: &str, path: &Path) {
+/// Asserts that a text for the operator names the file and the free bytes.
+fn assert_names_file_and_free_bytes(text: &str, path: &Path) {
     let free = text.split(" bytes are free").next().and_then(|before| before.rsplit(' ').next());
     let free: Option<u64> = free.and_then(|number| number.parse().ok());
-    assert!(free.is_some_and(|free| free > 0), "that of this machine: {text}");
+    assert!(free.is_some_and(|free| free > 0), "the free bytes of this machine: {text}");
     assert!(text.contains("full") && text.contains(&path.display().to_string()), "{text}");
 }
 
-/// Bytes that find room in little space.
+/// The longest write that finds room in [`Space::Little`], bytes.
 const LITTLE: u64 = 256 << 10;
 /// ENOSPC.
 const NO_SPACE: i32 = 28;
 
-/// The room that a disk has for the file. What is there can always be read, and the length of the
-/// file changed, as on a real disk, where that takes no block.
+/// The room on the disk of the file. As on a real disk, reads and changes of the file's length
+/// always succeed, since they take no block.
 #[derive(Debug, Default)]
 pub(crate) struct Room(Mutex<State>);
 
 /// Which writes find room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// All.
+    /// All writes.
     #[default]
     Enough,
-    /// Those that do not reach beyond what was written before.
+    /// Writes that end before the end of the last byte written.
     Written,
-    /// Those of a few rows.
+    /// Writes of a few rows.
     Little,
-    /// None: on some file systems what is written again takes new blocks too.
+    /// No write: on some file systems overwriting also takes new blocks.
     None,
 }
 
@@ -342,7 +342,7 @@ impl Room {
         self.0.lock().unwrap().opened
     }
 
-    /// Changes what the disk has room for.
+    /// Changes which writes find room.
     pub(crate) fn set(&self, space: Space) {
         self.0.lock().unwrap().space = space;
     }
@@ -395,7 +395,7 @@ impl redb::StorageBackend for Small {
 }
 
 impl EmbeddedCoordinator {
-    /// As [`Self::open`], on a disk with so much room.
+    /// As [`Self::open`], on a disk with this much room.
     pub(crate) async fn open_small(
         path: &Path,
         env: &Env,
@@ -410,7 +410,7 @@ impl EmbeddedCoordinator {
 }
 
 impl Store {
-    /// As [`Self::open`], for a file that is there, on a disk with so much room.
+    /// As [`Self::open`], for an existing file on a disk with this much room.
     fn open_small(path: &Path, room: Arc<Room>) -> Result<Self, Error> {
         let file = path.to_owned();
         let opener = move || {
@@ -426,13 +426,12 @@ impl Store {
 }
 
 impl Fixture {
-    /// As [`Self::open`], on a disk with so much room.
+    /// As [`Self::open`], on a disk with this much room.
     async fn open_small(&self, room: &Arc<Room>) -> Result<EmbeddedCoordinator, Error> {
         EmbeddedCoordinator::open_small(&self.path(), &self.env, room).await
     }
 
-    /// Adds rows to a file whose disk is full, as long as some fit. Returns the rows that were
-    /// acknowledged.
+    /// Adds rows to a file on a full disk. Returns the rows that were acknowledged.
     async fn fill_up(&self, coordinator: &EmbeddedCoordinator) -> Vec<String> {
         let mut acknowledged = Vec::new();
         for number in 0..60 {
@@ -441,7 +440,7 @@ impl Fixture {
                 Ok(_) => acknowledged.push(name),
                 Err(Error::Ambiguous) => {}
                 Err(error @ Error::Unavailable { .. }) => {
-                    assert_told(&error.to_string(), &self.path());
+                    assert_names_file_and_free_bytes(&error.to_string(), &self.path());
                     assert!(error.is_full(), "{error:?}");
                 }
                 Err(error) => panic!("{error:?}"),
@@ -454,7 +453,7 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn a_full_disk_costs_no_row_and_is_told_with_what_is_free() {
+async fn a_full_disk_loses_no_row_and_the_error_has_the_free_bytes() {
     let fixture = Fixture::new();
     let room = Arc::new(Room::default());
     let coordinator = fixture.open_small(&room).await.unwrap();
@@ -480,7 +479,7 @@ async fn a_full_disk_costs_no_row_and_is_told_with_what_is_free() {
 }
 
 #[tokio::test]
-async fn a_start_on_a_full_disk_is_refused_with_what_is_free_and_works_once_there_is_room() {
+async fn a_start_on_a_full_disk_is_refused_with_the_free_bytes_and_works_once_there_is_room() {
     let mut fixture = Fixture::new();
     let room = Arc::new(Room::default());
     let coordinator = fixture.open_small(&room).await.unwrap();
@@ -492,13 +491,16 @@ async fn a_start_on_a_full_disk_is_refused_with_what_is_free_and_works_once_ther
     room.set(Space::None);
     let refused = fixture.open_small(&room).await.unwrap_err();
     assert!(refused.is_full(), "{refused:?}");
-    assert_told(&format!("{}: {refused}", fixture.path().display()), &fixture.path());
+    assert_names_file_and_free_bytes(
+        &format!("{}: {refused}", fixture.path().display()),
+        &fixture.path(),
+    );
     room.set(Space::Enough);
     let coordinator = fixture.open_small(&room).await.unwrap();
     assert_eq!(value(&coordinator, "row").await, Some(key("1")));
 }
 
-/// The file opens again although the disk is full, and shows what became of the commit.
+/// The file opens again although the disk is full, and shows whether the commit was applied.
 #[tokio::test]
 async fn a_commit_without_room_is_refused_for_sure_when_the_file_opens_again() {
     let fixture = Fixture::new();
@@ -512,15 +514,15 @@ async fn a_commit_without_room_is_refused_for_sure_when_the_file_opens_again() {
     let large = put("large", &"x".repeat(1 << 20));
     let refused = coordinator.txn(&[], &[large]).await.unwrap_err();
     assert!(refused.is_full(), "{refused:?}");
-    assert_told(&refused.to_string(), &fixture.path());
+    assert_names_file_and_free_bytes(&refused.to_string(), &fixture.path());
     assert_eq!(value(&coordinator, "large").await, None, "it is open again");
     assert_eq!(coordinator.range(b"").await.unwrap().revision, at);
     room.set(Space::Enough);
-    // It is answered once the pause has begun.
+    // This request is answered after the pause has begun.
     commit(&coordinator, &[], &[]).await;
     fixture.clock.advance(REOPEN_PAUSE);
     let next = commit(&coordinator, &[], &[put("after", "1")]).await;
     assert_eq!(next, Revision(at.0 + 1));
 }
 
-mod settled;
+mod full_disk;

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use super::Clock;
 use crate::types::Timestamp;
 
-/// Follows another clock. A sleep that was set as a trap panics, once, when it would have ended, or
-/// several times as it begins.
+/// Follows another clock. Panics at the end of a chosen sleep, once, or at the beginning of chosen
+/// sleeps, several times.
 #[derive(Debug)]
 pub(crate) struct TrapClock {
     inner: Arc<dyn Clock>,
     trap: Mutex<Option<Duration>>,
-    /// Sleeps of a length: how many begin before some panic, and how many do.
+    /// The length of the sleeps that panic at the beginning, how many do not panic before that, and
+    /// how many panic.
     snap: Mutex<(Duration, usize, usize)>,
 }
 
@@ -24,12 +25,13 @@ impl TrapClock {
         Self { inner, trap: Mutex::default(), snap: Mutex::default() }
     }
 
-    /// The next sleep of just this length panics.
+    /// Makes the next sleep of exactly this length panic at its end.
     pub(crate) fn trap(&self, sleep: Duration) {
         *self.trap.lock().unwrap() = Some(sleep);
     }
 
-    /// Of the next sleeps of just this length `after` begin as they should, and `count` panic then.
+    /// Of the next sleeps of exactly this length, `after` do not panic, and the next `count` panic
+    /// at the beginning.
     pub(crate) fn snap(&self, sleep: Duration, (after, count): (usize, usize)) {
         *self.snap.lock().unwrap() = (sleep, after, count);
     }

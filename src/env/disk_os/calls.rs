@@ -1,4 +1,4 @@
-//! System calls on one file, repeated until all is done.
+//! System calls on one file, repeated until all bytes are read or written.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +11,20 @@ use rustix::io::Errno;
 use rustix::io::ReadWriteFlags;
 use rustix::io::retry_on_intr;
 
-/// Pieces the kernel takes in one call (`UIO_MAXIOV`).
+/// The most pieces that the kernel takes in one call (`UIO_MAXIOV`).
 const PIECES_MAX: usize = 1024;
 
-/// What the page cache had.
+/// The result of a read from the page cache.
 pub(super) enum Cached {
-    /// The whole answer.
+    /// All requested bytes up to the end of the file.
     All(Vec<u8>),
-    /// Its first bytes; the device must be asked for the rest.
+    /// The first bytes. The rest must be read from the device.
     Start(Vec<u8>),
 }
 
 pub(super) fn read_cached(file: &File, offset: u64, len: usize) -> io::Result<Cached> {
-    // Safe Rust has no vectored read into uninitialised memory; zeroing this much costs less than
-    // the hop it saves.
+    // Safe Rust has no vectored read into uninitialised memory. Zeroing these bytes costs less than
+    // the switch to the pool that is saved.
     let mut bytes = vec![0; len];
     let mut filled = 0;
     while filled < len {
@@ -66,7 +66,8 @@ pub(super) fn write_all(file: &File, mut offset: u64, pieces: &[Bytes]) -> io::R
     for pieces in pieces.chunks(PIECES_MAX) {
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut left = slices.as_mut_slice();
-        // Drops leading empty pieces: an all-empty call would look like a stuck disk below.
+        // Drops leading empty pieces: a call with only empty pieces would write 0 bytes, which is
+        // an error below.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             let written = retry_on_intr(|| rustix::io::pwritev(file, left, offset))?;
@@ -80,7 +81,7 @@ pub(super) fn write_all(file: &File, mut offset: u64, pieces: &[Bytes]) -> io::R
     Ok(())
 }
 
-/// Makes what was written durable.
+/// Makes written bytes durable.
 pub(super) fn data_sync(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(|| rustix::fs::fdatasync(file))?)
 }

@@ -1,4 +1,4 @@
-//! Folders of the machine's disk: made durable, synced and listed.
+//! Folders of the machine's disk: creating them durably, syncing, listing.
 
 use std::fs;
 use std::fs::File;
@@ -9,8 +9,8 @@ use std::path::Path;
 
 use crate::env::modes;
 
-/// Makes a folder and those above it that are missing, each durable in the one above: for files
-/// of other libraries. Blocks.
+/// Makes a folder and its missing ancestors, each durable in its parent. For the files of
+/// libraries. Blocks.
 ///
 /// # Errors
 /// The system's.
@@ -18,8 +18,9 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     create_folder(&std::path::absolute(folder)?)
 }
 
-/// Makes the name of a data directory durable. Whoever made the directory may have died before the
-/// sync of its name, and a power failure would take everything below it.
+/// Makes the name of a data directory durable. The process that made the directory may have been
+/// killed before it synced the name. A power failure would then remove the directory with all its
+/// files.
 pub(super) fn sync_name(root: &Path) -> io::Result<()> {
     let Some(parent) = root.parent() else { return Ok(()) };
     if fs::metadata(parent)?.dev() != fs::metadata(root)?.dev() {
@@ -27,7 +28,7 @@ pub(super) fn sync_name(root: &Path) -> io::Result<()> {
         return Ok(());
     }
     match sync_folder(parent) {
-        // An operator's folder that the server may not read, or that cannot be synced.
+        // A folder of the operator that the server may not read, or that cannot be synced.
         Err(error)
             if [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidInput]
                 .contains(&error.kind()) =>
@@ -38,9 +39,9 @@ pub(super) fn sync_name(root: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a folder and its ancestors, each made durable in its parent: a file in it is durable
-/// after a sync of the file and of this folder alone. A folder that is there already is taken for
-/// durable; one whose name could not be synced is removed, or that it stays is logged.
+/// Creates a folder and its ancestors, each durable in its parent. So a file in the folder is
+/// durable after a sync of the file and of this folder. A folder that exists counts as durable. A
+/// new folder whose name could not be synced is removed; if that fails, it is logged.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     create_folder_synced_by(folder, &sync_folder)
 }
@@ -56,12 +57,13 @@ fn create_folder_synced_by(
     create_folder_synced_by(parent, sync)?;
     match fs::DirBuilder::new().mode(modes::FOLDER).create(folder) {
         Ok(()) => sync(parent).inspect_err(|_| {
-            // The sync needs a file to spare, the making does not. Whoever tries again takes a
-            // folder that is there for a durable one. One that others use already stays.
+            // The sync needs a file descriptor and can fail where the creation does not. The folder
+            // is removed because a retry takes an existing folder for a durable one. A folder with
+            // files in it stays.
             if let Err(error) = fs::remove_dir(folder) {
                 tracing::warn!(
                     folder = %folder.display(), %error,
-                    "a new folder whose name may not be durable was not removed"
+                    "a new folder was not removed, and its name may be lost in a power failure"
                 );
             }
         }),
@@ -105,7 +107,7 @@ mod tests {
         let inner = folder.path().join("a/b");
         let synced = RefCell::new(Vec::new());
         for good in 0..2_u32 {
-            // Of the folders above `a` and `b`, so many are synced; then no file is left to spare.
+            // This many syncs of parent folders succeed; then there is no file descriptor left.
             let left = Cell::new(good);
             let refused = create_folder_synced_by(&inner, &|above| {
                 let now = left.get();

@@ -1,10 +1,10 @@
-//! The machine's disk, and waits for open files.
+//! The machine's disk, and its waits while too many files are open.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 
-/// A runtime whose clock goes on only while nothing runs, in the pool neither.
+/// A runtime whose clock moves only while no task runs, on the pool either.
 fn with_pool_threads<F: Future>(count: usize, check: F) -> F::Output {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let builder = builder.enable_all().max_blocking_threads(count).start_paused(true);
@@ -15,7 +15,7 @@ fn disk(folder: &tempfile::TempDir) -> Arc<OsDisk> {
     Arc::new(OsDisk::lock(folder.path(), LOCK_NAME, Tasks::new()).unwrap())
 }
 
-/// Work that fails with `code` until its try number `good`, and the count of tries.
+/// Work that fails with `code` before its try number `good`, and a counter of the tries.
 fn fails_until(good: usize, code: Errno) -> (Arc<AtomicUsize>, impl Fn(&Path) -> io::Result<()>) {
     let tries = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&tries);
@@ -38,7 +38,7 @@ fn work_is_tried_once_more_when_too_many_files_are_open() {
         }
         let (tries, work) = fails_until(4, Errno::IO);
         disk.run("open", "x", work).await.unwrap_err();
-        assert_eq!(tries.load(Ordering::SeqCst), 1, "nothing else is waited for");
+        assert_eq!(tries.load(Ordering::SeqCst), 1, "other errors are not tried again");
     });
 }
 
@@ -56,7 +56,7 @@ fn wait_for_a_file_ends() {
     });
 }
 
-/// Were a thread of the pool held during the pauses, the sync would come after the last one.
+/// If the pauses occupied the only thread of the pool, the sync would run after the last pause.
 #[test]
 fn file_is_synced_while_another_waits_to_be_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -105,8 +105,8 @@ fn forgotten_file_is_read_from_the_device() {
     let before = read_cached(&file, 0, 4096);
     forget_cached(&path).unwrap();
     let after = read_cached(&file, 0, 4096);
-    // Of others it is not known that they can forget: of a file in memory the cache is all
-    // there is.
+    // Other file systems may not be able to drop pages. A file system in memory has only the
+    // cache.
     let system = u64::try_from(rustix::fs::fstatfs(&file).unwrap().f_type).unwrap();
     if [EXT4, XFS].contains(&system) {
         assert!(matches!(before.unwrap(), Cached::All(_)));

@@ -1,4 +1,4 @@
-//! Decisions of a simulated disk: a seeded generator, and the record of all that was done.
+//! Random decisions of a simulated disk, and a digest of all its operations.
 
 use std::hash::DefaultHasher;
 use std::hash::Hash;
@@ -8,7 +8,7 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// A generator that also keeps the trace.
+/// A seeded generator, and the trace of operations.
 #[derive(Debug)]
 pub(super) struct Dice {
     generator: Xoshiro256PlusPlus,
@@ -25,10 +25,10 @@ impl Dice {
         self.generator.next_u64() % bound.max(1)
     }
 
-    /// True `per_million` times in a million.
+    /// True with a probability of `per_million` in a million.
     pub(super) fn happens(&mut self, per_million: u32) -> bool {
-        // No draw for the impossible: switching a fault on for one step leaves the others' draws as
-        // they were.
+        // No number is drawn for probability 0, so that switching a fault on does not change the
+        // decisions before that.
         per_million > 0 && self.below(1_000_000) < u64::from(per_million)
     }
 

@@ -1,22 +1,24 @@
-//! What may go wrong on a simulated disk, and how often.
+//! The faults of a simulated disk and their probabilities.
 
-/// Something that goes wrong.
+/// A fault of a simulated disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// A read fails; the bytes are there.
+    /// A read fails; the bytes are intact.
     ReadError,
-    /// A write, or a change of a name or shape, fails; a write may have written its first bytes.
+    /// A write, or a change of a name or of a file's shape, fails. A write may have written its
+    /// first bytes.
     WriteError,
-    /// A sync fails, and what it should have written may be lost although reads still show it.
+    /// A sync fails. The bytes that it should have written may be lost, although reads still return
+    /// them.
     SyncError,
-    /// A sync answers well and does nothing: what a dishonest device does, and what code that
-    /// forgets to sync does.
+    /// A sync succeeds without effect, as on a device that lies, or in code that omits the sync.
     SyncLie,
-    /// A write or reservation that needs more space meets a full disk, whatever the capacity says.
+    /// A write or reservation that needs more space fails as on a full disk, even if there is
+    /// space.
     Full,
 }
 
-/// Chances of the faults, each in a million operations of its kind.
+/// The probability of each fault, per million operations that it can affect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Of [`Fault::ReadError`].

@@ -1,14 +1,14 @@
-//! The bytes of one simulated file: sparse pages and a length.
+//! The content of one simulated file: sparse pages and a length.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Grain of space and of holes.
+/// The unit of space and of holes.
 pub(super) const PAGE_BYTES: u64 = 4096;
 const PAGE_LEN: usize = 4096;
 const _: () = assert!(PAGE_LEN as u64 == PAGE_BYTES);
 
-/// A page that takes space; none in it means zeros, as after a reservation.
+/// A page that takes space. `None` means zeros, as after a reservation.
 type Page = Option<Arc<[u8; PAGE_LEN]>>;
 
 /// A file's content. Pages that are absent are holes.
@@ -41,7 +41,7 @@ impl Image {
         bytes
     }
 
-    /// Pages a write or reservation of this range would take in addition.
+    /// Further pages that a write or reservation of this range would take.
     pub(super) fn missing(&self, offset: u64, len: u64) -> u64 {
         let pages = covering(offset, offset + len);
         let present = self.pages.range(pages.clone()).count() as u64;
@@ -68,7 +68,7 @@ impl Image {
         self.len = self.len.max(offset + len);
     }
 
-    /// Frees the whole pages inside the range.
+    /// Removes the whole pages inside the range.
     pub(super) fn punch(&mut self, offset: u64, len: u64) {
         let first = offset.div_ceil(PAGE_BYTES);
         let last = (offset + len) / PAGE_BYTES;
@@ -92,14 +92,14 @@ impl Image {
         self.len = len;
     }
 
-    /// Turns one bit over; a hole has none and stays as it is.
+    /// Flips one bit. Returns false in a hole, which stays as it is.
     pub(super) fn flip(&mut self, offset: u64, bit: u8) -> bool {
         let Some(Some(data)) = self.pages.get_mut(&(offset / PAGE_BYTES)) else { return false };
         Arc::make_mut(data)[index(offset % PAGE_BYTES)] ^= 1 << (bit % 8);
         offset < self.len
     }
 
-    /// Numbers of the pages that hold written bytes.
+    /// Numbers of the pages with written bytes.
     pub(super) fn written(&self) -> impl Iterator<Item = u64> {
         self.pages.iter().filter(|(_, data)| data.is_some()).map(|(page, _)| *page)
     }
@@ -114,7 +114,7 @@ fn covering(start: u64, end: u64) -> std::ops::Range<u64> {
     start / PAGE_BYTES..end.div_ceil(PAGE_BYTES).max(start / PAGE_BYTES)
 }
 
-/// Cuts a range at page borders: page, from, to.
+/// Splits a range at page borders into (page, from, to).
 fn spans(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let pages = if start < end { covering(start, end) } else { 0..0 };
     pages.map(move |page| {

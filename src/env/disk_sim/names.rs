@@ -19,7 +19,7 @@ impl NameChange {
         }
     }
 
-    /// Carries it out.
+    /// Applies the change.
     pub(super) fn apply(&self, names: &mut BTreeMap<String, u64>) {
         match self {
             Self::Link { name, inode } => {

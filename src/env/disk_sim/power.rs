@@ -1,4 +1,4 @@
-//! What a power cut or a failed sync leaves of changes that were not yet durable.
+//! Which changes survive a power failure or a failed sync.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use bytes::Bytes;
 use crate::env::disk_sim::dice::Dice;
 use crate::env::disk_sim::image::Image;
 
-/// What a device writes or does not write, never half.
+/// The unit that a device writes atomically.
 const SECTOR_BYTES: u64 = 512;
 
 /// A change of a file that is visible but not yet durable.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// Order of the call among all of the disk.
+    /// Number of the operation that made it.
     pub(super) number: u64,
     pub(super) what: What,
 }
@@ -28,7 +28,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// Whether it may give space back.
+    /// Whether it may free space.
     pub(super) const fn frees(&self) -> bool {
         matches!(self, Self::Punch { .. } | Self::SetLen { .. })
     }
@@ -43,52 +43,53 @@ impl What {
     }
 }
 
-/// How kind a cut is to one file; each happens in life, and each finds other bugs.
+/// Which unsynced changes of a file survive. Each case happens in reality, and each finds other
+/// bugs.
 #[derive(Clone, Copy, Debug)]
-enum Mood {
-    /// Nothing unsynced was written back.
+enum Survival {
+    /// No unsynced change.
     LoseAll,
-    /// All of it was.
+    /// All of them.
     KeepAll,
-    /// Some writes were, some in part.
+    /// Some writes, some of them in part.
     Mix,
 }
 
-/// Leaves in `durable` what survives of `changes`.
+/// Applies the surviving part of `changes` to `durable`.
 ///
-/// Any subset of the writes may survive, any sectors of each: that covers every order in which a
-/// cache may have been written back. Changes of the file's shape go through the file system's log,
-/// so they survive in order up to some point; bytes written where a later-lost cut or hole was made
-/// cannot have reached the device either.
+/// Any subset of the writes may survive, and any sectors of each. This covers every order in which
+/// a cache may be written back. Changes of the file's shape go through the file system's log, so
+/// they survive in order up to some point. Bytes that were written after a lost change, where it
+/// had removed pages, cannot have reached the device either.
 ///
-/// A sync that fails loses writes only (`shape_at_risk` is false): the log of the file system is
-/// not in its way.
-pub(super) fn settle(
+/// A failed sync loses writes only (`shape_at_risk` is false), because changes of shape are in the
+/// file system's log.
+pub(super) fn apply_survivors(
     durable: &mut Image,
     changes: &[Change],
     shape_at_risk: bool,
     dice: &mut Dice,
 ) {
-    let mood = match dice.below(4) {
-        0 => Mood::LoseAll,
-        1 => Mood::KeepAll,
-        _ => Mood::Mix,
+    let survival = match dice.below(4) {
+        0 => Survival::LoseAll,
+        1 => Survival::KeepAll,
+        _ => Survival::Mix,
     };
-    let mut shape_kept = !shape_at_risk || !matches!(mood, Mood::LoseAll);
+    let mut shape_kept = !shape_at_risk || !matches!(survival, Survival::LoseAll);
     let mut lost: Vec<Range<u64>> = Vec::new();
     for change in changes {
         if let What::Write { offset, bytes } = &change.what {
             let range = *offset..*offset + bytes.len() as u64;
             let blocked = lost.iter().any(|hole| hole.start < range.end && range.start < hole.end);
-            match mood {
-                Mood::LoseAll => {}
-                Mood::KeepAll => change.what.apply(durable),
-                Mood::Mix if blocked => {}
-                Mood::Mix => settle_write(durable, *offset, bytes, dice),
+            match survival {
+                Survival::LoseAll => {}
+                Survival::KeepAll => change.what.apply(durable),
+                Survival::Mix if blocked => {}
+                Survival::Mix => apply_surviving_sectors(durable, *offset, bytes, dice),
             }
             continue;
         }
-        if shape_at_risk && matches!(mood, Mood::Mix) && dice.below(4) == 0 {
+        if shape_at_risk && matches!(survival, Survival::Mix) && dice.below(4) == 0 {
             shape_kept = false;
         }
         if shape_kept {
@@ -99,9 +100,9 @@ pub(super) fn settle(
     }
 }
 
-fn settle_write(durable: &mut Image, offset: u64, bytes: &Bytes, dice: &mut Dice) {
+fn apply_surviving_sectors(durable: &mut Image, offset: u64, bytes: &Bytes, dice: &mut Dice) {
     let end = offset + bytes.len() as u64;
-    // The device may have the bytes while the file system has not logged the new length.
+    // The device may have the bytes although the file system has not logged the new length.
     let limit = if end > durable.len() && dice.below(4) == 0 { durable.len() } else { end };
     let keep = match dice.below(4) {
         0 => return,

@@ -15,7 +15,7 @@ async fn content(disk: &Arc<dyn Disk>) -> Vec<u8> {
     disk.open("f/file").await.unwrap().read_at(0, 1 << 20).await.unwrap().to_vec()
 }
 
-/// Runs a case under many seeds and gives the different outcomes.
+/// Runs a case with many seeds and returns the different outcomes.
 async fn outcomes<T: Ord, F: Future<Output = T>>(case: impl Fn(SimDisk) -> F) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
     for seed in 0..1000 {
@@ -87,7 +87,7 @@ async fn kill_keeps_all_that_was_written() {
         let file = file_of(&sim.disk(), vec![1; 512]).await;
         file.write_at(0, vec![vec![2; 512].into()]).await.unwrap();
         let disk = sim.restart_after_kill();
-        assert!(file.read_at(0, 1).await.is_err(), "handles of the dead process are dead");
+        assert!(file.read_at(0, 1).await.is_err(), "handles of the killed process fail");
         content(&disk).await
     })
     .await;
@@ -142,7 +142,7 @@ async fn failed_sync_may_lose_what_reads_still_show() {
         assert_eq!(file.read_at(0, 512).await.unwrap(), vec![2; 512]);
         file.sync().await.unwrap();
         let disk = sim.restart_after_kill();
-        assert_eq!(content(&disk).await, vec![2; 512], "a new process believes the cache");
+        assert_eq!(content(&disk).await, vec![2; 512], "a new process reads the cache");
         disk.open("f/file").await.unwrap().drop_cache().await.unwrap();
         let device = content(&disk).await;
         assert_eq!(content(&sim.restart_after_power_cut()).await, device);

@@ -1,4 +1,4 @@
-//! The state of a simulated disk: files, names, what of them is durable, and the faults to come.
+//! The state of a simulated disk: files, names, which changes are durable, and planned faults.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -16,29 +16,29 @@ use crate::env::disk_sim::image::PAGE_BYTES;
 use crate::env::disk_sim::names::NameChange;
 use crate::env::disk_sim::power::Change;
 use crate::env::disk_sim::power::What;
-use crate::env::disk_sim::power::settle;
+use crate::env::disk_sim::power::apply_survivors;
 
-/// A file without its name.
+/// A file, without its name.
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// What reads see.
+    /// The content that reads return.
     now: Image,
-    /// What surely survives.
+    /// The content that survives a power failure.
     durable: Image,
-    /// What lies between, oldest first.
+    /// Changes in `now` that are not in `durable`, oldest first.
     pending: Vec<Change>,
 }
 
-/// Whether an operation that met no fault takes effect and is answered.
+/// Whether the result of an operation reaches the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It does.
-    Go,
-    /// The power goes: it takes effect, but nobody hears of it.
-    Die,
+    Answered,
+    /// The power fails after the operation took effect: the caller gets an error.
+    Unanswered,
 }
 
-/// An operation as the trace and the errors name it.
+/// An operation, for the trace and for errors.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Call<'a> {
     pub(super) action: &'static str,
@@ -52,7 +52,7 @@ impl Call<'_> {
         DiskError::Io { action: self.action, path: self.path.to_owned(), kind }
     }
 
-    /// What a process sees of a machine without power.
+    /// The error of a machine without power.
     pub(super) fn dead(&self) -> DiskError {
         self.failed(io::ErrorKind::NotConnected)
     }
@@ -62,27 +62,27 @@ impl Call<'_> {
 pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) faults: Faults,
-    /// Faults that strike once, each after so many operations of its kind.
-    pub(super) ambush: Vec<(Fault, u64)>,
+    /// Faults that happen once, each with the number of operations to skip.
+    pub(super) one_time_faults: Vec<(Fault, u64)>,
     pub(super) capacity_pages: u64,
-    /// Grows with each restart: older handles are dead.
+    /// Number of restarts. Handles of earlier generations fail.
     pub(super) generation: u64,
-    /// Operations so far.
+    /// Number of operations.
     pub(super) operations: u64,
-    /// The operation at which the power goes.
+    /// The operation at which the power fails.
     pub(super) crash_at: Option<u64>,
     pub(super) down: bool,
-    /// Until when nothing is done.
+    /// Until when all operations wait.
     pub(super) stalled_until: Option<tokio::time::Instant>,
-    /// Until then syncs wait.
+    /// Until when syncs wait.
     pub(super) syncs_stalled_until: Option<tokio::time::Instant>,
     inodes: BTreeMap<u64, Inode>,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
     pending_names: Vec<NameChange>,
     next_inode: u64,
-    /// Pages given back by changes that may not be durable yet: a power cut can bring their old
-    /// owner back, so nobody else may have them.
+    /// Pages freed by changes that may not be durable yet. After a power failure they may belong to
+    /// their old file again, so no other file may use them before.
     returned_pages: u64,
 }
 
@@ -91,7 +91,7 @@ impl World {
         Self {
             dice: Dice::new(seed),
             faults: Faults::default(),
-            ambush: Vec::new(),
+            one_time_faults: Vec::new(),
             capacity_pages: capacity_bytes / PAGE_BYTES,
             generation: 0,
             operations: 0,
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// Counts an operation and decides whether the power lasts.
+    /// Counts an operation and decides whether the power fails.
     pub(super) fn enter(&mut self, generation: u64, call: &Call<'_>) -> Result<Fate, DiskError> {
         if self.down || generation != self.generation {
             return Err(call.dead());
@@ -117,15 +117,15 @@ impl World {
         self.dice.record(&(self.operations, call));
         if self.crash_at == Some(self.operations) {
             self.down = true;
-            return if self.dice.below(2) == 0 { Ok(Fate::Die) } else { Err(call.dead()) };
+            return if self.dice.below(2) == 0 { Ok(Fate::Unanswered) } else { Err(call.dead()) };
         }
-        Ok(Fate::Go)
+        Ok(Fate::Answered)
     }
 
-    /// Whether this fault strikes now, by ambush or by chance.
+    /// Whether this fault happens now, as planned or by chance.
     fn strikes(&mut self, fault: Fault) -> bool {
         let mut struck = false;
-        self.ambush.retain_mut(|(kind, wait)| {
+        self.one_time_faults.retain_mut(|(kind, wait)| {
             if *kind != fault {
                 return true;
             }
@@ -192,7 +192,8 @@ impl World {
         Ok(self.names.keys().filter(|name| below(name, folder)).cloned().collect())
     }
 
-    /// Makes the changes in a folder durable, and what they rest on, but not one more.
+    /// Makes the changes in a folder durable, with the earlier changes that they depend on and no
+    /// others.
     pub(super) fn sync_dir(&mut self, call: &Call<'_>) -> Result<(), DiskError> {
         if self.strikes(Fault::SyncLie) {
             return Ok(());
@@ -200,12 +201,12 @@ impl World {
         if self.strikes(Fault::SyncError) {
             return Err(call.failed(io::ErrorKind::Other));
         }
-        self.settle_names(|name| directly_in(name, call.path));
+        self.make_names_durable(|name| directly_in(name, call.path));
         Ok(())
     }
 
-    /// Makes removals durable, as a file system does by itself in time.
-    pub(super) fn settle_removals(&mut self) {
+    /// Makes removals durable, as a file system does after some time.
+    pub(super) fn make_removals_durable(&mut self) {
         let mut gone = BTreeSet::new();
         for change in &self.pending_names {
             if let NameChange::Unlink { name } = change
@@ -214,16 +215,17 @@ impl World {
                 gone.insert(name.clone());
             }
         }
-        self.settle_names(|name| gone.contains(name));
+        self.make_names_durable(|name| gone.contains(name));
     }
 
-    /// Makes the changes of these names durable, and what they rest on, but not one more.
-    fn settle_names(&mut self, is_chosen: impl Fn(&str) -> bool) {
+    /// Makes the changes of these names durable, with the earlier changes that they depend on and
+    /// no others.
+    fn make_names_durable(&mut self, is_chosen: impl Fn(&str) -> bool) {
         let mut touched: BTreeSet<String> = BTreeSet::new();
         let mut chosen = vec![false; self.pending_names.len()];
         for (change, chosen) in self.pending_names.iter().zip(&mut chosen).rev() {
             let names = change.names();
-            // An earlier change of the same name must not come back over a later one.
+            // An earlier change of the same name must not be applied after a later one.
             *chosen = names.iter().any(|name| is_chosen(name) || touched.contains(*name));
             if *chosen {
                 touched.extend(names.into_iter().cloned());
@@ -277,8 +279,8 @@ impl World {
         Ok(())
     }
 
-    /// A failed write may have written its first bytes: anywhere after an I/O error, after a full
-    /// disk only beyond the old end or where space was there already.
+    /// Applies the first bytes of a failed write. After an I/O error they may be anywhere. On a
+    /// full disk they are only beyond the old end and within existing space.
     fn write_garbage(&mut self, inode: u64, offset: u64, bytes: &Bytes, full: bool) {
         let keep = self.dice.below(bytes.len() as u64 + 1);
         let beyond = offset >= self.inode(inode).now.len();
@@ -311,13 +313,13 @@ impl World {
         Ok(())
     }
 
-    /// Number of the latest change: what a sync that starts now must make durable.
+    /// Number of the latest change. A sync that starts now makes changes up to it durable.
     pub(super) const fn mark(&self) -> u64 {
         self.operations
     }
 
-    /// Makes the changes up to `mark` durable, or fails as a kernel does: what was to be written
-    /// may be lost, is clean in the cache, and no later sync will write it.
+    /// Makes the changes up to `mark` durable, or fails as a kernel does: the bytes may be lost,
+    /// they are marked clean in the cache, and no later sync writes them.
     pub(super) fn sync(&mut self, inode: u64, call: &Call<'_>, mark: u64) -> Result<(), DiskError> {
         if self.strikes(Fault::SyncLie) {
             return Ok(());
@@ -329,7 +331,7 @@ impl World {
         let rest = inode.pending.split_off(later);
         let changes = std::mem::replace(&mut inode.pending, rest);
         if failed {
-            settle(&mut inode.durable, &changes, false, dice);
+            apply_survivors(&mut inode.durable, &changes, false, dice);
             return Err(call.failed(io::ErrorKind::Other));
         }
         for change in &changes {
@@ -338,7 +340,7 @@ impl World {
         Ok(())
     }
 
-    /// Reads show what the device has, and what is still to be written to it.
+    /// Drops cached pages: reads return the content of the device with the pending changes.
     pub(super) fn drop_cache(&mut self, inode: u64) {
         let inode = self.inodes.get_mut(&inode).expect("an open file exists");
         inode.now = inode.durable.clone();
@@ -365,7 +367,8 @@ impl World {
         self.names.values().map(|inode| self.inode(*inode).now.pages()).sum()
     }
 
-    /// Space once taken or reserved is never refused.
+    /// Whether a write needs more space than there is. Space that is already taken or reserved is
+    /// never refused.
     fn is_full(&mut self, inode: u64, call: &Call<'_>) -> bool {
         let missing = self.inode(inode).now.missing(call.offset, call.len);
         missing > 0 && (self.strikes(Fault::Full) || !self.fits(inode, call.offset, call.len))
@@ -387,7 +390,7 @@ impl World {
         true
     }
 
-    /// Makes every return of space durable, as a file system does that is short of it.
+    /// Makes every change that frees space durable, as a file system does when space is short.
     fn commit_returns(&mut self) {
         for change in self.pending_names.drain(..) {
             change.apply(&mut self.durable_names);
@@ -421,11 +424,11 @@ impl World {
     pub(super) fn kill(&mut self) {
         self.generation += 1;
         self.down = false;
-        // By a clock that the next process does not have.
+        // They are times of a clock that the next process does not have.
         self.stalled_until = None;
         self.syncs_stalled_until = None;
         self.crash_at = None;
-        self.ambush.clear();
+        self.one_time_faults.clear();
         self.dice.record(&("kill", self.operations));
     }
 
@@ -434,7 +437,7 @@ impl World {
         self.returned_pages = 0;
         for inode in self.inodes.values_mut() {
             let changes = std::mem::take(&mut inode.pending);
-            settle(&mut inode.durable, &changes, true, &mut self.dice);
+            apply_survivors(&mut inode.durable, &changes, true, &mut self.dice);
             inode.now = inode.durable.clone();
         }
         for change in std::mem::take(&mut self.pending_names) {
@@ -448,7 +451,7 @@ impl World {
         self.kill();
     }
 
-    /// Turns a bit of a written byte over, on the device and in the cache.
+    /// Flips a bit of a written byte, on the device and in the cache.
     pub(super) fn flip(&mut self, path: &str, offset: u64) -> bool {
         let bit = u8::try_from(self.dice.below(8)).expect("below 8");
         let Some(inode) = self.names.get(path).and_then(|inode| self.inodes.get_mut(inode)) else {

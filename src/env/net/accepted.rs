@@ -1,11 +1,12 @@
 //! An accepted TCP connection, and how much the system may buffer for it.
 //!
-//! Without a limit the system takes MiBs for each client that does not read, so it may buffer 256
-//! KiB that are not sent yet (`TCP_NOTSENT_LOWAT`). A client that reads fast gets more: a step of a
-//! body (1 MiB) is then written at once, which takes a fifth less processor time.
+//! Without a limit the system buffers several MiB for each client that does not read. So it may
+//! buffer at most 256 KiB that are not yet sent (`TCP_NOTSENT_LOWAT`). The limit for a client that
+//! reads fast is higher: a step of a body (1 MiB) is then written with one call, which takes a
+//! fifth less processor time.
 //!
-//! A slow client must not get more. The system accepts further bytes only when half of what it may
-//! buffer is gone, and that is how the server sees that a client takes an answer at all.
+//! The limit for a slow client must stay low. The system accepts further bytes only when half of
+//! the limit was sent, and only from that the server sees that a client is reading its answer.
 
 use std::io;
 use std::pin::Pin;
@@ -20,29 +21,30 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
-/// What the system may buffer of a connection before it is sent. What is on its way to the client
-/// does not count.
+/// The most unsent bytes that the system buffers for a connection. Bytes that were sent and not yet
+/// acknowledged do not count.
 pub(super) const UNSENT_BYTES: u32 = 256 << 10;
 
-/// The same for a client that reads fast.
+/// The most unsent bytes for a client that reads fast.
 const UNSENT_BYTES_OF_FAST: u32 = 1 << 20;
 
-/// Beyond this for all connections of a listener, fast clients get less.
+/// The unsent bytes that the fast clients of a listener share.
 const UNSENT_BYTES_OF_ALL: usize = 256 << 20;
 
-/// A client that takes half of [`UNSENT_BYTES`] in less than this, 13 MB/s, reads fast.
+/// A client that takes half of [`UNSENT_BYTES`] in less than this (13 MB/s) reads fast.
 const FAST: Duration = Duration::from_millis(10);
 
-/// A client that takes half of [`UNSENT_BYTES_OF_FAST`] in more than this, 5 MB/s, no longer does.
+/// A client that takes half of [`UNSENT_BYTES_OF_FAST`] in more than this (5 MB/s) no longer reads
+/// fast.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// What the system may buffer for a fast client that is one of `connections`.
+/// The limit of unsent bytes for a fast client if there are this many connections.
 fn unsent_of_fast(connections: usize) -> u32 {
     let share = UNSENT_BYTES_OF_ALL / connections.max(1);
     u32::try_from(share).unwrap_or(u32::MAX).clamp(UNSENT_BYTES, UNSENT_BYTES_OF_FAST)
 }
 
-/// Counts the connections of a listener that are open.
+/// Counts the open connections of a listener.
 #[derive(Debug, Default)]
 pub(super) struct Open(Arc<()>);
 
@@ -50,7 +52,7 @@ impl Open {
     /// Prepares a connection whose listener sets [`UNSENT_BYTES`].
     ///
     /// # Errors
-    /// The system's: the connection is broken.
+    /// The system's error: the connection is broken.
     pub(super) fn accepted(&self, stream: TcpStream) -> io::Result<Accepted> {
         stream.set_nodelay(true)?;
         let open = Arc::clone(&self.0);
@@ -63,7 +65,7 @@ impl Open {
 pub(super) struct Accepted {
     stream: TcpStream,
     open: Arc<()>,
-    /// Since when the system buffers as much as it may.
+    /// Since when the system's buffer is full.
     full_since: Option<Instant>,
     is_fast: bool,
 }
@@ -80,7 +82,7 @@ impl Accepted {
         }
     }
 
-    /// The system accepts bytes again after so long.
+    /// Notes that the system accepts bytes again, after the buffer was full for this long.
     fn waited(&mut self, time: Duration) {
         let unsent = if self.is_fast && time > SLOW {
             UNSENT_BYTES
@@ -90,10 +92,10 @@ impl Accepted {
             return;
         };
         if !self.is_fast && unsent == UNSENT_BYTES {
-            // There are too many connections for more.
+            // With this many connections the limit is not raised.
             return;
         }
-        // On an error it stays as it is, and so does the connection.
+        // After an error the limit stays as it is.
         if socket2::SockRef::from(&self.stream).set_tcp_notsent_lowat(unsent).is_ok() {
             self.is_fast = unsent > UNSENT_BYTES;
         }
@@ -162,7 +164,8 @@ mod tests {
         }
         assert_eq!(unsent_of_fast(1024), UNSENT_BYTES);
         assert_eq!(unsent_of_fast(1_000_000), UNSENT_BYTES);
-        // As many as a server takes by default, none of which reads any more.
+        // The most connections that a server takes by default. All were fast and none reads any
+        // more.
         let all: u64 = (1..=4096).map(|connections| u64::from(unsent_of_fast(connections))).sum();
         assert!(all < 1500 << 20, "{} MiB", all >> 20);
     }
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(after(slow), (UNSENT_BYTES, true));
         assert_eq!(after(FAST), (UNSENT_BYTES, true));
         assert_eq!(after(fast), (MIB, true));
-        assert_eq!(after(SLOW), (MIB, true), "between the two it stays as it is");
+        assert_eq!(after(SLOW), (MIB, true), "between the two the limit stays");
         assert_eq!(after(slow), (UNSENT_BYTES, true));
         let others: Vec<_> = std::iter::repeat_n(Arc::clone(&listener.open.0), 2000).collect();
         assert_eq!(after(fast), (UNSENT_BYTES, true), "there are many");
@@ -194,7 +197,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&listener.open.0), 1, "a closed connection does not count");
     }
 
-    /// What the watch of answers relies on: it sees a client that takes 64 KiB a second within 5 s.
+    /// The watch of slow answers relies on this: it must see within 5 s that a client reads 64 KiB
+    /// per second.
     #[tokio::test]
     async fn a_slow_client_is_soon_seen_to_read() {
         use tokio::io::AsyncReadExt;

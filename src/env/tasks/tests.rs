@@ -26,7 +26,7 @@ async fn own_thread_runs_tasks_until_shutdown() {
     assert_ne!(id, here);
     assert_eq!(name.as_deref(), Some("test-host"));
     tasks.shutdown().await;
-    // Its thread ends a moment later; what comes then is dropped.
+    // Its thread ends a moment later; tasks spawned after that are dropped.
     while tasks.spawn("late", async {}).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -90,7 +90,7 @@ async fn a_supervised_task_is_started_again_after_a_pause_that_grows() {
     });
     task.await.unwrap();
     let seconds: Vec<u64> = starts.lock().unwrap().iter().map(Duration::as_secs).collect();
-    // The fourth ran for two minutes: the pause after it is short again.
+    // The fourth run took two minutes: the pause after it is the shortest again.
     assert_eq!(seconds, [0, 1, 3, 7, 7 + 120 + 1, 7 + 120 + 1 + 2]);
     assert_eq!(env.tasks.health().panics("loop"), 5);
     assert_eq!(env.tasks.health().stopped(), []);

@@ -63,14 +63,14 @@ impl AccountRows {
             let list = ListAccounts { from: Some(from.clone()), limit: PAGE };
             let page = match router.ask(list).await {
                 Ok(page) => page,
-                Err(error) if error.is_outage() => {
+                Err(error @ Error::Refused(_)) => return Err(error),
+                Err(error) => {
                     let rest = KeyRange::new(RoutingKey::from_bytes(from), range.high().cloned());
                     let unread = part_of_one(router, &rest, &error)?;
                     next = unread.keys.high().map(|high| high.as_bytes().clone());
                     self.unread.push(unread);
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             let rows = page.entries.into_iter().filter_map(|(name, record)| {
                 let Ok(name) = AccountName::new(&name) else {

@@ -85,12 +85,14 @@ pub(crate) async fn create_in(
     let made = router.tell(create).await?;
     match router.ask(ReadAccount(account.clone())).await {
         Ok(record) if record.id == id => return Ok(made),
-        Ok(_) | Err(index::Error::AccountNotFound) => {}
+        Ok(_) | Err(index::Error::Refused(index::Refused::AccountNotFound)) => {}
         Err(error) => return Err(error),
     }
     let guard = index::Guard::default();
     match router.tell(DeleteContainer { account: id, name, guard }).await {
-        Ok(_) | Err(index::Error::ContainerNotFound) => Err(index::Error::AccountNotFound),
+        Ok(_) | Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
+            Err(index::Refused::AccountNotFound.into())
+        }
         Err(error) => Err(error),
     }
 }

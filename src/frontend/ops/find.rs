@@ -282,7 +282,7 @@ impl Search<'_> {
         let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
         match self.front.rows.router.ask(read).await {
             Ok(view) => Ok(Some(view.record.tags)),
-            Err(index::Error::BlobNotFound) => Ok(None),
+            Err(index::Error::Refused(index::Refused::BlobNotFound)) => Ok(None),
             Err(error) => Err(errors::from_index(&error, Subject::Blob)),
         }
     }

@@ -153,6 +153,7 @@ pub(crate) async fn blobs(
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
         snapshots: list.snapshots,
+        shown: index::ListedFields { metadata: list.metadata, copy: list.copy },
     };
     let now = front.env.clock.now();
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! Why a request was refused.
+//! Why a request has no answer, in two levels: [`Error`] tells the caller what to do next, and
+//! [`Refused`], [`Full`] and [`Damage`] tell it why.
 
 use std::fmt::Debug;
 
@@ -64,13 +65,30 @@ pub enum Full {
     Coordinator(String),
 }
 
-/// Why a request was refused; each variant is a different answer or a different next step.
+/// Files that a request needs cannot be used until they are repaired or their disk is back. The
+/// request changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-pub enum Error {
-    /// The partition is not here, not at this epoch, or does not own the key: read the map again
-    /// and retry.
-    #[error("wrong partition")]
-    WrongPartition,
+pub enum Damage {
+    /// Rows whose checksum does not match, or that are malformed: which.
+    #[error("index rows are damaged: {0}")]
+    Rows(String),
+    /// Rows lie on a disk that is out of service until the next start: which.
+    #[error("index rows lie on a disk that is out of service: {0}")]
+    DiskOut(String),
+    /// The partition is out of service since its start: files it needs are damaged, on a disk that
+    /// is missing, or could not be used in several tries, which go on.
+    #[error(
+        "partition {0} is out of service: files it needs are damaged, missing or cannot be used \
+         now; `blockyard partitions list` shows which names that concerns and why, `blockyard \
+         check` what is damaged"
+    )]
+    Quarantined(PartitionId),
+}
+
+/// Why the state that a request met does not permit it. The partition works, and the same request
+/// gets the same answer until that state changes: the client corrects the request.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum Refused {
     /// No such account.
     #[error("no such account")]
     AccountNotFound,
@@ -167,45 +185,46 @@ pub enum Error {
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,
-    /// No space for the index's own rows. Surely nothing was written.
-    #[error("{0}")]
-    Full(Full),
-    /// Rows cannot be read: their checksum does not match.
-    #[error("index rows are damaged: {0}")]
-    Corrupt(String),
-    /// Rows lie on a disk that is out of service until the next start.
-    #[error("index rows lie on a disk that is out of service: {0}")]
-    DiskOut(String),
-    /// The partition cannot serve now (stopping, or its disk is poisoned).
-    #[error("the partition is unavailable: {0}")]
-    Unavailable(String),
-    /// The partition is out of service since its start: files it needs are damaged, on a disk that
-    /// is missing, or could not be used in several tries, which go on.
-    #[error(
-        "partition {0} is out of service: files it needs are damaged, missing or cannot be used \
-         now; `blockyard partitions list` shows which names that concerns and why, `blockyard \
-         check` what is damaged"
-    )]
-    Quarantined(PartitionId),
-    /// Too much is queued: retry later.
+}
+
+/// Why a request has no answer. Each variant is a different next step of the caller; all but
+/// [`Self::Refused`] are about the partition and not about the request.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum Error {
+    /// The partition is not here, not at this epoch, or does not own the key. The caller reads the
+    /// map again and retries.
+    #[error("wrong partition")]
+    WrongPartition,
+    /// Too much is queued. The caller retries later.
     #[error("the partition is overloaded")]
     Overloaded,
+    /// No space for the index's own rows. Nothing was written. The caller retries when an operator
+    /// has freed space.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// Files are damaged or missing. Nothing was written. The caller retries when an operator has
+    /// repaired them.
+    #[error(transparent)]
+    Corrupt(#[from] Damage),
+    /// The partition cannot serve now (stopping, or its disk is poisoned). A change may or may not
+    /// have happened: the caller reads what is there before it retries.
+    #[error("the partition is unavailable: {0}")]
+    Unavailable(String),
+    /// The state of what the request names does not permit it. The caller tells the client.
+    #[error(transparent)]
+    Refused(#[from] Refused),
 }
 
 impl Error {
-    /// Whether the partition is the reason, and not the request: the same request may succeed
-    /// later, or after a repair.
+    /// Rows that are damaged: which, and how.
     #[must_use]
-    pub const fn is_outage(&self) -> bool {
-        matches!(
-            self,
-            Self::WrongPartition
-                | Self::Full(_)
-                | Self::Corrupt(_)
-                | Self::DiskOut(_)
-                | Self::Unavailable(_)
-                | Self::Quarantined(_)
-                | Self::Overloaded
-        )
+    pub fn damaged_rows(what: impl Into<String>) -> Self {
+        Self::Corrupt(Damage::Rows(what.into()))
+    }
+}
+
+impl From<LeaseRefusal> for Error {
+    fn from(refusal: LeaseRefusal) -> Self {
+        Self::Refused(Refused::Lease(refusal))
     }
 }

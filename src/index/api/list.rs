@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 
 use crate::index::record::BlobRecord;
+use crate::index::record::ListedFields;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -30,12 +31,15 @@ pub struct ListBlobs {
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
     pub limit: usize,
-    /// The page ends once its entries weigh so much; see [`PAGE_WEIGHT_MAX`].
+    /// The page ends once its entries weigh so much, with fields that are not shown; see
+    /// [`PAGE_WEIGHT_MAX`].
     pub weight_max: usize,
     /// Also blobs that have only staged blocks.
     pub uncommitted: bool,
     /// Also snapshots: those of a blob by time, before it.
     pub snapshots: bool,
+    /// Which fields the records have that are shown on request.
+    pub shown: ListedFields,
 }
 
 impl ListBlobs {
@@ -60,6 +64,7 @@ impl ListBlobs {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             snapshots: false,
+            shown: ListedFields::ALL,
         }
     }
 
@@ -84,7 +89,7 @@ pub enum ListEntry {
         name: String,
         /// When the snapshot was taken; `None` for the blob itself.
         snapshot: Option<Timestamp>,
-        /// The record.
+        /// The record, without fields that are not in [`ListBlobs::shown`].
         record: Box<BlobRecord>,
     },
     /// A blob with staged blocks only.

@@ -1,5 +1,4 @@
-//! Whom damage concerns: blobs by container, for each extent whose bytes cannot be read or are
-//! wrong.
+//! The blobs that damage affects, by container, for each extent with unreadable or wrong bytes.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -9,17 +8,17 @@ use crate::types::ContainerId;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
 
-/// Extents told apart; the blobs of more are only counted.
+/// The most extents listed. The blobs of further ones are only counted.
 const EXTENTS_KEPT: usize = 1_000;
-/// Containers of one extent whose blobs are counted apart.
+/// The most containers of one extent whose blobs are counted separately.
 const CONTAINERS_KEPT: usize = 100;
-/// Names of accounts, and of containers, that are kept.
+/// The most names of accounts kept, and the most names of containers.
 const NAMES_KEPT: usize = 100_000;
 
-/// A container by its numbers.
+/// The ids of a container and its account.
 pub type Owner = (AccountId, ContainerId);
 
-/// The container that a key is in.
+/// The container of a key.
 pub(super) fn owner(key: &RoutingKey) -> Owner {
     let number = |from: usize| {
         let bytes = key.as_bytes().get(from..).and_then(|rest| rest.first_chunk());
@@ -28,14 +27,14 @@ pub(super) fn owner(key: &RoutingKey) -> Owner {
     (AccountId::new(number(0)), ContainerId::new(number(8)))
 }
 
-/// Whose bytes in one extent cannot be read or are wrong.
+/// The blobs with unreadable or wrong bytes in one extent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfExtent {
-    /// Blobs, and names with staged blocks alone.
+    /// Blobs, and names with only staged blocks.
     pub blobs: u64,
-    /// Containers that these are in.
+    /// The number of containers of these blobs.
     pub containers: u64,
-    /// Blobs of each of the first 100 containers.
+    /// The number of blobs in each of the first 100 containers.
     pub by_container: BTreeMap<Owner, u64>,
     /// The last container: they come in key order.
     last: Option<Owner>,
@@ -49,9 +48,9 @@ impl OfExtent {
         }
     }
 
-    /// Adds what the next partition in key order has of it.
+    /// Adds the blobs of the next partition in key order.
     fn extend(&mut self, next: Self) {
-        // A container may lie in several partitions.
+        // A container may be in several partitions.
         let first = next.by_container.keys().next();
         let again = u64::from(first.is_some() && self.last.as_ref() == first);
         self.containers += next.containers - again;
@@ -64,10 +63,10 @@ impl OfExtent {
     }
 }
 
-/// What damage concerns.
+/// The blobs that damage affects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affected {
-    /// Blobs, and names with staged blocks alone, some of whose bytes cannot be read or are wrong.
+    /// Blobs, and names with only staged blocks, with unreadable or wrong bytes.
     pub blobs: u64,
     /// The first 1,000 extents with such bytes.
     pub extents: BTreeMap<ExtentId, OfExtent>,
@@ -88,7 +87,7 @@ impl Affected {
         }
     }
 
-    /// Adds what was found in the next partition in key order.
+    /// Adds the blobs of the next partition in key order.
     pub(super) fn extend(&mut self, next: Self) {
         self.blobs += next.blobs;
         for (extent, more) in next.extents {
@@ -104,12 +103,12 @@ impl Affected {
     }
 }
 
-/// Names by number, as far as their rows were read; at most 100,000 of each kind.
+/// Names by id, as far as their rows were read; at most 100,000 of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Of accounts.
+    /// Names of accounts.
     pub accounts: BTreeMap<AccountId, String>,
-    /// Of containers.
+    /// Names of containers.
     pub containers: BTreeMap<Owner, String>,
 }
 

@@ -1,4 +1,4 @@
-//! One committed content under check: its row, and what its blocks have come to so far.
+//! A blob, snapshot or version under check: its row, and the totals of its blocks so far.
 
 use bytes::Bytes;
 
@@ -14,14 +14,14 @@ use crate::types::Crc64Combiner;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Which row of a blob something is committed in.
+/// The row in which content is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The main row.
     Current,
-    /// That of a snapshot.
+    /// The row of a snapshot.
     Snapshot,
-    /// That of the version of this time.
+    /// The row of the version of this time.
     Version(Timestamp),
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Committed {
     pub(super) place: Place,
     pub(super) record: BlobRecord,
     pub(super) content: BlobContent,
-    /// Of the blocks so far.
+    /// The length of the blocks so far.
     pub(super) len: u64,
     pub(super) crc64: Crc64,
-    /// Layout rows so far.
+    /// The segment rows seen so far.
     pub(super) segments: usize,
     combiner: Crc64Combiner,
-    /// Of an append blob: its blocks so far, and whether one was out of its order.
+    /// Of an append blob: the number of its blocks so far.
     appended: u32,
     disordered: bool,
 }
@@ -57,7 +57,7 @@ impl Committed {
         }
     }
 
-    /// Takes the next block.
+    /// Adds the next block.
     pub(super) fn add(&mut self, entry: &Entry) {
         if let BlobKind::Append { .. } = self.record.kind {
             self.disordered |= entry.id.as_bytes() != self.appended.to_be_bytes();
@@ -67,7 +67,7 @@ impl Committed {
         self.crc64 = self.combiner.combine(self.crc64, entry.crc64, entry.len);
     }
 
-    /// Whether its layout has no bytes.
+    /// Whether its layout is one content without bytes.
     pub(super) fn is_empty(&self) -> bool {
         matches!(&self.content.layout, Layout::Whole(content) if content.len() == 0)
     }
@@ -80,7 +80,7 @@ impl Committed {
         }
     }
 
-    /// The blocks of an append blob that come after its segments.
+    /// Takes the tail of an append blob: the blocks after its segments.
     pub(super) fn take_tail(&mut self) -> Vec<Entry> {
         match &mut self.content.layout {
             Layout::Appended { tail, .. } => std::mem::take(tail),
@@ -91,7 +91,7 @@ impl Committed {
         }
     }
 
-    /// The key of the layout row that comes next, when the layout is a long one.
+    /// The key of the next segment row; `None` if the layout has no segments.
     pub(super) fn next_segment(&self, blob: &RoutingKey) -> Option<Bytes> {
         let (Layout::Segments { generation, .. } | Layout::Appended { generation, .. }) =
             &self.content.layout
@@ -102,7 +102,7 @@ impl Committed {
         Some(keys::layout_segment(blob, *generation, number))
     }
 
-    /// What does not agree once all rows were seen.
+    /// The inconsistencies, once all rows were seen.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.misplaced().into_iter().collect();
         let expected = self.directory().len();

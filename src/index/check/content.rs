@@ -1,26 +1,26 @@
-//! The bytes of blobs under check.
+//! Reads and verifies the bytes of blobs.
 
 use crate::index::check::BlobCheck;
 use crate::index::objects::values::Content;
-use crate::index::objects::values::Parts;
+use crate::index::objects::values::StoredBytes;
 use crate::types::Crc32cHasher;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Location;
 
-/// Payload bytes read at once.
+/// Payload bytes of one read.
 const READ_BYTES: u64 = 1024 * 1024;
 
 impl BlobCheck<'_> {
     /// Reads bytes and compares their checksums.
     pub(super) async fn content(&mut self, content: &Content, crc64: Crc64) {
         let mut hasher = Crc64Hasher::default();
-        match content.parts() {
-            Parts::Inline(bytes) => {
+        match content.stored_bytes() {
+            StoredBytes::Inline(bytes) => {
                 hasher.update(bytes);
                 self.report.bytes += content.len();
             }
-            Parts::Locations(locations) => {
+            StoredBytes::Locations(locations) => {
                 let mut is_whole = true;
                 for location in locations {
                     self.live.insert((location.extent, location.offset));
@@ -35,8 +35,8 @@ impl BlobCheck<'_> {
             }
         }
         if content.nonce().is_some() {
-            // Its CRC-64 is of the plain text, for which the key is needed, or is not kept. The
-            // checksums of the frames held.
+            // The CRC-64 is that of the plain text, which cannot be computed without the key, or is
+            // not stored. The checksums of the locations matched.
             self.report.encrypted_bytes += content.len();
         } else if hasher.finish() != crc64 {
             self.problem("bytes differ from their CRC-64");

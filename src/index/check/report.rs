@@ -1,4 +1,4 @@
-//! What a check finds.
+//! The report of a check.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,15 +9,15 @@ use crate::index::check::affected::Names;
 use crate::types::Collation;
 use crate::types::RoutingKey;
 
-/// Problems kept in a report; more are only counted.
+/// The most problems kept in a report. Further ones are only counted.
 const PROBLEMS_KEPT: usize = 1_000;
 
-/// Something wrong.
+/// A problem that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: the name in the key, as far as it can be read.
+    /// The name in the key of the row, as far as it can be read.
     pub name: String,
-    /// What.
+    /// What is wrong.
     pub what: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was looked at, and what is wrong.
+/// What a check has examined, and the problems that it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Rows decoded.
@@ -40,30 +40,30 @@ pub struct CheckReport {
     pub blobs: u64,
     /// Entries of the tag index.
     pub tag_entries: u64,
-    /// Snapshots of them.
+    /// Snapshots of blobs.
     pub snapshots: u64,
     /// Staged blocks.
     pub staged_blocks: u64,
-    /// Locations that await being freed; not read, they may be freed already.
+    /// Locations in garbage rows. They are not read: they may have been freed already.
     pub garbage_locations: u64,
     /// Locations read.
     pub locations: u64,
-    /// Payload bytes read and verified, inline ones too.
+    /// Payload bytes read and verified, including inline ones.
     pub bytes: u64,
-    /// Those of them under customer-provided keys: as stored, but their CRC-64 cannot be computed
-    /// without the key.
+    /// Of these, the bytes under customer-provided keys. They were verified as stored; their CRC-64
+    /// cannot be computed without the key.
     pub encrypted_bytes: u64,
-    /// Whom damaged and missing bytes concern.
+    /// The blobs and containers that damaged or missing bytes affect.
     pub affected: Affected,
     /// Names of accounts and containers.
     pub names: Names,
-    /// From where on rows cannot be read, of a partition whose rows cannot all be.
+    /// The key from which on the rows of the partition cannot be read; `None` if all can be read.
     pub unread_from: Option<RoutingKey>,
-    /// Master keys that sealed secrets name.
+    /// The master keys under which secrets are sealed.
     pub master_keys: BTreeSet<MasterKeyId>,
     /// The first 1,000 problems.
     pub problems: Vec<Problem>,
-    /// All of them.
+    /// The number of all problems.
     pub problems_count: u64,
 }
 

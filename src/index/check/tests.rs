@@ -247,7 +247,7 @@ async fn unreadable_key_ends_the_check_with_a_problem() {
     let mut store = filled().await;
     let rows = &mut store.partition.memory.rows;
     rows.insert((Family::Layout, Bytes::from_static(b"short")), Bytes::new());
-    assert!(store.problems().await.contains("rows cannot be read on"));
+    assert!(store.problems().await.contains("rows cannot be read from here on"));
 }
 
 /// A page blob of four written pages, with a snapshot, cut to two.

@@ -1,4 +1,4 @@
-//! The versions family under check: snapshots, versions, delete markers, the null version.
+//! Checks the versions family: snapshots, versions, delete markers, the null version.
 
 use crate::index::api::Error;
 use crate::index::check::BlobCheck;
@@ -36,7 +36,8 @@ impl BlobCheck<'_> {
         }
     }
 
-    /// The version that the row of the null version names is there, and is it; and nobody else is.
+    /// Checks that the version named by the null version's row exists and is a null version, and
+    /// that no other version is one.
     pub(super) fn finish_versions(&mut self, all: &[Committed]) {
         let nulls = all.iter().filter_map(|committed| {
             let Place::Version(time) = committed.place else { return None };
@@ -52,7 +53,7 @@ impl BlobCheck<'_> {
 }
 
 impl Committed {
-    /// What does not agree with the key of its row.
+    /// An inconsistency between the record and the key of its row.
     pub(super) fn misplaced(&self) -> Option<String> {
         let none = BlobFields::default();
         let fields = self.record.fields.as_deref().unwrap_or(&none);

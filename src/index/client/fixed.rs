@@ -1,5 +1,5 @@
-//! Requests to the owners of a map that the caller has read, for callers that walk over all
-//! partitions and begin again when the map has changed.
+//! Requests to the owners of a given map, for callers that walk over all partitions and begin again
+//! if the map changes.
 
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -11,8 +11,8 @@ use crate::index::api::Write;
 use crate::index::api::WriteRequest;
 use crate::index::map::PartitionMap;
 
-/// Asks the owners of a fixed map, each once. [`Error::WrongPartition`] says that the map has
-/// changed since it was read; [`crate::index::Router`] reads it again by itself.
+/// Sends requests to the owners of a given map, without retries. [`Error::WrongPartition`] says
+/// that the map has changed since it was read; a [`crate::index::Router`] reads it again.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedMap<'a> {
     host: &'a dyn IndexHost,
@@ -20,13 +20,13 @@ pub struct FixedMap<'a> {
 }
 
 impl<'a> FixedMap<'a> {
-    /// Over this map.
+    /// A client for this map.
     #[must_use]
     pub fn new(host: &'a dyn IndexHost, map: &'a PartitionMap) -> Self {
         Self { host, map }
     }
 
-    /// Asks the owner of what the question is about.
+    /// Reads from the owner of the question's key.
     ///
     /// # Errors
     /// The owner's answer.
@@ -38,7 +38,7 @@ impl<'a> FixedMap<'a> {
         self.host.read(owner(self.map, &key)?, read).await.and_then(Q::checked)
     }
 
-    /// Changes rows at the owner of what the change is about. Not cancel-safe.
+    /// Sends a write to the owner of its key. Not cancel-safe.
     ///
     /// # Errors
     /// The owner's answer.
@@ -49,7 +49,7 @@ impl<'a> FixedMap<'a> {
     }
 }
 
-/// Who owns a key by this map.
+/// The owner of a key in this map.
 pub(super) fn owner(map: &PartitionMap, key: &[u8]) -> Result<Target, Error> {
     map.owner(key).map(Target::of).ok_or(Error::WrongPartition)
 }

@@ -1,5 +1,5 @@
-//! The partition map kept up to date from the changes of descriptors: a change of one of ten
-//! thousand partitions does not read all of them.
+//! Keeps the partition map up to date from the changes of descriptors. A change of one partition
+//! does not read all of ten thousand.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,10 +18,11 @@ use crate::index::map::PartitionDescriptor;
 use crate::index::map::PartitionMap;
 use crate::types::PartitionId;
 
-/// A map and the changes since. What it knows is what the coordinator told: never ahead of it.
+/// A map and the watch of its changes. It is never ahead of the coordinator.
 pub(super) struct MapFollower {
     map: Arc<PartitionMap>,
-    /// Changes after the map; none when they cannot be had, and the map is read whole each time.
+    /// The changes after the map; `None` if they cannot be watched. Then each refresh reads the
+    /// whole map.
     watch: Option<Box<dyn Watch>>,
 }
 
@@ -58,11 +59,11 @@ impl MapFollower {
         Arc::clone(&self.map)
     }
 
-    /// The map with the changes that are known by now or, when there are none, or `whole` is
-    /// wanted, read anew: changes may be told late.
+    /// Applies the changes that are known by now. If there are none, or if `whole` is set, reads
+    /// the whole map: notifications of changes may be late.
     ///
     /// # Errors
-    /// As [`PartitionMap::load`]; the map is as it was.
+    /// As [`PartitionMap::load`]. The map is unchanged then.
     pub(super) async fn refresh(
         &mut self,
         coordinator: &dyn Coordinator,
@@ -75,10 +76,10 @@ impl MapFollower {
         Ok(self.map())
     }
 
-    /// What changed since, as far as it is known; `None` when that cannot be told.
+    /// The changes that are known by now; `None` if the watch has failed.
     fn news(&mut self) -> Option<BTreeMap<PartitionId, Option<PartitionDescriptor>>> {
         let mut news = BTreeMap::new();
-        // A transaction is told as a whole, so what is there makes a map.
+        // A watch delivers a transaction as a whole, so the changes result in a valid map.
         while let Some(next) = self.watch.as_mut()?.next().now_or_never() {
             match next {
                 Ok(Event { key, value, .. }) => {
@@ -98,7 +99,7 @@ impl MapFollower {
     }
 }
 
-/// Which partition a change is about, and what it is now.
+/// The partition of a change, and its descriptor; `None` if it was removed.
 fn change(key: &[u8], value: Option<&Bytes>) -> Option<(PartitionId, Option<PartitionDescriptor>)> {
     let digits = key.strip_prefix(PARTITION_PREFIX.as_bytes())?;
     let id = u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
@@ -110,7 +111,7 @@ fn change(key: &[u8], value: Option<&Bytes>) -> Option<(PartitionId, Option<Part
 }
 
 impl PartitionMap {
-    /// The map with these partitions changed, new, or gone; `None` when that is no map.
+    /// Applies changed, new and removed partitions; `None` if the result is no valid map.
     fn changed(
         &self,
         mut news: BTreeMap<PartitionId, Option<PartitionDescriptor>>,
@@ -140,6 +141,7 @@ mod tests {
     use crate::env::Tasks;
     use crate::env::clock::SimClock;
     use crate::env::rand::SeededRand;
+    use crate::index::api::Damage;
     use crate::types::Epoch;
     use crate::types::HostId;
     use crate::types::KeyRange;
@@ -228,7 +230,7 @@ mod tests {
         let mut follower = MapFollower::new(&coordinator).await.unwrap();
         coordinator.txn(&[], &[delete(1)]).await.unwrap();
         let refused = follower.refresh(&coordinator, false).await.unwrap_err();
-        assert!(matches!(refused, Error::Corrupt(_)), "{refused:?}");
+        assert!(matches!(refused, Error::Corrupt(Damage::Rows(_))), "{refused:?}");
         assert_eq!(ids(&follower.map()), [1]);
         coordinator.txn(&[], &[put(&part(2, 0, u64::MAX))]).await.unwrap();
         assert_eq!(ids(&follower.refresh(&coordinator, false).await.unwrap()), [2]);

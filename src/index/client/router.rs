@@ -1,5 +1,5 @@
-//! Sends a request to the partition that owns its key; a stale map costs one more round, never a
-//! wrong answer (I15).
+//! Sends a request to the partition that owns its key. A stale map costs another round trip, never
+//! a wrong answer (I15).
 
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -28,21 +28,21 @@ use crate::index::client::fixed::owner;
 use crate::index::client::follow::MapFollower;
 use crate::index::client::stripes;
 
-/// How long a request may keep meeting stale maps before it is given up: changes of the map take
-/// milliseconds, and many of them after each other are no reason to refuse anybody.
+/// How long a request is retried while its map is stale. A change of the map takes milliseconds,
+/// and a request is not refused because many changes follow each other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What each owner of a range said.
+/// The answer of each owner of a range.
 type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
 
-/// Routes by key over a cached partition map.
+/// Routes requests by key with a cached partition map.
 #[derive(Debug)]
 pub struct Router {
     host: Arc<dyn IndexHost>,
     coordinator: Arc<dyn Coordinator>,
     env: Env,
     map: RwLock<Arc<PartitionMap>>,
-    /// One brings the map up to date for all who found it stale.
+    /// One task refreshes the map for all requests that found it stale.
     following: tokio::sync::Mutex<MapFollower>,
 }
 
@@ -50,8 +50,7 @@ impl Router {
     /// Reads the map.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the coordinator does not answer or its map does not tile the key
-    /// space.
+    /// As [`PartitionMap::load`].
     pub async fn new(
         host: Arc<dyn IndexHost>,
         coordinator: Arc<dyn Coordinator>,
@@ -68,7 +67,8 @@ impl Router {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where the range ends that a position lies in, as last read; `None` at the end of the keys.
+    /// The end of the range that contains a position, by the map as last read; `None` if it is the
+    /// end of the key space.
     #[must_use]
     pub fn end_of_range(&self, position: &[u8]) -> Option<Bytes> {
         let map = self.map();
@@ -76,7 +76,7 @@ impl Router {
         Some(high.as_bytes().clone())
     }
 
-    /// Asks the owner of `key`.
+    /// Reads from the owner of `key`.
     ///
     /// # Errors
     /// The owner's answer.
@@ -92,7 +92,7 @@ impl Router {
         }
     }
 
-    /// Asks the owner of what the question is about.
+    /// Reads from the owner of the question's key.
     ///
     /// # Errors
     /// The owner's answer.
@@ -104,12 +104,11 @@ impl Router {
         self.read(&key, read).await.and_then(Q::checked)
     }
 
-    /// Asks all who have keys about a position: the owner of the range it lies in, or those of all
-    /// its stripes, by number. The answers or refusals are of one map; the position comes with them
-    /// at which their range ends.
+    /// Reads from all partitions of the range that contains a position: one, or all stripes by
+    /// number. Returns the end of the range, and the answers. All answers are of the same map.
     ///
     /// # Errors
-    /// The coordinator's, and [`Error::Overloaded`] when an owner changes for too long.
+    /// Errors of the coordinator, and [`Error::Overloaded`] if the map stays stale for too long.
     pub async fn ask_each<Q: ReadRequest + Sync>(
         &self,
         position: &[u8],
@@ -119,8 +118,7 @@ impl Router {
         Ok((high, answers.into_iter().map(|answer| answer.and_then(Q::checked)).collect()))
     }
 
-    /// The answers to what `read` makes for so many stripes, and where the range ends that they are
-    /// of.
+    /// As [`Self::ask_each`], with requests that depend on the number of stripes.
     async fn read_each(
         &self,
         position: &[u8],
@@ -147,8 +145,8 @@ impl Router {
         }
     }
 
-    /// Lists blobs: a page of the range that the page's position lies in. It may have fewer entries
-    /// than asked for although there are more; then it says where to go on.
+    /// Lists blobs: returns a page of the range that contains the list's position. It may have
+    /// fewer entries than requested although there are more; then it says where to continue.
     ///
     /// # Errors
     /// The first refusal.
@@ -167,7 +165,7 @@ impl Router {
         }
     }
 
-    /// Changes rows at the owner of what the change is about.
+    /// Sends a write to the owner of its key, and returns the reply of its type.
     ///
     /// # Errors
     /// The owner's answer.
@@ -175,7 +173,7 @@ impl Router {
         self.write(change.into()).await.and_then(W::checked)
     }
 
-    /// Changes rows at the owner of the request's key.
+    /// Sends a write to the owner of its key.
     ///
     /// # Errors
     /// The owner's answer.
@@ -200,11 +198,12 @@ impl Router {
     ) -> Result<(), Error> {
         let again = retry.record(refused, self.env.clock.monotonic())?;
         if again > 0 {
-            // The coordinator's map itself is behind: an owner is changing. Wait a little longer
-            // each time; not with the lock, for which those wait who met another owner.
+            // The coordinator's map is still the stale one: the owner is changing. The pause
+            // doubles each time. It is made without the lock, which requests to other owners may
+            // need.
             self.env.clock.sleep(Duration::from_millis(1 << again.min(6))).await;
         }
-        // Before the first wait too: the lock may be held for as long as the coordinator does not
+        // The limit holds for the lock too: it may be held as long as the coordinator does not
         // answer.
         let patience = PATIENCE.saturating_sub(retry.waited(self.env.clock.monotonic()));
         tokio::select! {
@@ -214,8 +213,8 @@ impl Router {
         }
     }
 
-    /// Brings the map up to date. A coordinator that is away is no reason to refuse anybody: who
-    /// met a stale map asks again, and the owner may be the one of the map by then.
+    /// Refreshes the map. If the coordinator does not answer, the request is not refused but sent
+    /// again with the old map: its owner may answer by then.
     async fn follow(&self, stale: &Arc<PartitionMap>, whole: bool) -> Result<(), Error> {
         let mut following = self.following.lock().await;
         if !Arc::ptr_eq(stale, &self.map()) {
@@ -235,22 +234,22 @@ impl Router {
 /// The retries of a request whose partition map is stale.
 #[derive(Debug, Default)]
 struct StaleRetry {
-    /// When it first met a stale map.
+    /// When the request first met a stale map.
     begun: Option<Duration>,
-    /// Who refused it last.
+    /// The partition that refused it last.
     refused: Option<Target>,
-    /// How often in a row that one refused it, less one.
+    /// How often in a row that partition has refused it, minus one.
     refusals: u32,
 }
 
 impl StaleRetry {
-    /// How long ago it met the first stale map.
+    /// How long ago the request first met a stale map.
     fn waited(&self, now: Duration) -> Duration {
         now.saturating_sub(self.begun.unwrap_or(now))
     }
 
-    /// Notes that `target` is not the owner; how often it was asked before without a newer map in
-    /// between.
+    /// Notes that `target` refused the request. Returns how often in a row it had refused it
+    /// before.
     fn record(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
         let begun = *self.begun.get_or_insert(now);
         if now.saturating_sub(begun) >= PATIENCE {

@@ -1,4 +1,4 @@
-//! Pages of the stripes of one range, as one page.
+//! Merges the pages of the stripes of one range into one page.
 
 use bytes::Bytes;
 
@@ -7,9 +7,9 @@ use crate::index::ListEntry;
 use crate::index::ListPage;
 use crate::types::RoutingKey;
 
-/// Entries to ask each of so many stripes for, when `limit` are wanted of all together: names are
-/// dealt out evenly, so a little more than its share of each will mostly do, and where it does not,
-/// the listing goes on.
+/// The number of entries to request from each stripe, if `limit` entries are wanted of all
+/// together. Names are distributed evenly, so a little more than the share of a stripe mostly
+/// suffices. If it does not, the page is shorter.
 fn share(limit: usize, stripes: usize) -> usize {
     if stripes < 2 {
         return limit;
@@ -20,39 +20,40 @@ fn share(limit: usize, stripes: usize) -> usize {
 
 const SLACK: usize = 8;
 
-/// What each of so many stripes is asked for: its share of the entries and of their weight, since
-/// the pages of all are in memory together.
+/// The request to each of so many stripes: its share of the entries and of their weight, since the
+/// pages of all stripes are in memory together.
 pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
     let weight_max = (list.weight_max / stripes.max(1)).max(1);
     ListBlobs { limit: share(list.limit, stripes), weight_max, ..list.clone() }
 }
 
-/// At most `limit` entries of pages that the stripes of a range, which ends at `high`, gave for the
-/// same question, with at least one when there is any.
+/// Merges the pages of the stripes of a range, which ends at `high`. The result has at most `limit`
+/// entries, and at least one if there is any.
 ///
-/// An entry covers the names up to where the listing goes on after it; a group, those of other
-/// stripes too. Where a page ends inside the range nothing is known of that stripe from there on:
-/// the page of all goes no further, but to the end of a group that begins before that.
+/// An entry covers the names up to the position where the listing continues after it; a group
+/// covers names of other stripes too. If the page of a stripe ends inside the range, later names of
+/// that stripe are unknown, so the merged page ends there too. If a group begins before that
+/// position, the merged page ends after the group.
 pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Bytes>) -> ListPage {
     let limit = list.limit;
     let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
     let mut known =
         pages.iter().filter_map(|page| page.next.as_ref()).filter(is_inside).min().cloned();
-    // Where all have ended, one may have met a group that goes on beyond the range, even to the end
-    // of what is asked for.
+    // If all stripes have ended, one may have a group that extends beyond the range, even to the
+    // end of the listing.
     let ends: Option<Vec<Bytes>> = pages.iter().map(|page| page.next.clone()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
     let seen = pages.iter().map(|page| page.seen).sum();
     let weight = pages.iter().map(|page| page.weight).sum();
     let mut all: Vec<(Bytes, ListEntry)> =
         pages.into_iter().flat_map(|page| page.after.into_iter().zip(page.entries)).collect();
-    // Stable, and stripes are sorted: merging them is what this sort does.
+    // The pages are sorted, so this stable sort merges them.
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
     all.dedup_by(|(a, _), (b, _)| a == b);
     if let Some(end) = &mut known {
         let count = all.partition_point(|(after, _)| *after <= *end);
-        // A group stands for all names in it: what a stripe that paused inside it has there needs
-        // not be known. Without this the next page would begin behind names that are shown nowhere.
+        // A group covers all its names, so the names of a stripe that paused inside the group need
+        // not be known. Without this the next page would begin inside a group that is never shown.
         let group = all.get(count).filter(|(_, entry)| is_begun(list, entry, end));
         if let Some((after, _)) = group {
             *end = after.clone();

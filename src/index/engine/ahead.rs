@@ -1,27 +1,29 @@
-//! Writes that take long to evaluate: outside the committer, ahead of their turn.
+//! Long writes are evaluated outside of the committer, ahead of their turn.
 //!
-//! The committer evaluates one write after the other, and everybody waits behind a blob with
-//! thousands of snapshots or tens of thousands of blocks. So it gives a write back that reads more
-//! rows than it may in the committer (`commit.rs`). Then:
+//! The committer evaluates one write after the other. A write to a blob with thousands of snapshots
+//! or tens of thousands of blocks would delay all writes behind it. So the committer returns a
+//! write that reads more than [`ROWS_IN_TURN`](crate::index::engine::commit::ROWS_IN_TURN) rows to
+//! its caller. Then:
 //!
-//! 1. A watch (`watches.rs`) on all rows the write rests on begins, and after that a snapshot is
-//!    taken.
-//! 2. The write is evaluated on the snapshot, in the task of its caller, in steps.
-//! 3. The result is queued. The committer looks whether a commit after the snapshot touched the
-//!    rows of the watch. If none did, it adds the rows as if it had just evaluated the write. Else
-//!    the write goes back to 1.
+//! 1. The caller begins a watch (`watches.rs`) on all rows that the write may read, and then takes
+//!    a snapshot.
+//! 2. It evaluates the write on the snapshot, in its own task, in steps.
+//! 3. It queues the result. The committer checks whether a commit after the snapshot changed a
+//!    watched row. If not, it adds the result's rows as if it had just evaluated the write.
+//!    Otherwise the write is *overtaken*: the caller evaluates it again on a new snapshot.
 //!
-//! A write that was overtaken again and again keeps other writes to the same rows waiting before
-//! they are queued, so that it comes through. Of two that are evaluated ahead and may touch the
-//! same rows, the second waits for the end of the first.
+//! A write that was overtaken several times makes other writes to its rows wait before they are
+//! queued, so that it succeeds. Of two writes that are evaluated ahead and may touch the same rows,
+//! the second waits until the first has ended.
 //!
-//! Few are evaluated at a time, since each holds its rows in memory. One that is queued counts in
-//! the bytes of the queue instead, and gives its place to the next; only one for which the queue
-//! has no room keeps it through its commit.
+//! Only [`AHEAD_MAX`](crate::index::engine::context::AHEAD_MAX) writes are evaluated ahead at a
+//! time, since each holds its rows in memory. A queued result counts in the bytes of the queue and
+//! gives its permit to the next write. A result for which the queue has no room keeps its permit
+//! until its commit.
 //!
-//! Those that wait for a watch to end or for a place are a queue like the committer's, with the
-//! same bounds and the same patience: the watch they wait for ends with a commit, which may be on a
-//! slow disk. One that was overtaken is let in however many wait; it was let in before.
+//! Writes that wait for a watch to end or for a permit form a queue with the bounds and time limits
+//! of the committer's queue: the watch ends with a commit, which may be on a slow disk. An
+//! overtaken write is admitted again whatever the length of that queue.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,22 +39,24 @@ use crate::index::engine::partition::{Entry, Partition, Ready};
 use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::rows::RowBatch;
 
-/// Bytes of a write that is evaluated ahead without asking the committer first: a long list.
+/// A write of at least so many bytes, such as a long block list, is evaluated ahead without trying
+/// the committer first.
 const LONG_BYTES: usize = 256 * 1024;
-/// Times a write is overtaken before it keeps others waiting.
+/// After so many overtakings a write makes others wait.
 const OVERTAKEN_MAX: usize = 2;
-/// Times a write is evaluated at most.
+/// The most evaluations of one write.
 const TRIES_MAX: usize = 8;
-/// Whether a write takes long for what it brings along, whatever it finds.
+/// Whether a write takes long to evaluate because of its own size or kind, whatever rows it finds.
 pub(crate) fn is_long(write: &Write, weight: usize) -> bool {
     weight >= LONG_BYTES || matches!(write, Write::PurgeContainer { .. })
 }
 
 impl Partition {
-    /// Waits until no other write needs the rows of this one for itself; returns for how long.
+    /// Waits until no watch makes writes to this key wait. Returns how long it waited.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when that takes longer than a write may wait, or too many wait.
+    /// [`Error::Overloaded`] if that takes longer than a write may wait, or if too many writes
+    /// wait.
     pub(crate) async fn pass(
         &self,
         write: &Write,
@@ -67,7 +71,7 @@ impl Partition {
         let Some(mut ended) = watches.alone_with(&key) else { return Ok(Duration::ZERO) };
         let arrived = clock.monotonic();
         let few = self.few_wait_ahead(arrived)?;
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let _waiter = watches.wait(weight, config).ok_or(Error::Overloaded)?;
         let mut late = pin!(self.waits.over(clock, arrived, few));
         loop {
@@ -83,20 +87,20 @@ impl Partition {
         }
     }
 
-    /// Whether few wait here and in the queue, where what waits here goes next.
+    /// Whether few writes wait, both here and in the committer's queue, which they enter next.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when many do and another would wait in vain.
+    /// [`Error::Overloaded`] if many wait and this write would wait too long.
     fn few_wait_ahead(&self, now: Duration) -> Result<bool, Error> {
-        let (config, watches) = (&self.core.shared.config, &self.core.watches);
+        let (config, watches) = (&self.core.context.config, &self.core.watches);
         let few = self.few_are_queued()
             && Waits::is_few(watches.waiting.load(Ordering::Relaxed), config.queue_ops)
             && Waits::is_few(watches.waiting_bytes.load(Ordering::Relaxed), config.queue_bytes);
         if self.waits.is_late(now, few) { Err(Error::Overloaded) } else { Ok(few) }
     }
 
-    /// Evaluates a write on snapshots and has the committer take the result, until one still holds
-    /// then. It has waited for `waited` already.
+    /// Evaluates a write on snapshots and queues the result, until the committer accepts one. The
+    /// write has already waited for `waited`.
     ///
     /// # Errors
     /// As of [`Self::write`].
@@ -106,15 +110,15 @@ impl Partition {
         waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         let range = write.reach().ok_or_else(|| Error::Unavailable("no reach".into()))?;
         let now = clock.monotonic();
         let few = self.few_wait_ahead(now)?;
         let arrived = if few { now.saturating_sub(waited) } else { now };
-        let waiter = self.core.watches.wait(write.weight(), &shared.config);
+        let waiter = self.core.watches.wait(write.weight(), &context.config);
         let mut waiter = Some(waiter.ok_or(Error::Overloaded)?);
         let mut late = pin!(self.waits.over(clock, arrived, few));
-        // Before the snapshot: what is committed after that, it notes.
+        // The watch begins before the snapshot, so it notes every commit after the snapshot.
         let watch = loop {
             match self.core.watches.begin(&range) {
                 Ok(watch) => break watch,
@@ -127,10 +131,10 @@ impl Partition {
         };
         let mut waited = None;
         for overtaken in 0..TRIES_MAX {
-            // That of the try before was given back.
+            // The permit of the try before was returned.
             let place = tokio::select! {
                 biased;
-                place = shared.ahead.acquire() => place.ok(),
+                place = context.ahead.acquire() => place.ok(),
                 () = &mut late => return Err(Error::Overloaded),
             };
             drop(waiter.take());
@@ -142,11 +146,11 @@ impl Partition {
             let view = self.core.snapshot();
             let time = watch.date(|| self.core.tick());
             let mut rows = RowBatch::default();
-            let reply = shared.parts.machine.evaluate(&view, &write, time, &mut rows).await;
+            let reply = context.deps.machine.evaluate(&view, &write, time, &mut rows).await;
             self.stop_if_violated(&view).await;
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
-                // It rests on durable rows alone. Ownership is checked after they were read, as for
-                // a read.
+                // The answer depends on durable rows alone. As for a read, ownership is checked
+                // afterwards.
                 self.core.may_read()?;
                 return reply;
             }

@@ -1,7 +1,7 @@
-//! Work on extents that nobody waits for: left logs are sealed, what a partition uses no more is
-//! released, and ids for the next flush are recorded. A task of the host does it (`do_chores.rs`,
-//! `server/host/upkeep.rs`). What is not done when the program ends is done by the next owner of
-//! the partition, which finds it in the partition's record.
+//! Chores: work on extents that no request waits for. A former log extent is sealed, an unused
+//! extent is released, ids for the next flush are recorded. A task of the host carries them out
+//! (`do_chores.rs`, `server/host/upkeep.rs`). If the program ends before that, the next owner of
+//! the partition finds the unused extents in the partition's record.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::index::engine::extents::Extents;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 
-/// One piece of work.
+/// A chore.
 #[derive(Clone, Debug)]
 pub(crate) enum Chore {
-    /// A log extent was left for a new one.
+    /// Seal an extent from which the log has moved on.
     Seal(ExtentId, Epoch),
-    /// A partition uses an extent no more, and durably says so.
+    /// Release an extent that a partition no longer uses, as its durable state says.
     Release(Arc<Extents>, ExtentId),
-    /// A partition has few recorded ids left.
+    /// Record more ids for a partition that has few left.
     Refill(Arc<Extents>),
 }
 
@@ -44,30 +44,30 @@ pub(crate) struct Chores {
 struct Queues {
     /// Oldest first.
     due: VecDeque<Due>,
-    /// Tried in vain.
+    /// Chores that have failed and are not due.
     later: Vec<Due>,
 }
 
 impl Chores {
-    /// Adds one and wakes the host's task.
+    /// Adds a chore and wakes the host's task.
     pub(crate) fn add(&self, chore: Chore) {
         self.lock().due.push_back(Due { chore, failures: 0 });
         self.added.notify_one();
     }
 
-    /// Waits until one is added.
+    /// Waits until a chore is added.
     pub(crate) async fn added(&self) {
         self.added.notified().await;
     }
 
-    /// Makes due what was tried in vain.
+    /// Makes the failed chores due again.
     pub(crate) fn retry(&self) {
         let mut queues = self.lock();
         let later = std::mem::take(&mut queues.later);
         queues.due.extend(later);
     }
 
-    /// How many are not done.
+    /// The number of chores that are not done.
     pub(crate) fn left(&self) -> usize {
         let queues = self.lock();
         queues.due.len() + queues.later.len()

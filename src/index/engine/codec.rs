@@ -1,5 +1,5 @@
-//! Reading small encoded values out of bytes that may be anything: every step is bounds-checked,
-//! nothing panics.
+//! Reads small encoded values from arbitrary bytes. Every step is bounds-checked, and nothing
+//! panics.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -12,7 +12,7 @@ pub(super) fn put_varint(out: &mut impl Extend<u8>, mut value: u64) {
     out.extend([low_byte(value)]);
 }
 
-/// Takes a varint off the front; `None` when it is cut short or longer than 64 bits.
+/// Takes a varint off the front; `None` if it is truncated or longer than 64 bits.
 pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -30,7 +30,7 @@ pub(super) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a varint that counts bytes of the same input, so that it fits memory.
+/// Takes a varint off the front that is a length of the same input, so that it fits in a `usize`.
 pub(super) fn take_len(input: &mut &[u8]) -> Option<usize> {
     usize::try_from(take_varint(input)?).ok()
 }
@@ -57,7 +57,7 @@ pub(super) fn take_u64(input: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(take(input, 8)?.try_into().ok()?))
 }
 
-/// A length as the wire counts it.
+/// A length as `u64`.
 pub(super) fn wide(len: usize) -> u64 {
     u64::try_from(len).expect("memory is below 2^64 bytes")
 }

@@ -1,4 +1,4 @@
-//! What a committer is asked for: the writes in its queue, and what maintenance wants of it.
+//! The messages to a committer: queued writes, and commands of the maintenance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,30 @@ use crate::index::engine::sources::Frozen;
 use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::invariant::Violation;
 
-/// Where the outcome of a turn goes.
+/// Receives the outcome of a queued write.
 pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
 
 /// A queued write.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) write: Arc<Write>,
-    /// What it comes to, when it was evaluated ahead.
+    /// Its result, if it was evaluated ahead.
     pub(crate) evaluated: Option<Box<Evaluated>>,
     pub(crate) weight: usize,
     pub(crate) answer: Answer,
-    /// Monotonic.
+    /// When the write was queued, or arrived before that; monotonic time.
     pub(crate) arrived: Duration,
-    /// Taken before it is evaluated: who waits may have given up.
+    /// The committer takes it before it evaluates the write; the caller takes it to give up. Only
+    /// one of them succeeds.
     pub(crate) turn: Turn,
 }
 
-/// What a test does to the committer. Not of its type, which is above this file.
+/// A change that a test makes to the committer. It does not name the committer's type, which
+/// imports this file.
 #[cfg(test)]
 pub(crate) struct BreakInvariant(pub(crate) Break);
 
-/// The change, given a committer.
+/// A function that gets the committer as `Any`.
 #[cfg(test)]
 pub(crate) type Break = Box<dyn FnOnce(&mut dyn std::any::Any) + Send>;
 
@@ -47,24 +49,24 @@ impl std::fmt::Debug for BreakInvariant {
     }
 }
 
-/// What maintenance asks of the committer.
+/// A command to the committer. It is carried out between two batches.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Starts a new memtable and gives the full one; or the one still frozen; nothing when there
-    /// are no rows.
+    /// Freezes the active memtable, starts a new one, and returns the frozen one. Returns an older
+    /// one that is still frozen, or `None` if there are no rows.
     Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
-    /// Stops: another owner has the partition.
+    /// Stops the partition: another owner has it.
     Lose,
-    /// Stops: an invariant does not hold.
+    /// Stops the partition: an invariant does not hold.
     StopAfter(Violation),
     /// Breaks an invariant of the committer.
     #[cfg(test)]
     Break(BreakInvariant),
-    /// Stands still between two batches until the holder lets go.
+    /// Pauses the committer until the holder of the answer decides how to go on.
     Hold(oneshot::Sender<Result<Held, Failed>>),
-    /// Refuses whoever waits, and ends the task.
+    /// Refuses all waiting writes with [`Error::WrongPartition`], and ends the task.
     SendAway,
     /// Ends the task.
     Stop,

@@ -1,5 +1,6 @@
-//! The committer: the one task that extends a partition's log. It takes what is queued, evaluates
-//! it in order, makes it durable with one append, and answers; meanwhile the next batch queues up.
+//! The committer: the only task that extends a partition's log. It takes the queued writes,
+//! evaluates them in order, makes the batch durable with one append, and answers. Meanwhile the
+//! next batch queues up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,37 +19,40 @@ use crate::index::api::WriteReply;
 use crate::index::engine::commands::{Answer, Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::failed::Failed;
+use crate::index::engine::group_commit::GroupCommit;
 use crate::index::engine::log::manifest::Manifest;
-use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer::Log;
 use crate::index::engine::pace::Pace;
 use crate::index::engine::refusals::Refusals;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
 use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
-use crate::index::engine::watches::{ChangedRow, Outcome, Watching};
+use crate::index::engine::watches::{ChangedRow, Outcome};
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Rows that a write may read in the committer; long values count as several.
+/// The most rows that a write may read in the committer. Long values count as several rows.
 pub(crate) const ROWS_IN_TURN: usize = 2_048;
-/// Rows added before other tasks of the thread have their turn; long values count as several.
+/// Rows added before the committer yields to other tasks of the thread. Long values count as
+/// several rows.
 const TURN_ROWS: usize = 1_024;
 
-/// The committer's state; nobody else has it.
+/// The state of the committer. Only its task has access.
 #[derive(Debug)]
 pub(crate) struct Committer {
     pub(crate) core: Arc<Core>,
     pub(crate) log: Log,
-    /// Published, and as of the newest commit.
+    /// The memtables and runs, as published; the active memtable may already hold rows of the batch
+    /// in the making.
     pub(crate) sources: Arc<Sources>,
     /// The newest durable commit.
     pub(crate) sequence: Sequence,
-    /// The highest time given out.
+    /// The highest time given to a commit.
     pub(crate) time: Timestamp,
-    /// Commits in runs.
+    /// All commits up to this one are in runs.
     pub(crate) flushed: Sequence,
     /// How long the last batch took.
     pub(crate) before: Duration,
@@ -56,24 +60,24 @@ pub(crate) struct Committer {
     pub(crate) queued_bytes: Arc<AtomicUsize>,
     pub(crate) waits: Arc<Waits>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// Set for good when what is durable is no longer sure: nothing is appended any more.
+    /// Set once and for all when another owner has the partition or when it is uncertain what is
+    /// durable. Nothing is appended after that.
     pub(crate) failed: Option<Failed>,
-    /// Of rolls of the log.
+    /// Refused rolls of the log, and when the next may be tried.
     pub(crate) rolls: Refusals,
-    /// Runs that a manifest names of which nobody knows whether it is durable. The next roll cuts
-    /// it off.
+    /// Runs named by a manifest that may or may not be durable. The next roll makes that manifest
+    /// invalid.
     pub(crate) doubtful: Vec<Arc<Run>>,
 }
 
 impl Committer {
-    /// Serves until told to stop. Whoever still waits then learns that the partition is
-    /// unavailable.
+    /// Serves until a command ends it. Writes that still wait then get [`Error::Unavailable`].
     pub(crate) async fn run(mut self) {
-        let ops = self.core.shared.config.batch_ops;
+        let ops = self.core.context.config.batch_ops;
         let mut taken = VecDeque::new();
         let mut fresh = Vec::new();
         let (meter, clock) =
-            (Arc::clone(&self.core.meter), Arc::clone(&self.core.shared.parts.env.clock));
+            (Arc::clone(&self.core.meter), Arc::clone(&self.core.context.deps.env.clock));
         loop {
             if taken.is_empty() {
                 tokio::select! {
@@ -94,7 +98,8 @@ impl Committer {
                 let began = clock.monotonic();
                 if let Some(first) = taken.front() {
                     self.waits.begin(first.arrived);
-                    // Whoever came during the last batch could not but wait for its end.
+                    // Writes that came during the last batch had to wait for its end: that is no
+                    // queue wait.
                     let waited = began.saturating_sub(first.arrived);
                     meter.waited(waited.saturating_sub(self.before));
                 }
@@ -111,8 +116,8 @@ impl Committer {
         if let Some(failed) = self.failed.clone() {
             return self.turn_away(taken, &failed);
         }
-        let mut batch = Batch::after(self.sequence);
-        while batch.rows.bytes() < self.core.shared.config.batch_bytes && batch.sound.is_ok() {
+        let mut batch = GroupCommit::after(self.sequence);
+        while batch.rows.bytes() < self.core.context.config.batch_bytes && batch.sound.is_ok() {
             let Some(waiting) = taken.pop_front() else { break };
             let counted = self.uncount(waiting.weight);
             batch.sound = batch.sound.and(counted);
@@ -126,7 +131,7 @@ impl Committer {
             return self.undo(batch, &failed);
         }
         if batch.rows.commits() == 0 {
-            // Nothing new for these answers to rest on: all earlier commits are durable.
+            // These answers depend on no new row, and all earlier commits are durable.
             batch.answer();
             return;
         }
@@ -141,7 +146,7 @@ impl Committer {
                     return batch.refuse(&failed);
                 }
                 self.core.watches.note(&batch.added);
-                self.core.shared.parts.metrics.committed(ops);
+                self.core.context.deps.metrics.committed(ops);
                 self.core.meter.logged(bytes);
                 batch.answer();
                 self.after_commit().await;
@@ -150,17 +155,17 @@ impl Committer {
         }
     }
 
-    /// Takes the rows of a batch back that is not to be, and refuses its writes.
-    fn undo(&self, mut batch: Batch, failed: &Failed) {
+    /// Takes back the rows of a batch that was not committed, and refuses its writes.
+    fn undo(&self, mut batch: GroupCommit, failed: &Failed) {
         for ChangedRow { family, key, sequence } in batch.added.drain(..) {
             self.sources.active.retract(family, key, sequence);
         }
         batch.refuse(failed);
     }
 
-    /// Whether a batch may be appended (I2): its commits follow those that are durable, and the log
-    /// is the one of this owner.
-    fn check(&self, batch: &Batch) -> Result<(), Violation> {
+    /// Checks that a batch may be appended (I2): its commits follow the durable ones, and the log
+    /// belongs to this owner.
+    fn check(&self, batch: &GroupCommit) -> Result<(), Violation> {
         batch.sound.clone()?;
         let (first, last) = (batch.rows.first(), batch.last);
         let numbered = self.sequence.plus(u64::from(batch.rows.commits()));
@@ -172,7 +177,7 @@ impl Committer {
         self.log.check_next(first)
     }
 
-    /// Counts a write of the queue out (I16).
+    /// Subtracts a write from the bytes of the queue (I16).
     fn uncount(&self, weight: usize) -> Result<(), Violation> {
         let less = |queued: usize| queued.checked_sub(weight);
         let counted = self.queued_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -181,10 +186,10 @@ impl Committer {
         })
     }
 
-    /// Shows readers the rows as they are here.
+    /// Publishes the committer's sources and its newest commit.
     ///
     /// # Errors
-    /// The partition has stopped: readers would go back.
+    /// The partition has stopped, because the published commit would have been lowered.
     pub(crate) fn publish(&mut self) -> Result<(), Failed> {
         let published = self.core.publish(&self.sources, self.sequence);
         published.map_err(|violation| self.stop_violated(violation))
@@ -209,13 +214,13 @@ impl Committer {
         failed
     }
 
-    /// Refuses what is taken without trying it: after a split the memtable is the children's too,
-    /// and they would see the rows of a write that is not to be.
+    /// Refuses the taken writes without evaluating them. After a split the children share the
+    /// memtable; they would see the rows of a write that is never committed.
     fn turn_away(&self, taken: &mut VecDeque<Waiting>, failed: &Failed) {
-        // None of it was begun: it may wait for the next owner.
+        // None of these writes was begun, so they may be sent to the next owner.
         let refused = self.core.may_write().err().unwrap_or_else(|| failed.clone().into());
         for waiting in taken.drain(..) {
-            // It has stopped already.
+            // A violation changes nothing: the partition has stopped already.
             drop(self.uncount(waiting.weight));
             if waiting.turn.take() {
                 drop(waiting.answer.send(Err(refused.clone())));
@@ -223,7 +228,7 @@ impl Committer {
         }
     }
 
-    async fn evaluate(&mut self, waiting: Waiting, batch: &mut Batch) {
+    async fn evaluate(&mut self, waiting: Waiting, batch: &mut GroupCommit) {
         let Waiting { write, evaluated, answer, .. } = waiting;
         let Decided { mut reply, rows } = match evaluated {
             Some(ready) if ready.holds(&batch.added) => {
@@ -237,22 +242,23 @@ impl Committer {
                 None => return give_back(answer),
             },
         };
-        if rows.changes.iter().any(|(_, key, _)| !self.core.keys.contains(key)) {
-            // Such a row could never be read back.
+        if rows.changes.iter().any(|row| !self.core.keys.contains(&row.key)) {
+            // Such a row could never be read.
             tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
             reply = Err(Error::Unavailable("a row lies outside the partition".into()));
         }
         if reply.is_ok() && (rows.must_commit || !rows.changes.is_empty()) {
             batch.last = batch.last.plus(1);
             batch.rows.begin(rows.changes.len());
-            // Before it is durable: counted twice at worst, which makes an audit run early.
-            self.core.shared.parts.metrics.shared_dropped(rows.shared_dropped);
+            // Counted before the commit is durable. If the write is repeated it counts twice, which
+            // only makes an audit run early.
+            self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
             let mut turn = 0;
-            for (family, key, value) in rows.changes {
+            for RowChange { family, key, value } in rows.changes {
                 batch.rows.add(family, &key, value.as_ref());
                 turn += 1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW;
-                // Not visible to readers before it is published; the next writes of the batch see
-                // it.
+                // Readers see the row once it is published. The next writes of the batch see it
+                // now.
                 self.sources.active.insert(family, key.clone(), batch.last, value);
                 batch.added.push(ChangedRow { family, key, sequence: batch.last });
                 #[cfg(test)]
@@ -266,12 +272,12 @@ impl Committer {
         batch.answers.push((answer, reply));
     }
 
-    /// What a write comes to after those of the batch; `None` when it takes so long that it
-    /// is to be evaluated ahead.
-    async fn evaluate_now(&mut self, write: &Write, batch: &mut Batch) -> Option<Decided> {
+    /// Evaluates a write after those of the batch. Returns `None` if the write reads so many rows
+    /// that it must be evaluated ahead.
+    async fn evaluate_now(&mut self, write: &Write, batch: &mut GroupCommit) -> Option<Decided> {
         let last = batch.last;
         self.time = self.core.tick();
-        let parts = &self.core.shared.parts;
+        let deps = &self.core.context.deps;
         let view = |pace| Snapshot {
             sources: Arc::clone(&self.sources),
             sequence: last,
@@ -280,8 +286,8 @@ impl Committer {
             violation: OnceLock::new(),
         };
         let mut rows = RowBatch::default();
-        let limited = view(Pace::limited(&parts.env.clock, ROWS_IN_TURN));
-        let reply = parts.machine.evaluate(&limited, write, self.time, &mut rows).await;
+        let limited = view(Pace::limited(&deps.env.clock, ROWS_IN_TURN));
+        let reply = deps.machine.evaluate(&limited, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(limited.pace.seen(), Ordering::Relaxed);
         batch.note(&limited);
@@ -291,16 +297,18 @@ impl Committer {
         if write.reach().is_some() {
             return None;
         }
-        // Its steps are short for other reasons: what it may remove at a time is bounded.
-        let (view, mut rows) = (view(Pace::new(&parts.env.clock)), RowBatch::default());
-        let reply = parts.machine.evaluate(&view, write, self.time, &mut rows).await;
+        // A write without a reach is short for another reason: the number of rows that it may
+        // remove is bounded.
+        let (view, mut rows) = (view(Pace::new(&deps.env.clock)), RowBatch::default());
+        let reply = deps.machine.evaluate(&view, write, self.time, &mut rows).await;
         #[cfg(test)]
         self.core.longest_turn.fetch_max(view.pace.seen(), Ordering::Relaxed);
         batch.note(&view);
         Some(Decided { reply, rows })
     }
 
-    /// Appends a record; if that fails, seals the extent off and tries once on another.
+    /// Appends a record. If that fails, tries once more in a new extent, whose link leaves out the
+    /// failed append.
     async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
@@ -326,8 +334,8 @@ impl Committer {
             }
         };
         let told = match (first, second) {
-            // Another owner has the partition, and perhaps what the first try wrote: whoever waits
-            // must not try again there as if nothing had happened.
+            // Another owner has the partition and perhaps the record of the first try. The callers
+            // must not try again there as if nothing had been written.
             (Failed::Other(reason), Failed::Fenced) => {
                 self.stop_after(&Failed::Fenced);
                 return Err(Failed::Other(reason));
@@ -337,12 +345,13 @@ impl Committer {
                 Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_),
                 unknown @ Failed::Other(_),
             ) if self.log.doubt().is_some() => {
-                // The record follows a roll, and what came of the roll is not known: the record
-                // was surely not written, and may wait for the partition to be opened again.
+                // The outcome of the roll before the record is unknown. The record was certainly
+                // not written, so its writes may wait until the partition is opened again.
                 self.stop_if_lost(&unknown);
                 return Err(Failed::Fenced);
             }
-            // Only if both tries surely wrote nothing may the caller be told so.
+            // The callers may get an error that says "nothing was written" only if that holds for
+            // both tries.
             (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
             (_, second) => second,
         };
@@ -350,17 +359,17 @@ impl Committer {
         Err(told)
     }
 
-    /// A record that follows one of unknown outcome begins a new extent, whose link cuts that one
-    /// off.
+    /// Moves the log to a new extent, whose link leaves out a record of unknown outcome, and
+    /// appends there.
     async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         self.roll(self.manifest(&self.sources, self.flushed)).await?;
         self.log.append(record, highest).await
     }
 
-    /// Rolls the log unless it was refused a moment ago: the log is as it was then, and so is the
-    /// partition.
+    /// Rolls the log, unless the last roll was refused a moment ago. After a refusal log and
+    /// partition are as before.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
-        let clock = Arc::clone(&self.core.shared.parts.env.clock);
+        let clock = Arc::clone(&self.core.context.deps.env.clock);
         let fits = self.log.check_manifest(&manifest);
         fits.map_err(|violation| self.stop_violated(violation))?;
         self.rolls.may_try(clock.monotonic())?;
@@ -378,14 +387,14 @@ impl Committer {
             ) => {
                 let pause = self.rolls.note(clock.monotonic(), &refused);
                 let partition = self.core.id;
-                tracing::warn!(%partition, ?refused, ?pause, "the log cannot move on now");
+                tracing::warn!(%partition, ?refused, ?pause, "the log cannot be rolled now; it is tried again after the pause");
                 Err(refused)
             }
             Err(failed) => Err(failed),
         }
     }
 
-    /// The partition's state as it would be with these sources.
+    /// The manifest of the partition's state with these sources.
     pub(crate) fn manifest(&self, sources: &Sources, flushed: Sequence) -> Manifest {
         Manifest {
             partition: self.core.id,
@@ -397,9 +406,9 @@ impl Committer {
         }
     }
 
-    /// Stops when another owner has the partition, or when nobody knows where its log goes on.
-    /// After any other failure the log is rolled before something is appended, and the partition
-    /// goes on.
+    /// Stops the partition if another owner has it, or if it is unknown which extent its log
+    /// continues in. After any other failure the log is rolled before the next append, and the
+    /// partition goes on.
     pub(crate) fn stop_if_lost(&mut self, failed: &Failed) {
         if *failed == Failed::Fenced {
             self.stop_after(failed);
@@ -408,7 +417,7 @@ impl Committer {
         }
     }
 
-    /// Stops serving as far as a failure demands.
+    /// Stops serving as far as a failure requires.
     pub(crate) fn stop_after(&mut self, failed: &Failed) {
         match failed {
             Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => return,
@@ -423,77 +432,28 @@ impl Committer {
     }
 
     async fn after_commit(&mut self) {
-        let shared = Arc::clone(&self.core.shared);
-        if self.log.end() >= shared.config.log_extent_bytes {
-            // Full or refused is no reason to stop: the open extent still takes appends.
+        let context = Arc::clone(&self.core.context);
+        if self.log.end() >= context.config.log_extent_bytes {
+            // A full disk or a refusal is no reason to stop: the open extent still takes appends.
             if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
                 self.stop_if_lost(&failed);
             }
-            shared.wake.notify_one();
+            context.wake.notify_one();
         }
-        if shared.budget.used() >= shared.config.memtable_bytes_max / 2 {
-            shared.wake.notify_one();
+        if context.budget.used() >= context.config.memtable_bytes_max / 2 {
+            context.wake.notify_one();
         }
     }
 }
 
-/// Nothing was done: the caller, unless it left meanwhile, evaluates the write ahead.
+/// Returns a write that was not evaluated. The caller, unless it has left, evaluates the write
+/// ahead.
 fn give_back(answer: Answer) {
     drop(answer.send(Ok(Outcome::Again)));
 }
 
-/// What a write comes to: its answer, and its rows unless that is an error.
+/// The result of evaluating a write: its answer, and its rows unless the answer is an error.
 struct Decided {
     reply: Result<WriteReply, Error>,
     rows: RowBatch,
-}
-
-/// A group commit in the making.
-struct Batch {
-    rows: BatchBuilder,
-    last: Sequence,
-    added: Vec<ChangedRow>,
-    answers: Vec<(Answer, Result<WriteReply, Error>)>,
-    /// Of the changes that were evaluated ahead: their times stay known until the batch is visible.
-    watches: Vec<Arc<Watching>>,
-    /// The first invariant that was found violated.
-    sound: Result<(), Violation>,
-}
-
-impl Batch {
-    fn after(sequence: Sequence) -> Self {
-        Self {
-            rows: BatchBuilder::new(sequence.plus(1)),
-            last: sequence,
-            added: Vec::new(),
-            answers: Vec::new(),
-            watches: Vec::new(),
-            sound: Ok(()),
-        }
-    }
-
-    /// Notes what was found violated through a view.
-    fn note(&mut self, view: &Snapshot) {
-        if let (Ok(()), Some(violation)) = (&self.sound, view.violation.get()) {
-            self.sound = Err(violation.clone());
-        }
-    }
-
-    fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
-        std::mem::replace(&mut self.rows, BatchBuilder::new(self.last)).finish(time)
-    }
-
-    fn answer(self) {
-        for (to, reply) in self.answers {
-            // A caller who went away does not need the answer.
-            drop(to.send(reply.map(Outcome::Done)));
-        }
-    }
-
-    /// Refusals too: they may rest on rows that did not become durable.
-    fn refuse(self, failed: &Failed) {
-        for (to, _) in self.answers {
-            drop(to.send(Err(failed.clone().into())));
-        }
-    }
 }

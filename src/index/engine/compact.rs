@@ -1,5 +1,5 @@
-//! Compaction: several runs of a family become one, so that a read asks few of them and deleted
-//! rows go away.
+//! Compaction: several runs of a family become one, so that a read examines few runs and deleted
+//! rows give their space back.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use std::sync::Arc;
 use crate::index::engine::commands::Command;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::write_run::{RunPlan, write_run};
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
-/// So many runs of like size are merged.
+/// This many runs of similar size are merged.
 const LIKE_RUNS: usize = 4;
-/// Runs a family may have; with so many the cheapest merge is done whatever the sizes.
+/// With so many runs of a family the cheapest merge is done, whatever the sizes.
 const RUNS_MAX: usize = 8;
-/// A run is like those newer than it when it is at most so many times as large as all of them
+/// A run is similar to the newer ones if it is at most so many times as large as all of them
 /// together.
 const LIKE_RATIO: u64 = 1;
-/// Tombstones in percent of all rows at which a family is merged whole, so that deleted rows give
-/// their space back.
+/// A family is merged as a whole when so many percent of its rows are tombstones, so that deleted
+/// rows give their space back.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
-/// A run is written anew when so much of it is rows of former neighbours: millions of rows are not,
-/// for the few that were cut off them.
+/// A run is rewritten when so many percent of it are rows of other partitions. Below that, millions
+/// of rows would be rewritten to drop a few.
 const FOREIGN_PERCENT: u64 = 20;
-/// Below this a family's tombstones are not worth a merge.
+/// Fewer tombstones of a family than this are not worth a merge.
 const TOMBSTONES_MIN: u64 = 10_000;
 
 impl Partition {
-    /// Merges runs of one family if any needs it; tells whether it did. Gives up when a change of
-    /// the map waits for it.
+    /// Merges runs of one family, if any family needs it, and returns whether it did. It gives up
+    /// if a change of the map waits for it.
     ///
     /// # Errors
-    /// [`Failed`]; the partition goes on unless another owner has it or nobody knows where its log
-    /// goes on.
+    /// [`Failed`]. The partition goes on, unless another owner has it or it is unknown which extent
+    /// its log continues in.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
         self.compact_beyond(FOREIGN_PERCENT).await
     }
 
-    /// As [`Self::compact`], and no run is left that holds rows of others, however few.
+    /// As [`Self::compact`], but also rewrites runs that hold only a few rows of other partitions.
     pub(crate) async fn separate(&self) -> Result<bool, Failed> {
         self.compact_beyond(0).await
     }
@@ -49,7 +49,7 @@ impl Partition {
     async fn compact_beyond(&self, foreign_percent: u64) -> Result<bool, Failed> {
         let _one = self.compacting.lock().await;
         if !self.core.may_write_log() {
-            // Others have its range since: it was waited for.
+            // The range got other owners while this waited for the lock.
             return Ok(false);
         }
         self.core.runs_are_looked_at();
@@ -61,9 +61,9 @@ impl Partition {
             {
                 let is_bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
-                let merged = self.merge(family, chosen, is_bottom).await;
-                // What was given up or had no room may work at any time; a damaged run fails as
-                // long as the runs are the same.
+                let merged = self.merge_runs(family, chosen, is_bottom).await;
+                // A compaction that gave up or had no space may succeed at any time. A damaged run
+                // fails as long as the runs are the same.
                 if matches!(
                     merged,
                     Ok(false) | Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))
@@ -76,22 +76,23 @@ impl Partition {
         Ok(false)
     }
 
-    /// `is_bottom` when the oldest run is among `runs`: then no older row needs a tombstone.
-    pub(super) async fn merge(
+    /// Merges `runs` into one. `is_bottom` says that the oldest run is among them: then no older
+    /// row needs a tombstone. Returns false if it gave up.
+    pub(super) async fn merge_runs(
         &self,
         family: Family,
         runs: &[Arc<Run>],
         is_bottom: bool,
     ) -> Result<bool, Failed> {
-        let shared = &self.core.shared;
+        let context = &self.core.context;
         let rows_max = runs.iter().map(|run| run.entry().rows).sum();
-        let merge = Merge::of_runs(runs, family, &self.core.keys);
+        let merge = MergedRows::of_runs(runs, family, &self.core.keys);
         let plan = RunPlan { family, rows_max, is_bottom };
         self.reserve(1).await?;
         let into = tokio::select! {
             biased;
             () = self.compaction_yield.wanted() => return Ok(false),
-            into = write_run(shared, self.core.owner(), plan, merge) => into?,
+            into = write_run(context, self.core.owner(), plan, merge) => into?,
         };
         let merged = runs.iter().map(|run| run.extent()).collect();
         let install = |answer| Command::Install(Edit::Compacted { family, merged, into }, answer);
@@ -99,21 +100,21 @@ impl Partition {
             self.core.runs_are_changed();
             return Err(failed);
         }
-        shared.parts.metrics.compacted();
-        shared.wake.notify_one();
+        context.deps.metrics.compacted();
+        context.wake.notify_one();
         Ok(true)
     }
 }
 
-/// The oldest run of which more than a share is rows of former neighbours: written anew alone, it
-/// is shared with nobody.
+/// The oldest run of which at least `percent` percent are rows of other partitions. Once rewritten
+/// it is not shared.
 fn foreign(runs: &[Arc<Run>], keys: &PartitionKeys, percent: u64) -> Option<Range<usize>> {
     let is_foreign = |run: &Arc<Run>| !run.lies_in(keys) && run.percent_outside(keys) >= percent;
     let last = runs.iter().rposition(is_foreign)?;
     Some(last..last + 1)
 }
 
-/// Which of a family's runs, newest first, to merge now.
+/// Chooses which of a family's runs, newest first, to merge now.
 fn pick(runs: &[Arc<Run>]) -> Option<Range<usize>> {
     let sizes: Vec<u64> = runs.iter().map(|run| run.entry().bytes).collect();
     let rows: u64 = runs.iter().map(|run| run.entry().rows).sum();
@@ -122,8 +123,8 @@ fn pick(runs: &[Arc<Run>]) -> Option<Range<usize>> {
     if many { Some(0..runs.len()) } else { pick_by_size(&sizes) }
 }
 
-/// Size-tiered: from the newest on as long as sizes are alike; the cheapest neighbours when there
-/// are too many.
+/// Size-tiered choice: the newest runs as long as their sizes are similar; the cheapest adjacent
+/// runs if there are too many.
 fn pick_by_size(sizes: &[u64]) -> Option<Range<usize>> {
     for start in 0..sizes.len() {
         let mut sum = 0u64;

@@ -2,39 +2,40 @@
 
 use std::time::Duration;
 
-/// What a host of partitions may use. Checked by `node::config`; the defaults suit a small machine.
+/// Limits of a host. `node::config` checks them. The defaults suit a small machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Partitions made at the first start of a store; 1 or more. Default 1.
     pub initial_partitions: u64,
-    /// Memtable bytes of all partitions together at which writes wait; flushing starts at half of
+    /// Bytes of the memtables of all partitions at which writes wait. Flushing starts at half of
     /// it. Default 64 MiB.
     pub memtable_bytes_max: usize,
-    /// Unpacked run blocks kept for all partitions together. Default 64 MiB.
+    /// Bytes of unpacked run blocks cached for all partitions. Default 64 MiB.
     pub block_cache_bytes: usize,
-    /// A log extent is left for a new one at this length. Default 64 MiB.
+    /// The log rolls to a new extent at this length, in bytes. Default 64 MiB.
     pub log_extent_bytes: u64,
-    /// Writes waiting for one partition. Default 4096.
+    /// The most writes waiting for one partition. Default 4096.
     pub queue_ops: usize,
-    /// Bytes of writes waiting for one partition. Default 32 MiB.
+    /// The most bytes of writes waiting for one partition. Default 32 MiB.
     pub queue_bytes: usize,
-    /// How long a write may wait for its group commit to begin, pauses for changes of the map not
-    /// counted; once the batch in the making has taken half of it, more writes are refused. Default
-    /// 2 s: what a disk may stumble for without anybody being told to come back a second later.
+    /// How long a write may wait until its group commit begins. Pauses for changes of the map do
+    /// not count. Once the oldest write of the batch in the making has waited for half of it,
+    /// further writes are refused. Default 2 s: a disk may be slow for that long before clients get
+    /// a 503.
     pub queue_wait_max: Duration,
-    /// How long a write may wait that comes while few do: less than an eighth of `queue_ops` and
-    /// `queue_bytes`. Default 15 s: a slow disk is not overload.
+    /// How long a write may wait that arrives while few wait: less than an eighth of `queue_ops`
+    /// and of `queue_bytes`. Default 15 s: a slow disk is not overload.
     pub queue_patience: Duration,
-    /// Writes of one group commit. Default 1024.
+    /// The most writes of one group commit. Default 1024.
     pub batch_ops: usize,
-    /// A group commit takes no more writes once its record has so many bytes. Default 48 KiB: with
-    /// one more write it still goes through a capacity node's journal (appends below 64 KiB), which
-    /// syncs many times faster than a growing file.
+    /// A group commit takes no more writes once its record has this many bytes. Default 48 KiB:
+    /// with one more write the record still fits in the journal of a capacity node (appends below
+    /// 64 KiB), which syncs many times faster than a growing file.
     pub batch_bytes: usize,
-    /// Memtable bytes of all partitions together beyond which rows replayed at a start go to runs.
+    /// Bytes of the memtables of all partitions above which a start writes replayed rows to runs.
     /// Default 64 MiB.
     pub replay_bytes_max: usize,
-    /// Partitions opened or closed at the same time. Default 32.
+    /// The most partitions opened or closed at the same time. Default 32.
     pub parallel_opens: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The part of a partition that its committer, its readers and its maintenance share.
+//! The state of a partition that its committer, its readers and its maintenance share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::Waits;
 use crate::index::api::{Error, Full};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::{Extents, Owner};
 use crate::index::engine::pace::Pace;
 use crate::index::engine::run::reader::RunSize;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::view::Snapshot;
 use crate::index::engine::watches::Watches;
@@ -29,61 +29,61 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Log extents beyond which a partition is flushed although memory is left, so that few rows do not
-/// pin much log.
+/// A partition with more log extents than this is flushed even if memory is left: otherwise a few
+/// unflushed rows would keep much log.
 const LOG_EXTENTS_MAX: usize = 4;
 
-/// What a partition may still do.
+/// Which requests a partition still serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Everything.
     Serving,
-    /// No writes here any more: it is being opened again, and who writes waits for that as for a
-    /// move. What is published was durable before and can be read.
+    /// Reads only. The partition is being opened again; writers wait for that as they wait for a
+    /// move. Published rows are durable and stay readable.
     Stopped(String),
-    /// No writes, and what they are told: it is closing, or could not be opened again so far. Reads
-    /// as above.
+    /// Reads only. Writes get this error: the partition is closing, or could not be opened again so
+    /// far.
     ReadOnly(Error),
-    /// Nothing: another owner has it.
+    /// Nothing: another owner has the partition.
     Lost,
 }
 
 /// One open partition.
 #[derive(Debug)]
 pub(crate) struct Core {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<HostContext>,
     pub(crate) id: PartitionId,
     pub(crate) epoch: Epoch,
     pub(crate) keys: Arc<PartitionKeys>,
-    /// Its logs and runs, as recorded.
+    /// The logs and runs of the partition, as the coordinator records them.
     pub(crate) extents: Arc<Extents>,
-    /// What comes in, before it waits, and what it costs.
+    /// Counts requests when they arrive, and their cost.
     pub(crate) meter: Arc<Meter>,
-    /// Rows that writes evaluated ahead rest on.
+    /// Watches of the rows that writes evaluated ahead have read.
     pub(crate) watches: Arc<Watches>,
-    /// Rows that the committer read for one write, at most so far.
+    /// The most rows that the committer has read for one write so far.
     #[cfg(test)]
     pub(crate) longest_turn: AtomicUsize,
-    /// The highest time given to a change, ticks.
+    /// The highest time given to a change so far, in ticks.
     given: AtomicU64,
     published: RwLock<Published>,
     status: Mutex<Status>,
     log: Mutex<Vec<ExtentId>>,
-    /// Why the last flush had no space.
+    /// Why the last flush failed for lack of space; `None` if it did not.
     full: Mutex<Option<Full>>,
-    /// Whether no compaction has looked at the runs since they changed.
+    /// Whether the runs have changed since a compaction last examined them.
     changed: AtomicBool,
 }
 
 impl Core {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        context: Arc<HostContext>,
         owner: Owner<'_>,
         keys: PartitionKeys,
         published: Published,
     ) -> Self {
         Self {
-            shared,
+            context,
             id: owner.extents.partition(),
             epoch: owner.epoch,
             keys: Arc::new(keys),
@@ -101,33 +101,33 @@ impl Core {
         }
     }
 
-    /// Whose logs and runs it writes.
+    /// The owner of the logs and runs that this partition writes.
     pub(crate) fn owner(&self) -> Owner<'_> {
         Owner { extents: &self.extents, epoch: self.epoch }
     }
 
-    /// The range its keys lie in; all of it unless they are a stripe.
+    /// The key range of the partition. A stripe has only some of the keys in it.
     pub(crate) fn range(&self) -> &KeyRange {
         self.keys.range()
     }
 
-    /// A time for a change, above all that were given.
+    /// Returns a time for a change, later than all times given before.
     pub(crate) fn tick(&self) -> Timestamp {
-        let now = self.shared.parts.env.clock.now().ticks();
+        let now = self.context.deps.env.clock.now().ticks();
         let next = |last: u64| Some(now.max(last.saturating_add(1)));
         let last = self.given.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
         Timestamp::from_ticks(now.max(last.unwrap_or_else(|last| last).saturating_add(1)))
     }
 
-    /// Changes have times above this one.
+    /// Makes all later changes have times above `time`.
     pub(crate) fn begin_after(&self, time: Timestamp) {
         self.given.fetch_max(time.ticks(), Ordering::AcqRel);
     }
 
-    /// The durable rows as of now.
+    /// A snapshot of the published rows.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let Published { sources, sequence } = self.published();
-        let pace = Pace::new(&self.shared.parts.env.clock);
+        let pace = Pace::new(&self.context.deps.env.clock);
         let keys = Arc::clone(&self.keys);
         Snapshot { sources, sequence, keys, pace, violation: OnceLock::new() }
     }
@@ -136,11 +136,11 @@ impl Core {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes commits up to `sequence` visible (I6: only once they are durable), or the same rows in
-    /// other places.
+    /// Makes commits up to `sequence` visible, which must be durable (I6), or publishes new sources
+    /// of the same rows.
     ///
     /// # Errors
-    /// [`Invariant::Monotonic`]: what readers see stays as it was.
+    /// [`Invariant::Monotonic`]: `sequence` is below the published one. Nothing is published then.
     pub(crate) fn publish(
         &self,
         sources: &Arc<Sources>,
@@ -158,7 +158,7 @@ impl Core {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops writes, or everything; never goes back.
+    /// Changes the status to `to`. A partition that is [`Status::Lost`] keeps that status.
     pub(crate) fn stop(&self, to: Status) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if *status != Status::Lost {
@@ -167,13 +167,13 @@ impl Core {
                 self.extents.close();
             }
             *status = to;
-            self.shared.budget.ring();
-            self.shared.stopped.notify_one();
+            self.context.budget.ring();
+            self.context.stopped.notify_one();
         }
     }
 
-    /// Refuses writes with this error from now on. If they are refused already, only the error
-    /// changes: nobody waits who would have to be woken.
+    /// Refuses writes with this error from now on. If the partition is read-only already, only the
+    /// error changes: no writer waits who would have to be notified.
     pub(crate) fn refuse(&self, refusal: Error) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if let Status::ReadOnly(said) = &mut *status {
@@ -184,15 +184,15 @@ impl Core {
         self.stop(Status::ReadOnly(refusal));
     }
 
-    /// Stops a partition that will not flush what it has in memory: that is in its log, and no part
-    /// of the budget any more. Only while nobody adds rows.
+    /// Stops a partition that will not flush its memtables. Their rows are in its log; their bytes
+    /// no longer count in the memory budget. Call it only while no task adds rows.
     pub(crate) fn fail(&self, to: Status) {
         self.stop(to);
         let sources = self.published().sources;
         sources.tables().for_each(|tables| tables.uncount());
     }
 
-    /// Serves nothing from now on: its range has other owners.
+    /// Stops all service: the range has other owners now.
     pub(crate) fn lose(&self) {
         self.stop(Status::Lost);
     }
@@ -207,24 +207,24 @@ impl Core {
     }
 
     /// # Errors
-    /// What a partition that takes no writes says, [`Error::WrongPartition`] when another owner has
-    /// or will have it, and [`Error::Full`] or [`Error::Overloaded`] while memtables are full.
+    /// The error of a read-only partition; [`Error::WrongPartition`] when another owner has or will
+    /// have it; [`Error::Full`] or [`Error::Overloaded`] while memtables are full.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         match &*self.status.lock().unwrap_or_else(PoisonError::into_inner) {
             Status::Serving => {}
             Status::ReadOnly(refusal) => return Err(refusal.clone()),
             Status::Stopped(_) | Status::Lost => return Err(Error::WrongPartition),
         }
-        if self.shared.budget.used() < self.shared.config.memtable_bytes_max {
+        if self.context.budget.used() < self.context.config.memtable_bytes_max {
             return Ok(());
         }
-        self.shared.wake.notify_one();
+        self.context.wake.notify_one();
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Err(full.map_or(Error::Overloaded, Error::Full))
     }
 
-    /// Waits until memtables have room for a write, as long as a write may wait. A flush is
-    /// imminent; a 503 would make the client miss the freed space.
+    /// Waits until memtables have room for a write, at most as long as a write may wait in the
+    /// queue. A flush is imminent; a 503 would make the client miss the freed space.
     ///
     /// # Errors
     /// As of [`Self::may_write`].
@@ -233,18 +233,18 @@ impl Core {
         if first != Err(Error::Overloaded) {
             return first;
         }
-        let clock = &self.shared.parts.env.clock;
-        let config = &self.shared.config;
-        let waiter = self.shared.budget.wait();
+        let clock = &self.context.deps.env.clock;
+        let config = &self.context.config;
+        let waiter = self.context.budget.wait();
         let few = Waits::is_few(waiter.ahead(), config.queue_ops);
-        // Those that wait longest have waited in vain for so long: whoever comes now would too.
-        let full_for = self.shared.budget.full_for(clock.monotonic());
+        // The oldest waiter has waited this long without success; a new one would too.
+        let full_for = self.context.budget.full_for(clock.monotonic());
         if !few && full_for >= config.queue_wait_max / 2 {
             return first;
         }
         let mut late = clock.sleep(if few { config.queue_patience } else { config.queue_wait_max });
         loop {
-            let freed = self.shared.budget.freed();
+            let freed = self.context.budget.freed();
             let now = self.may_write();
             if now != Err(Error::Overloaded) {
                 return now;
@@ -257,40 +257,40 @@ impl Core {
         }
     }
 
-    /// Notes that a compaction may find something to do.
+    /// Notes that the runs have changed, so that a compaction examines them.
     pub(crate) fn runs_are_changed(&self) {
         self.changed.store(true, Ordering::Release);
     }
 
-    /// Notes that a compaction looks at the runs as they are now.
+    /// Notes that a compaction examines the runs as they are now.
     pub(crate) fn runs_are_looked_at(&self) {
         self.changed.store(false, Ordering::Release);
     }
 
-    /// Whether a compaction may find something to do: of thousands of partitions most are at rest.
+    /// Whether a compaction may find runs to merge. Of thousands of partitions most do not change.
     pub(crate) fn may_compact(&self) -> bool {
         self.changed.load(Ordering::Acquire) && self.may_write_log()
     }
 
-    /// Notes whether the last flush failed for want of space.
+    /// Notes whether the last flush failed for lack of space.
     pub(crate) fn set_full(&self, full: Option<Full>) {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = full;
-        self.shared.budget.ring();
+        self.context.budget.ring();
     }
 
     pub(crate) fn set_log_extents(&self, extents: &[ExtentId]) {
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = extents.to_vec();
         if self.has_long_log() {
-            self.shared.note_long_log();
+            self.context.note_long_log();
         }
     }
 
-    /// Whether the log has grown so long that the partition should be flushed.
+    /// Whether the log has so many extents that the partition should be flushed.
     pub(crate) fn has_long_log(&self) -> bool {
         self.log_extents() > LOG_EXTENTS_MAX
     }
 
-    /// Whether maintenance may still change it.
+    /// Whether maintenance may still write runs and manifests.
     pub(crate) fn may_write_log(&self) -> bool {
         self.status() == Status::Serving
     }
@@ -301,26 +301,26 @@ impl Core {
         sources.runs.iter().flatten().map(|run| run.size()).sum()
     }
 
-    /// About how many of those rows, and of their bytes, are its own: of a run shared with former
-    /// neighbours its part.
+    /// An estimate of the rows and bytes in runs that belong to this partition: of a run shared
+    /// with other partitions only its part counts.
     pub(crate) fn own_size(&self) -> RunSize {
         let sources = self.published().sources;
         sources.runs.iter().flatten().map(|run| run.size_in(&self.keys)).sum()
     }
 
-    /// Extents of its log.
+    /// The number of extents of its log.
     pub(crate) fn log_extents(&self) -> usize {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The logs and runs it uses now.
+    /// The logs and runs that it uses now.
     pub(crate) fn uses(&self) -> BTreeSet<ExtentId> {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let sources = self.published().sources;
         log.into_iter().chain(sources.extents()).collect()
     }
 
-    /// Memory of its memtables.
+    /// The memory that its memtables take, in bytes.
     pub(crate) fn table_bytes(&self) -> usize {
         let sources = self.published().sources;
         sources.tables().map(|tables| tables.bytes()).sum()

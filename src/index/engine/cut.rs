@@ -1,8 +1,8 @@
-//! A partition as of one instant, for a backup, and how the copy of its log ends there.
+//! The state of a partition at one instant, for a backup, and the end of the log in its copy.
 //!
-//! The log goes on after the instant, in the same extent. So the copy of the log gets one extent
-//! more. It holds only a manifest, which links to where the log ended at the instant, as the first
-//! manifest of a partition that was split off does. A replay cuts off what comes after the link.
+//! The log continues after the instant, in the same extent. So the copy of the log gets one more
+//! extent. It holds only a manifest with a link to the end of the log at that instant, like the
+//! first manifest of a child after a split. A replay ignores records after the link.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::Held;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::Pin;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::writer;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
-/// A partition that commits nothing. It goes on when this is dropped.
+/// A paused partition: it commits nothing until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Paused(Option<Held>);
 
@@ -32,17 +32,17 @@ impl Drop for Paused {
 }
 
 impl Partition {
-    /// Has the partition commit nothing until the answer is dropped. Not cancel safe.
+    /// Pauses the partition until the returned value is dropped. Not cancel safe.
     ///
     /// # Errors
-    /// Why the partition takes no writes.
+    /// The reason why the partition takes no writes.
     pub(crate) async fn pause(&self) -> Result<Paused, Failed> {
         self.hold().await.map(|held| Paused(Some(held)))
     }
 }
 
 impl Paused {
-    /// The partition as it is now.
+    /// The state of the partition at this instant.
     pub(crate) fn cut(&self) -> Option<CutPartition> {
         let held = self.0.as_ref()?;
         let descriptor = held.log.descriptor.clone();
@@ -58,7 +58,7 @@ impl Paused {
     }
 }
 
-/// A partition as of one instant.
+/// The state of a partition at one instant.
 #[derive(Clone, Debug)]
 pub struct CutPartition {
     descriptor: PartitionDescriptor,
@@ -66,7 +66,7 @@ pub struct CutPartition {
 }
 
 impl CutPartition {
-    /// As the coordinator has it.
+    /// Its descriptor in the coordinator.
     #[must_use]
     pub fn descriptor(&self) -> &PartitionDescriptor {
         &self.descriptor
@@ -78,7 +78,8 @@ impl CutPartition {
         self.descriptor.log.iter().copied().chain(runs)
     }
 
-    /// Ends the copy of its log with an extent under a new id. Returns the descriptor of the copy.
+    /// Ends the copy of its log with a new extent under the id `extent`. Returns the descriptor of
+    /// the copy.
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Unavailable`].
@@ -99,24 +100,24 @@ impl CutPartition {
     }
 }
 
-/// Logs and runs that this process does not remove until this is dropped.
+/// Keeps logs and runs: this process does not remove them until this is dropped.
 #[derive(Debug)]
 pub struct KeptExtents {
-    shared: Arc<Shared>,
+    context: Arc<HostContext>,
     pins: Vec<Pin>,
 }
 
 impl KeptExtents {
     /// Keeps extents that partitions use.
-    pub(crate) fn new(shared: &Arc<Shared>, extents: Vec<ExtentId>) -> Self {
-        let pins = extents.into_iter().map(|extent| shared.pins.pin(extent)).collect();
-        Self { shared: Arc::clone(shared), pins }
+    pub(crate) fn new(context: &Arc<HostContext>, extents: Vec<ExtentId>) -> Self {
+        let pins = extents.into_iter().map(|extent| context.pins.pin(extent)).collect();
+        Self { context: Arc::clone(context), pins }
     }
 }
 
 impl Drop for KeptExtents {
     fn drop(&mut self) {
         self.pins.clear();
-        self.shared.wake.notify_one();
+        self.context.wake.notify_one();
     }
 }

@@ -1,32 +1,33 @@
-//! Chores are done, some at a time; those that fail are put off.
+//! Carries out chores. A chore that fails is tried again later.
 
 use crate::index::engine::chores::{Chore, Due};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents;
 use crate::index::engine::extents::ids;
-use crate::index::engine::shared::Shared;
 
-/// Chores done before other tasks have a turn: some of them wait for nothing.
+/// Chores done before the task yields: some of them never wait.
 const AT_A_TIME: usize = 64;
 
-/// How often a chore fails before that is told at WARN, once: tries are a second apart.
+/// After so many failures of a chore one warning is logged. Tries are a second apart.
 const MANY: u32 = 30;
 
 /// How a try ended.
 enum Tried {
     Done,
-    /// What stands in the way ends by itself.
+    /// A reader holds the removal back; that ends by itself.
     Held,
     Failed,
 }
 
-impl Shared {
-    /// Does everything, what was tried in vain too.
+impl HostContext {
+    /// Carries out all chores, also those that have failed before.
     pub(crate) async fn do_chores(&self) {
         self.chores.retry();
         self.do_due_chores(|| false).await;
     }
 
-    /// Does what is due until `is_over`. What fails is due again after a retry. What panics is left
+    /// Carries out due chores until `is_over` returns true. A failed chore is due again after
+    /// [`Chores::retry`](crate::index::engine::chores::Chores::retry). A chore that panics is left
     /// to the next owner of the partition.
     pub(crate) async fn do_due_chores(&self, is_over: impl Fn() -> bool) {
         let mut done = 0_usize;
@@ -51,7 +52,7 @@ impl Shared {
     async fn do_chore(&self, due: &Due) -> Tried {
         match &due.chore {
             Chore::Seal(extent, epoch) => {
-                if let Err(error) = self.parts.capacity.seal(*extent, *epoch).await {
+                if let Err(error) = self.deps.capacity.seal(*extent, *epoch).await {
                     tracing::debug!(
                         %extent, %error,
                         "a log extent that was left could not be sealed"
@@ -64,7 +65,7 @@ impl Shared {
                 Ok(true) => Tried::Done,
                 Ok(false) => Tried::Held,
                 Err(error) => {
-                    self.parts.metrics.release_failed();
+                    self.deps.metrics.release_failed();
                     let what = "a log or run could not be released; it is tried again";
                     if due.failures + 1 == MANY {
                         tracing::warn!(%extent, %error, tries = MANY, "{what}");
@@ -75,7 +76,7 @@ impl Shared {
                 }
             },
             Chore::Refill(extents) => {
-                // The next flush asks again.
+                // After a failure the next flush asks again.
                 if let Err(failed) = ids::refill(self, extents).await {
                     tracing::debug!(
                         partition = %extents.partition(), ?failed,

@@ -1,4 +1,4 @@
-//! A change of where a partition's rows are.
+//! A change of the runs that hold a partition's rows.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use crate::index::rows::Family;
 use crate::types::ExtentId;
 use crate::types::Sequence;
 
-/// New runs for old places. They go with it unless it is carried out.
+/// New runs that replace a memtable or older runs. If the edit is dropped before it is installed,
+/// the new runs are released.
 #[derive(Debug)]
 pub(crate) enum Edit {
-    /// The frozen memtable is in these runs.
+    /// These runs replace the frozen memtable.
     Flushed { through: Sequence, runs: Vec<Arc<Run>> },
-    /// These runs are merged into one, or none if nothing was left.
+    /// These runs are merged into one, or into none if no row was left.
     Compacted { family: Family, merged: Vec<ExtentId>, into: Option<Arc<Run>> },
 }
 

@@ -7,23 +7,24 @@ use crate::index::api::{Error, Full};
 use crate::index::engine::failure;
 use crate::index::invariant::Violation;
 
-/// Why durable work failed, by what follows for the partition.
+/// Why durable work failed, classified by the consequence for the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// Nothing was written for want of room; may work later.
+    /// Nothing was written for lack of space. A later try may succeed.
     Full(Full),
-    /// Nothing has changed: the coordinator or a disk refused. May work later.
+    /// Nothing has changed: the coordinator or a disk refused. A later try may succeed.
     Refused(String),
-    /// Nothing has changed: others of the partition were quicker, or must finish first. Works later.
+    /// Nothing has changed: another task of the partition was faster, or must finish first. A later
+    /// try succeeds.
     Busy(&'static str),
     /// Another owner has the partition.
     Fenced,
-    /// It may or may not have been written.
+    /// The outcome is unknown: the change may or may not be durable.
     Other(Reason),
 }
 
 impl Failed {
-    /// The coordinator refused: surely nothing has changed.
+    /// The coordinator refused, and nothing has changed.
     pub(crate) fn refused(error: &coordinator::Error) -> Self {
         if error.is_full() {
             Self::unread(failure::coordinator(error))
@@ -32,7 +33,7 @@ impl Failed {
         }
     }
 
-    /// Something could not be read that is needed before anything is changed.
+    /// A read failed that must come before the change. Nothing has changed.
     pub(crate) fn unread(error: Error) -> Self {
         if let Error::Full(full) = error {
             Self::Full(full)
@@ -41,13 +42,13 @@ impl Failed {
         }
     }
 
-    /// The coordinator did not say whether something has changed, and cannot be asked now.
+    /// The coordinator did not say whether something has changed, and does not answer now.
     pub(crate) fn unknown(error: &coordinator::Error) -> Self {
         let text = error.to_string();
         Self::Other(if error.is_full() { Reason::full(text) } else { text.into() })
     }
 
-    /// What is told of a partition that does not open. The next try reads what came of this one.
+    /// The error of a partition that does not open. The next try reads the outcome of this one.
     pub(crate) fn of_opening(self) -> Error {
         match self {
             Self::Fenced => Error::WrongPartition,
@@ -57,8 +58,8 @@ impl Failed {
         }
     }
 
-    /// The failure of a step that nothing refers to yet: whatever came of it, the partition is as
-    /// it was.
+    /// The failure of a step whose result nothing refers to yet. Whatever its outcome, the
+    /// partition is unchanged.
     pub(crate) fn before_it_counts(self) -> Self {
         match self {
             Self::Full(full) => Self::Full(full),
@@ -68,12 +69,12 @@ impl Failed {
                 Self::Full(Full::Coordinator(reason.to_string()))
             }
             Self::Other(reason) => Self::Refused(reason.to_string()),
-            Self::Fenced => Self::Refused("the extent is another owner's".into()),
+            Self::Fenced => Self::Refused("the extent belongs to another owner".into()),
         }
     }
 }
 
-/// The partition stops: what is durable has to be read again.
+/// A violated invariant stops the partition; its durable state must be read again.
 impl From<Violation> for Failed {
     fn from(violation: Violation) -> Self {
         Self::Other(violation.to_string().into())

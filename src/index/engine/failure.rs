@@ -1,16 +1,17 @@
-//! What errors of the layers below mean for a partition's callers.
+//! Maps errors of the layers below to errors of the index.
 
 use crate::capacity;
 use crate::coordinator;
+use crate::index::api::Damage;
 use crate::index::api::{Error, Full};
 
-/// A failed read of rows that must be there.
+/// The error of a failed read of rows that must exist.
 pub(super) fn read(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Corrupt { .. } | capacity::Error::NoSuchExtent { .. } => {
-            Error::Corrupt(error.to_string())
+            Error::damaged_rows(error.to_string())
         }
-        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::OutOfService { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Fenced { .. }
         | capacity::Error::Sealed { .. }
         | capacity::Error::WrongOffset { .. }
@@ -21,12 +22,12 @@ pub(super) fn read(error: &capacity::Error) -> Error {
     }
 }
 
-/// A failed write.
+/// The error of a failed write.
 pub(super) fn write(error: &capacity::Error) -> Error {
     match error {
         capacity::Error::Full => Error::Full(Full::Disks),
         capacity::Error::Fenced { .. } => Error::WrongPartition,
-        capacity::Error::OutOfService { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::OutOfService { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Corrupt { .. }
         | capacity::Error::NoSuchExtent { .. }
         | capacity::Error::Sealed { .. }
@@ -37,10 +38,10 @@ pub(super) fn write(error: &capacity::Error) -> Error {
     }
 }
 
-/// A failed call of the coordinator.
+/// The error of a failed call to the coordinator.
 pub(super) fn coordinator(error: &coordinator::Error) -> Error {
     match error {
-        coordinator::Error::Corrupt { .. } => Error::Corrupt(error.to_string()),
+        coordinator::Error::Corrupt { .. } => Error::damaged_rows(error.to_string()),
         coordinator::Error::Unavailable { reason } if reason.is_full() => {
             Error::Full(Full::Coordinator(reason.to_string()))
         }

@@ -1,4 +1,4 @@
-//! Flush: a full memtable becomes runs, and the log it was replayed from goes.
+//! Flush: a memtable becomes runs, and log extents with only its rows are removed.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::index::engine::commands::Command;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::extents::ids;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::sources::Frozen;
 use crate::index::engine::write_run::{RunPlan, write_run};
 use crate::index::rows::Family;
 
 impl Partition {
-    /// Writes everything committed before the call to runs; writers go on meanwhile.
+    /// Writes all rows committed before the call to runs. Writers go on meanwhile.
     ///
     /// # Errors
-    /// [`Failed`]: it may be tried again, unless another owner has the partition or nobody knows
-    /// where its log goes on.
+    /// [`Failed`]. The flush may be tried again, unless another owner has the partition or it is
+    /// unknown which extent its log continues in.
     pub(crate) async fn flush(&self) -> Result<(), Failed> {
         let _one = self.flushing.lock().await;
-        let shared = &self.core.shared;
-        // Twice when an earlier flush left a frozen table behind.
+        let context = &self.core.context;
+        // Two rounds if an earlier flush left a frozen memtable.
         for _ in 0..2 {
             let frozen = match self.command(Command::Freeze).await? {
                 Ok(frozen) => frozen,
@@ -36,11 +36,12 @@ impl Partition {
                 return Err(self.not_flushed(failed));
             }
             for family in Family::ALL {
-                let merge = Merge::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
+                let merge =
+                    MergedRows::of_tables(Arc::clone(&tables), family, through, &self.core.keys);
                 let rows_max = codec::wide(tables.len(family));
                 let is_bottom = sources.runs(family).is_empty();
                 let plan = RunPlan { family, rows_max, is_bottom };
-                match write_run(shared, self.core.owner(), plan, merge).await {
+                match write_run(context, self.core.owner(), plan, merge).await {
                     Ok(run) => runs.extend(run),
                     Err(failed) => return Err(self.not_flushed(failed)),
                 }
@@ -49,13 +50,13 @@ impl Partition {
             if let Err(failed) = self.command(install).await? {
                 return Err(self.not_flushed(failed));
             }
-            shared.parts.metrics.flushed();
+            context.deps.metrics.flushed();
         }
         self.core.set_full(None);
         if ids::are_few(&self.core.extents) {
-            shared.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
+            context.chores.add(Chore::Refill(Arc::clone(&self.core.extents)));
         }
-        shared.wake.notify_one();
+        context.wake.notify_one();
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What maintenance changes about a partition, carried out by the committer between two batches.
+//! Commands of the maintenance, which the committer carries out between two batches.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::index::engine::table::Tables;
 use crate::index::invariant::Invariant;
 use crate::types::Sequence;
 
-/// A flush moves to a new log extent when the old one has grown to this, so that the old one's
-/// space comes back.
+/// A flush rolls the log if its newest extent has at least this length, so that the space of the
+/// old extents is freed.
 const ROLL_BYTES: u64 = 1 << 20;
 
 impl Committer {
@@ -38,7 +38,7 @@ impl Committer {
     }
 
     async fn what_to_flush(&mut self) -> Result<Option<Frozen>, Failed> {
-        // Its runs could not be installed.
+        // The runs of a flush could not be installed.
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
@@ -57,27 +57,28 @@ impl Committer {
         }
         let frozen = Frozen { tables: Arc::clone(&self.sources.active), through: self.sequence };
         let mut sources = Sources::clone(&self.sources);
-        sources.active = Arc::new(Tables::new(Arc::clone(&self.core.shared.budget)));
+        sources.active = Arc::new(Tables::new(Arc::clone(&self.core.context.budget)));
         sources.frozen = Some(frozen.clone());
         self.sources = Arc::new(sources);
         Some(self.publish().map(|()| frozen))
     }
 
-    /// With no rows in memory the log before its newest extent is not needed, however many commits
-    /// it has: without rows, or with those of others that this was split off with.
+    /// Without rows in memory the older log extents are not needed. Their commits may have no rows,
+    /// or only rows of partitions that were split off together with this one.
     async fn pass_over(&mut self) -> Result<(), Failed> {
         if self.flushed < self.sequence && self.log.extents().len() > 1 {
             let sources = Arc::clone(&self.sources);
             self.persist_state(&sources, self.sequence).await?;
             self.flushed = self.sequence;
         }
-        // Also when nothing was passed over: a crash may have come between the last flush and this.
+        // The log is trimmed in any case: a crash may have come between the last flush and its
+        // trim.
         self.trim().await;
         Ok(())
     }
 
-    /// Makes the new state durable with a manifest, then visible. The old places go away once
-    /// nothing reads them.
+    /// Makes the new state durable with a manifest, then visible. Replaced runs are released once
+    /// no view reads them.
     async fn install(&mut self, edit: Edit) -> Result<(), Failed> {
         let mut sources = Sources::clone(&self.sources);
         let mut flushed = self.flushed;
@@ -128,7 +129,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Runs that surely no manifest names.
+    /// Releases runs that no manifest names, once no view reads them.
     fn retire(&self, runs: &[Arc<Run>]) {
         runs.iter().for_each(|run| run.retire(&self.core.extents));
     }
@@ -138,7 +139,7 @@ impl Committer {
             return;
         }
         if let Err(failed) = self.log.trim(self.flushed).await {
-            // What was refused is done by the next flush.
+            // After a refusal the next flush trims the log.
             tracing::debug!(partition = %self.core.id, ?failed, "the log was not trimmed");
             self.stop_if_lost(&failed);
         }
@@ -164,8 +165,8 @@ impl Committer {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        // Without the coordinator a long log grows a little longer: it still has room for a
-        // manifest.
+        // If the coordinator refuses, the open extent takes the manifest: a long log may grow a
+        // little longer.
         let is_refused = matches!(
             failed,
             Failed::Full(Full::Coordinator(_)) | Failed::Refused(_) | Failed::Busy(_)
@@ -179,7 +180,7 @@ impl Committer {
         }
         self.stop_if_lost(&failed);
         match (failed, doubt) {
-            // The manifest may be durable in the log as it is.
+            // The manifest may be durable in the open extent.
             (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_), Some(reason)) => {
                 Err(Failed::Other(reason))
             }

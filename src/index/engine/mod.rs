@@ -1,33 +1,38 @@
-//! The partition engine: rows of a key range in a log, memtables and sorted runs, all of them
-//! extents. It knows keys, values and families, and nothing about blobs: a
-//! [`Machine`](crate::index::rows::Machine) does.
+//! The partition engine stores the rows of a key range in a log, in memtables and in sorted runs.
+//! Logs and runs are extents. The engine knows keys, values and families. What a row means is
+//! decided by a [`Machine`](crate::index::rows::Machine).
 //!
-//! 1. `shared.rs`: what all partitions of a host have in common; `core.rs`: what the committer,
-//!    readers and maintenance of one share; `sources.rs`: where its rows are. `failed.rs`: why
-//!    durable work failed, and what follows for the partition.
-//! 2. `partition.rs`: the handle: reads from a snapshot (`view.rs`, `merge.rs`), a place in the
-//!    queue, commands (`commands.rs`); `write.rs`: a write from the side of its caller.
-//! 3. `commit.rs`: the committer: batch, evaluate, one durable append (`log/`), publish, answer;
-//!    `ahead.rs`: writes that take long are evaluated before, and watch what they rest on
-//!    (`watches.rs`). `pace.rs`: what one answer may cost.
-//! 4. `flush.rs`, `compact.rs`: memtables (`table.rs`) to runs (`run/`, `write_run.rs`), runs to
-//!    fewer runs; `install.rs` makes either (`edit.rs`) part of the partition by a manifest record.
-//! 5. `change/`: one partition becomes several, several become one, one changes its host;
-//!    `spread.rs`: how its rows are distributed over its keys.
-//! 6. `extents/`: which logs and runs are whose; they are removed against records in the
-//!    coordinator, as `chores.rs`, which nobody waits for (`do_chores.rs`).
-//! 7. `open.rs`, `recover.rs`, `replay.rs`: from a descriptor in the coordinator to a serving
-//!    partition; `offline.rs`: to a view for the checker, changing nothing.
+//! 1. `context.rs`: what all partitions of a host use. `core.rs`: the state that the committer, the
+//!    readers and the maintenance of one partition share. `sources.rs`: its memtables and runs.
+//!    `failed.rs`: why durable work failed, and what that means for the partition.
+//! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
+//!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`). `write.rs`:
+//!    the path of a write up to the queue.
+//! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
+//!    durably to the log (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated
+//!    on a snapshot before their turn; `watches.rs` detects commits that change the rows they read.
+//!    `pace.rs`: how many rows one answer may read.
+//! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
+//!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
+//!    manifest record.
+//! 5. `change/`: split, merge, and move to another host. `distribution.rs`: how the rows of a partition
+//!    are distributed over its keys.
+//! 6. `extents/`: which partitions use which logs and runs. An extent is removed only if the
+//!    records in the coordinator allow it, in the background (`chores.rs`, `do_chores.rs`).
+//! 7. `open.rs`, `recover.rs`, `replay.rs` open a partition from its descriptor in the coordinator.
+//!    `offline.rs` opens a partition of a stopped store read-only, for the checker.
 //!
-//! Invariants: I2 one owner extends a log (`recover.rs` claims and fences, `log/writer.rs` swaps) ·
-//! I6 readers see only what is durable, writers see all that is ordered before them (`commit.rs`) ·
-//! I8 a split or merge happens in one transaction (`change/`) · I14 replay is idempotent
-//! (`replay.rs`) · I16 queue, batch, memtables and cache are bounded (`config.rs`).
+//! Invariants: I2 only one owner extends a log (`recover.rs` claims and fences, `log/writer.rs`
+//! compares and swaps the descriptor) · I6 readers see only durable rows, a write sees all writes
+//! ordered before it (`commit.rs`) · I8 a split or merge is one transaction (`change/`) · I14
+//! replay is idempotent (`replay.rs`) · I16 queue, batch, memtables and cache are bounded
+//! (`config.rs`).
 //!
-//! Not here: who owns which partition (`server/` and the coordinator), what rows mean (`objects/`),
-//! when to split.
+//! Not here: which host owns which partition (`server/` and the coordinator), what rows mean
+//! (`objects/`), when to split.
 
 mod ahead;
+
 mod change;
 mod chores;
 mod codec;
@@ -35,17 +40,20 @@ mod commands;
 mod commit;
 mod compact;
 mod config;
+mod context;
 mod core;
 mod cut;
+mod distribution;
 mod do_chores;
 mod edit;
 mod extents;
 mod failed;
 mod failure;
 mod flush;
+mod group_commit;
 mod install;
 mod log;
-mod merge;
+mod merge_rows;
 mod offline;
 mod open;
 mod pace;
@@ -55,9 +63,8 @@ mod refusals;
 mod replay;
 mod rewrite;
 mod run;
-mod shared;
 mod sources;
-mod spread;
+
 mod table;
 mod untrusted;
 mod view;
@@ -71,16 +78,17 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::Config;
+pub use context::{Dependencies, ExtentIds};
 pub use cut::{CutPartition, KeptExtents};
 pub use extents::{ExtentRecord, Loaded};
 pub use offline::{Offline, open_offline};
-pub use shared::{ExtentIds, Parts};
 pub use untrusted::decode_untrusted;
 
 pub use change::TOO_MANY_RUNS;
 pub(crate) use change::{NotChanged, NotMoved, hand_off, merge};
 #[cfg(test)]
 pub(crate) use chores::Chore;
+pub(crate) use context::HostContext;
 pub(crate) use core::Status;
 pub(crate) use cut::Paused;
 pub(crate) use extents::{Pins, upgrade};
@@ -89,4 +97,3 @@ pub(crate) use partition::Partition;
 pub(crate) use recover::NotOpened;
 pub(crate) use run::cache::Lookups;
 pub(crate) use run::reader::RunSize;
-pub(crate) use shared::Shared;

@@ -1,4 +1,5 @@
-//! A stopped partition's rows, for the checker: nothing is claimed, fenced, sealed or written.
+//! The rows of a partition of a stopped store, for the checker. Nothing is claimed, fenced, sealed
+//! or written.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -25,7 +26,7 @@ use crate::types::ExtentId;
 
 const CACHE_BYTES: usize = 16 << 20;
 
-/// A partition's durable rows, and the extents they are in.
+/// The durable rows of a partition, and their extents.
 #[derive(Debug)]
 pub struct Offline {
     snapshot: Snapshot,
@@ -33,17 +34,17 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// Log and run extents the partition refers to.
+    /// The log and run extents that the partition uses.
     #[must_use]
     pub fn extents(&self) -> &[ExtentId] {
         &self.extents
     }
 }
 
-/// Reads a partition that nobody has open. Holds the log's unflushed rows in memory.
+/// Reads a partition that no process has open. Holds the unflushed rows of the log in memory.
 ///
 /// # Errors
-/// [`Error::Corrupt`] when log or runs are damaged, [`Error::Unavailable`].
+/// [`Error::Corrupt`] if the log or a run is damaged, [`Error::Unavailable`].
 pub async fn open_offline(
     capacity: Arc<dyn Capacity>,
     descriptor: &PartitionDescriptor,

@@ -1,4 +1,4 @@
-//! A partition is opened here: its log is taken over, and its committer begins.
+//! Opens a partition: takes over its log and starts its committer.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -11,43 +11,44 @@ use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::engine::change::CompactionYield;
 use crate::index::engine::commit::Committer;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover;
 use crate::index::engine::recover::{NotOpened, Recovered};
 use crate::index::engine::refusals::Refusals;
-use crate::index::engine::shared::Shared;
 use crate::types::PartitionId;
 
-/// Maintenance steps waiting for a committer: a flush, a compaction and a stop at most.
+/// The most commands that wait for a committer: of a flush, a compaction, a change of the map and a
+/// stop.
 const COMMANDS: usize = 4;
 
 impl Partition {
-    /// Becomes the owner of a partition of the coordinator and recovers it.
+    /// Becomes the owner of partition `id` and recovers it.
     ///
     /// # Errors
-    /// [`Error::WrongPartition`] when there is none or another owner is faster; [`Error::Corrupt`],
-    /// [`Error::Unavailable`], [`Error::Full`].
-    pub(crate) async fn open(shared: &Arc<Shared>, id: PartitionId) -> Result<Self, Error> {
-        Self::open_or_tell(shared, id).await.map_err(|not| not.error)
+    /// [`Error::WrongPartition`] if there is no such partition or another owner was faster;
+    /// [`Error::Corrupt`], [`Error::Unavailable`], [`Error::Full`].
+    pub(crate) async fn open(context: &Arc<HostContext>, id: PartitionId) -> Result<Self, Error> {
+        Self::open_or_tell(context, id).await.map_err(|not| not.error)
     }
 
-    /// As [`Self::open`]; the error tells whether the partition was claimed.
+    /// As [`Self::open`]. The error says whether the partition was claimed.
     pub(crate) async fn open_or_tell(
-        shared: &Arc<Shared>,
+        context: &Arc<HostContext>,
         id: PartitionId,
     ) -> Result<Self, NotOpened> {
-        let recovered = recover::take_over(shared, id).await?;
-        Ok(Self::start(shared, recovered))
+        let recovered = recover::take_over(context, id).await?;
+        Ok(Self::start(context, recovered))
     }
 
-    /// Begins to serve.
-    pub(crate) fn start(shared: &Arc<Shared>, recovered: Recovered) -> Self {
-        let (queue, queued) = mpsc::channel(shared.config.queue_ops);
+    /// Starts the committer of a recovered partition.
+    pub(crate) fn start(context: &Arc<HostContext>, recovered: Recovered) -> Self {
+        let (queue, queued) = mpsc::channel(context.config.queue_ops);
         let (commands, obeyed) = mpsc::channel(COMMANDS);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
         let waits =
-            Arc::new(Waits::new(shared.config.queue_wait_max, shared.config.queue_patience));
+            Arc::new(Waits::new(context.config.queue_wait_max, context.config.queue_patience));
         let core = Arc::new(recovered.core);
         core.begin_after(recovered.time);
         core.set_log_extents(recovered.log.extents());
@@ -68,7 +69,7 @@ impl Partition {
             doubtful: Vec::new(),
         };
         let watched = StopOnPanic(Arc::clone(&core));
-        let task = shared.parts.env.tasks.spawn("partition committer", async move {
+        let task = context.deps.env.tasks.spawn("partition committer", async move {
             let _watched = watched;
             committer.run().await;
         });
@@ -86,7 +87,7 @@ impl Partition {
     }
 }
 
-/// A committer that panicked serves nobody any more: the partition is to be opened again.
+/// Stops the partition if its committer panics, so that it is opened again.
 struct StopOnPanic(Arc<Core>);
 
 impl Drop for StopOnPanic {

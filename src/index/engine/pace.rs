@@ -1,5 +1,5 @@
-//! What reading one view has cost: it bounds an answer, and lets other tasks of the thread have
-//! their turn.
+//! Counts the cost of the reads of one view. It bounds an answer, and yields to other tasks of the
+//! thread.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -8,48 +8,49 @@ use std::time::Duration;
 
 use crate::env::Clock;
 
-/// Rows looked at between two turns of other tasks. Scans take turns of their own while they run;
-/// this is for the sum of many short ones.
+/// Rows examined before the task yields. A long scan yields by itself; this is for the sum of many
+/// short reads.
 const TURN_ROWS: usize = 1_024;
-/// Rows that one answer may look at.
+/// The most rows that one answer may examine.
 pub(crate) const ANSWER_ROWS_MAX: usize = 65_536;
-/// Rows that one answer may look at whatever time it takes: a full page of a list never ends early
-/// on a slow machine.
+/// Rows that one answer may examine however long it takes, so that a full page of a list does not
+/// end early on a slow machine.
 const ANSWER_ROWS_MIN: usize = 16_384;
-/// How long an answer may look at more rows than that.
+/// How long an answer may examine more rows than that.
 const ANSWER_TIME_MAX: Duration = Duration::from_millis(40);
 
 /// The cost of one view so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// Without one, time does not count.
+    /// Without a clock, time is not limited.
     clock: Option<Arc<dyn Clock>>,
     began: OnceLock<Duration>,
     seen: AtomicUsize,
-    /// Since the last turn of other tasks.
+    /// Rows examined since the task last yielded.
     turn: AtomicUsize,
-    /// Rows after which nothing more is read.
+    /// After so many rows nothing more is read.
     limit: Option<usize>,
 }
 
 impl Pace {
-    /// Of a view not yet read.
+    /// The cost of a view that was not read yet.
     pub(crate) fn new(clock: &Arc<dyn Clock>) -> Self {
         Self { clock: Some(Arc::clone(clock)), ..Self::default() }
     }
 
-    /// The same, and nothing is read after `limit` rows.
+    /// As [`Self::new`], and nothing is read after `limit` rows.
     pub(crate) fn limited(clock: &Arc<dyn Clock>, limit: usize) -> Self {
         Self { limit: Some(limit), ..Self::new(clock) }
     }
 
-    /// Whether nothing more is read.
+    /// Whether the limit is reached, so that nothing more is read.
     pub(crate) fn is_over(&self) -> bool {
         self.limit.is_some_and(|limit| self.seen() > limit)
     }
 
-    /// As [`Self::take`], of rows whose values take as long as so many `more`. These count in a
-    /// limit; how much an answer holds is bounded by its bytes already.
+    /// As [`Self::take`], for rows with long values that cost as much as `more` further rows. The
+    /// further rows count in a limit, but not in what an answer may examine: its bytes bound an
+    /// answer already.
     pub(crate) async fn take_long(&self, rows: usize, more: usize) {
         if self.limit.is_some() {
             return self.take(rows + more).await;
@@ -58,7 +59,8 @@ impl Pace {
         self.take(rows).await;
     }
 
-    /// Notes that so many rows were looked at. Gives other tasks their turn when it is time.
+    /// Notes that `rows` rows were examined. Yields to other tasks if the task has examined many
+    /// rows.
     pub(crate) async fn take(&self, rows: usize) {
         if let (Some(clock), true) = (&self.clock, rows > 1) {
             self.began.get_or_init(|| clock.monotonic());
@@ -70,12 +72,12 @@ impl Pace {
         }
     }
 
-    /// Rows looked at.
+    /// The number of rows examined.
     pub(crate) fn seen(&self) -> usize {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// Whether that is as much as one answer may.
+    /// Whether the view has examined as many rows as one answer may.
     pub(crate) fn is_spent(&self) -> bool {
         let seen = self.seen();
         if seen < ANSWER_ROWS_MIN {

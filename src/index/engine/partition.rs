@@ -1,4 +1,4 @@
-//! A partition that is open here.
+//! The handle of an open partition.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -30,21 +30,22 @@ use crate::types::Epoch;
 /// A write that was evaluated ahead.
 pub(super) struct Ready<'a> {
     pub(super) evaluated: Box<Evaluated>,
-    /// Its place among those that are evaluated at a time.
+    /// Its permit to be one of the writes that are evaluated ahead.
     pub(super) place: Option<SemaphorePermit<'a>>,
 }
 
-/// A write that enters the committer's queue.
+/// A write to be queued for the committer.
 pub(super) struct Entry<'a> {
     pub(super) write: Arc<Write>,
     pub(super) evaluated: Option<Ready<'a>>,
     /// Its bytes.
     pub(super) weight: usize,
-    /// How long it waited elsewhere before: this counts for the patience of few.
+    /// How long the write waited before it was queued. If few writes wait, this time counts too.
     pub(super) waited: Duration,
 }
 
-/// Readers' and writers' handle; dropping it does not close the partition, [`Self::close`] does.
+/// The handle through which readers and writers use a partition. Dropping it does not close the
+/// partition; [`Self::close`] does.
 #[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) core: Arc<Core>,
@@ -53,15 +54,15 @@ pub(crate) struct Partition {
     pub(crate) waits: Arc<Waits>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) committer: Mutex<Option<JoinHandle<()>>>,
-    /// One flush and one compaction at a time.
+    /// Held by the one flush, and the one compaction, that may run at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
     pub(crate) compaction_yield: CompactionYield,
 }
 
 impl Partition {
-    /// Answers from the durable rows as they are after the call: each read takes its own snapshot,
-    /// and shares with others nothing but blocks, which never change (ADR 0020).
+    /// Answers a read from a snapshot of the durable rows, taken after the call. Reads share
+    /// nothing but cached blocks, which never change (ADR 0020).
     ///
     /// # Errors
     /// [`Error`].
@@ -70,7 +71,7 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.may_read()?;
-        let clock = &self.core.shared.parts.env.clock;
+        let clock = &self.core.context.deps.env.clock;
         let meter = &self.core.meter;
         let times = meter.note(Class::of(read), || clock.monotonic(), || read.place().sample());
         let Settled { snapshot: view, below: settled } = if matches!(read, Read::Garbage { .. }) {
@@ -78,32 +79,32 @@ impl Partition {
         } else {
             Settled { snapshot: self.core.snapshot(), below: None }
         };
-        let machine = &self.core.shared.parts.machine;
+        let machine = &self.core.context.deps.machine;
         let answer = machine.answer(&view, self.core.range(), read, clock.now());
         let mut reply = meter.timed(clock.as_ref(), times, answer).await;
         self.stop_if_violated(&view).await;
-        // Whoever is shown garbage of one time has been shown all of earlier times: the rest is for
-        // the next pass.
+        // A reader that gets garbage of one time must have got all earlier garbage. Later garbage
+        // is left for the next pass.
         if let (Some(settled), Ok(reply)) = (settled, &mut reply) {
             reply.keep_garbage_before(settled);
         }
-        // Ownership is checked after the read, so that what is answered was true while it was ours
-        // (I6).
+        // Ownership is checked after the read: the answer was correct while this partition was the
+        // owner (I6).
         self.core.may_read()?;
         reply
     }
 
-    /// Has the committer stop if an invariant was found violated through this view.
+    /// Stops the committer if a read of this view found an invariant violated.
     pub(super) async fn stop_if_violated(&self, view: &Snapshot) {
         if let Some(violation) = view.violation.get() {
-            // A committer that has ended has stopped already.
+            // A committer that has ended takes no command; the partition has stopped then.
             drop(self.commands.send(Command::StopAfter(violation.clone())).await);
         }
     }
 
     /// Whether few writes are in the queue.
     pub(crate) fn few_are_queued(&self) -> bool {
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let ahead = self.queue.max_capacity() - self.queue.capacity();
         Waits::is_few(ahead, config.queue_ops)
             && Waits::is_few(self.queued_bytes.load(Ordering::Relaxed), config.queue_bytes)
@@ -117,22 +118,23 @@ impl Partition {
     ) -> Result<Outcome, Error> {
         let Entry { write, evaluated, weight, waited } = entry;
         let arrived = clock.monotonic();
-        let config = &self.core.shared.config;
+        let config = &self.core.context.config;
         let few = self.few_are_queued();
         if self.waits.is_late(arrived, few) {
             return Err(Error::Overloaded);
         }
-        // Its rows are in memory already, and few are at a time.
+        // The rows of an evaluated write are in memory already, and few such writes exist at a
+        // time.
         let is_evaluated = evaluated.is_some();
         let queued = self.queued_bytes.fetch_add(weight, Ordering::Relaxed);
         let has_room = queued + weight <= config.queue_bytes;
         let (evaluated, place) = evaluated.map(|ready| (ready.evaluated, ready.place)).unzip();
-        // The queue's bytes bound those that fit, the places all others.
+        // The byte limit of the queue bounds the writes that fit; permits bound all others.
         let _place = place.filter(|_| !has_room);
         let (answer, answered) = oneshot::channel();
         let turn = Turn::default();
         let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
-        // One write may be larger than the whole queue: it is let in when the queue is empty.
+        // A write larger than the whole queue is accepted when the queue is empty.
         let fits = is_evaluated || queued == 0 || has_room;
         let sent =
             if fits { self.queue.try_send(waiting) } else { Err(TrySendError::Full(waiting)) };
@@ -148,12 +150,13 @@ impl Partition {
         let Some(answer) = answer else { return Err(Error::Overloaded) };
         answer.unwrap_or_else(|_| match turn.take() {
             true => Err(self.is_closed()),
-            // The committer answers everything it takes, unless it panics.
+            // The committer answers every write that it takes, unless it panics.
             false => Err(Error::Unavailable("the write was begun and not ended".into())),
         })
     }
 
-    /// The error of a write that the committer did not take: surely it was not carried out.
+    /// The error of a write that the committer did not take. The write was certainly not carried
+    /// out.
     fn is_closed(&self) -> Error {
         match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,
@@ -172,13 +175,13 @@ impl Partition {
         answered.await.map_err(|_| closed())
     }
 
-    /// Has ids of extents to be created at hand, so many at least.
+    /// Makes sure that at least `count` recorded ids are available for new extents.
     ///
     /// # Errors
-    /// [`Failed::Full`], [`Failed::Refused`] when the coordinator does not record them.
-    /// [`Failed::Fenced`]: the partition stops.
+    /// [`Failed::Full`], [`Failed::Refused`], [`Failed::Busy`]: the coordinator did not record
+    /// them. [`Failed::Fenced`]: the partition stops.
     pub(crate) async fn reserve(&self, count: usize) -> Result<(), Failed> {
-        let reserved = ids::reserve(&self.core.shared, &self.core.extents, count).await;
+        let reserved = ids::reserve(&self.core.context, &self.core.extents, count).await;
         self.reserved(reserved).await
     }
 
@@ -187,20 +190,21 @@ impl Partition {
     /// # Errors
     /// As of [`Self::reserve`].
     pub(crate) async fn reserve_for_a_flush(&self, count: usize) -> Result<(), Failed> {
-        let (shared, extents) = (&self.core.shared, &self.core.extents);
-        let reserved = ids::reserve_for_a_flush(shared, extents, count).await;
+        let (context, extents) = (&self.core.context, &self.core.extents);
+        let reserved = ids::reserve_for_a_flush(context, extents, count).await;
         self.reserved(reserved).await
     }
 
     async fn reserved(&self, reserved: Result<(), Failed>) -> Result<(), Failed> {
         if reserved == Err(Failed::Fenced) {
-            // A committer that has ended has stopped already.
+            // A committer that has ended takes no command; the partition has stopped then.
             drop(self.commands.send(Command::Lose).await);
         }
         reserved
     }
 
-    /// Ends the committer of a partition that belongs to others now; whoever waits is sent there.
+    /// Ends the committer of a partition that another owner has now. Waiting writes get
+    /// [`Error::WrongPartition`] and are routed to that owner.
     pub(crate) async fn abandon(&self) {
         drop(self.commands.send(Command::SendAway).await);
         let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -211,8 +215,8 @@ impl Partition {
         }
     }
 
-    /// Refuses writes from now on, writes all rows to runs so that the next start has nothing to
-    /// replay, and ends the committer. What cannot be flushed stays in the log.
+    /// Refuses further writes, flushes all rows so that the next start has nothing to replay, and
+    /// ends the committer. Rows that cannot be flushed stay in the log.
     pub(crate) async fn close(&self) {
         if self.core.status() == Status::Serving {
             let closing = Error::Unavailable("the partition is closing".into());
@@ -224,7 +228,7 @@ impl Partition {
                 );
             }
         }
-        // The committer may have ended by itself; then there is nobody to tell.
+        // The committer may have ended already; then it takes no command.
         drop(self.commands.send(Command::Stop).await);
         let task = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task

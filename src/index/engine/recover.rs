@@ -1,4 +1,5 @@
-//! Recovery: becoming a partition's owner from nothing but its descriptor.
+//! Recovery: becomes the owner of a partition, and reads its state from the extents that its
+//! descriptor names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +7,9 @@ use std::sync::Arc;
 use crate::capacity;
 use crate::capacity::Capacity;
 use crate::coordinator::Revision;
+use crate::index::api::Damage;
 use crate::index::api::Error;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner, ids};
 use crate::index::engine::failed::Failed;
@@ -16,7 +19,6 @@ use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::replay::{Replay, Replayed};
 use crate::index::engine::run::reader::Run;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Frozen, Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::engine::write_run;
@@ -27,7 +29,8 @@ use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// A partition ready to serve.
+/// The state of a recovered partition, from which
+/// [`Partition::start`](crate::index::engine::partition::Partition::start) starts its committer.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) core: Core,
@@ -38,46 +41,46 @@ pub(crate) struct Recovered {
     pub(crate) flushed: Sequence,
 }
 
-/// A partition of the coordinator that names its owner.
+/// A descriptor that names this host as the owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Claimed {
     pub(crate) descriptor: PartitionDescriptor,
-    /// The change by which the owner became it.
+    /// The change of the descriptor that made this host the owner.
     pub(crate) revision: Revision,
 }
 
 /// Why a partition was not taken over.
 #[derive(Debug)]
 pub(crate) struct NotOpened {
-    /// The partition, when it was claimed: then what stands in the way are files it needs.
+    /// The descriptor, if the partition was claimed. Then the files that it needs cannot be used.
     pub(crate) claimed: Option<PartitionDescriptor>,
     pub(crate) error: Error,
 }
 
-/// Takes a partition over: claims it in the coordinator, locks earlier owners out of its log,
-/// replays.
+/// Takes over a partition: claims it in the coordinator, fences its log against earlier owners, and
+/// replays the log.
 pub(crate) async fn take_over(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
 ) -> Result<Recovered, NotOpened> {
-    let claimed = claim(shared, id).await;
+    let claimed = claim(context, id).await;
     let claimed = claimed.map_err(|error| NotOpened { claimed: None, error })?;
-    let recovered = recover(shared, claimed.clone()).await;
+    let recovered = recover(context, claimed.clone()).await;
     recovered.map_err(|error| NotOpened { claimed: Some(claimed.descriptor), error })
 }
 
-async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Error> {
+async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recovered, Error> {
     let Claimed { descriptor, revision } = claimed;
-    lock_out(shared, &descriptor).await?;
-    let record = ExtentRecord::load(shared.parts.coordinator.as_ref(), descriptor.id).await?;
+    lock_out(context, &descriptor).await?;
+    let record = ExtentRecord::load(context.deps.coordinator.as_ref(), descriptor.id).await?;
     let extents = Extents::new(descriptor.id, record, Vec::new());
     extents.set_owner(descriptor.epoch, revision);
     let (epoch, keys) = (descriptor.epoch, descriptor.keys.clone());
     let owner = Owner { extents: &extents, epoch };
-    let Rows { tables, spilled, flushed, replayed } = replay(shared, &descriptor, owner).await?;
+    let Rows { tables, spilled, flushed, replayed } = replay(context, &descriptor, owner).await?;
     let mut sources = Sources { active: tables, frozen: None, runs: Default::default() };
     for entry in &replayed.manifest.runs {
-        let run = write_run::open_run(shared, *entry).await?;
+        let run = write_run::open_run(context, *entry).await?;
         sources.runs_mut(run.family()).push(run);
     }
     let is_spilled = !spilled.is_empty();
@@ -87,12 +90,12 @@ async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Er
     }
     let Replayed { manifest, sequence, time, highest, link } = replayed;
     let state = LogState { descriptor, revision, highest, link, last: sequence };
-    let mut log = Log::recovered(Arc::clone(shared), Arc::clone(&extents), state);
+    let mut log = Log::recovered(Arc::clone(context), Arc::clone(&extents), state);
     if is_spilled {
         let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
         if let Err(failed) = log.roll(manifest).await {
             if matches!(failed, Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) {
-                // No descriptor names the manifest that names them.
+                // No descriptor names the extent of the manifest that names these runs.
                 spilled.iter().for_each(|run| run.retire(&extents));
             }
             return Err(failed.of_opening());
@@ -101,18 +104,18 @@ async fn recover(shared: &Arc<Shared>, claimed: Claimed) -> Result<Recovered, Er
     let sources = Arc::new(sources);
     let log_extents = log.state().descriptor.log.iter().copied();
     let used: BTreeSet<ExtentId> = log_extents.chain(sources.extents()).collect();
-    shared.release_unused(&extents, &used);
+    context.release_unused(&extents, &used);
     let published = Published { sources: Arc::clone(&sources), sequence };
-    let core = Core::new(Arc::clone(shared), owner, keys, published);
+    let core = Core::new(Arc::clone(context), owner, keys, published);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
-/// Fences and seals all extents of a log: earlier owners cannot add to it.
-async fn lock_out(shared: &Shared, descriptor: &PartitionDescriptor) -> Result<(), Error> {
+/// Fences and seals all extents of a log, so that earlier owners cannot append to it.
+async fn lock_out(context: &HostContext, descriptor: &PartitionDescriptor) -> Result<(), Error> {
     for (number, extent) in descriptor.log.iter().enumerate() {
-        let shut = shut(shared.parts.capacity.as_ref(), *extent, descriptor.epoch).await;
-        // Partitions split from one share its log; one of them may have shut it at a higher epoch.
-        // Where it ends for this one stands in the extent after it.
+        let shut = shut(context.deps.capacity.as_ref(), *extent, descriptor.epoch).await;
+        // The children of a split share the log of their parent. One of them may have fenced it at
+        // a higher epoch. The link in the next extent says where it ends for this partition.
         let inherited = number + 1 < descriptor.log.len();
         match shut {
             Err(Error::WrongPartition) if inherited => {}
@@ -122,67 +125,70 @@ async fn lock_out(shared: &Shared, descriptor: &PartitionDescriptor) -> Result<(
     Ok(())
 }
 
-/// The rows of a log.
+/// The rows that a replay found in a log.
 struct Rows {
-    /// Those that fit into memory.
+    /// The rows that fit into memory.
     tables: Arc<Tables>,
-    /// Runs of those that did not, newest first. No manifest names them.
+    /// Runs with the other rows, newest first. No manifest names these runs.
     spilled: Vec<Arc<Run>>,
     /// Commits up to here are in runs.
     flushed: Sequence,
     replayed: Replayed,
 }
 
-/// Replays a log. What memory has no room for is written to runs.
+/// Replays a log. Rows for which memory has no room are written to runs.
 async fn replay(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     descriptor: &PartitionDescriptor,
     owner: Owner<'_>,
 ) -> Result<Rows, Error> {
-    let mut replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
-    let mut tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
-    let replay_max = shared.config.replay_bytes_max;
-    // Partitions recover side by side: those with little leave the spilling to those with much.
-    let fair_share = replay_max / (2 * shared.config.parallel_opens.max(1));
+    let mut replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
+    let mut tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
+    let replay_max = context.config.replay_bytes_max;
+    // Partitions recover concurrently. Only a partition with many rows in memory writes them to
+    // runs.
+    let fair_share = replay_max / (2 * context.config.parallel_opens.max(1));
     let mut spilled: Vec<Arc<Run>> = Vec::new();
     let mut flushed = replay.manifest().flushed;
     while replay.step(&tables).await? {
-        if shared.budget.used() > replay_max && tables.bytes() > fair_share {
+        if context.budget.used() > replay_max && tables.bytes() > fair_share {
             let through = replay.sequence();
-            ids::reserve_now(shared, owner.extents, tables.families()).await?;
+            ids::reserve_now(context, owner.extents, tables.families()).await?;
             let full = Frozen { tables, through };
-            let runs = write_run::spill(shared, owner, &full, &descriptor.keys).await?;
+            let runs = write_run::spill(context, owner, &full, &descriptor.keys).await?;
             spilled.splice(0..0, runs);
-            tables = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+            tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
             flushed = through;
         }
     }
     Ok(Rows { tables, spilled, flushed, replayed: replay.finish() })
 }
 
-/// Raises the epoch in the coordinator: whoever read the descriptor before is not the owner any
-/// more.
-async fn claim(shared: &Shared, id: PartitionId) -> Result<Claimed, Error> {
-    let coordinator = shared.parts.coordinator.as_ref();
+/// Raises the epoch in the coordinator, so that an earlier owner can no longer change the
+/// descriptor.
+async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error> {
+    let coordinator = context.deps.coordinator.as_ref();
     let key = PartitionDescriptor::coordinator_key(id);
     let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
     let found = found.ok_or(Error::WrongPartition)?;
     let mut descriptor = PartitionDescriptor::decode(&found.value)
         .filter(|descriptor| descriptor.id == id)
-        .ok_or_else(|| Error::Corrupt(format!("the descriptor of partition {id} is malformed")))?;
+        .ok_or_else(|| {
+            Error::damaged_rows(format!("the descriptor of partition {id} is malformed"))
+        })?;
     descriptor.epoch = descriptor.epoch.next();
-    descriptor.host = shared.host;
+    descriptor.host = context.host;
     let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await;
     let revision = revision.map_err(Failed::of_opening)?;
     Ok(Claimed { descriptor, revision })
 }
 
-/// Fences and seals a log extent: earlier owners cannot add to it, and its end is final (I2).
+/// Fences and seals a log extent: earlier owners cannot append to it, and its end is final (I2).
 async fn shut(capacity: &dyn Capacity, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
     let lost = |error: capacity::Error| match error {
-        capacity::Error::NoSuchExtent { .. } => Error::Corrupt(format!("log {error}")),
-        // Only a restart verifies the disk: to try again before that is of no use.
-        capacity::Error::Poisoned { .. } => Error::DiskOut(error.to_string()),
+        capacity::Error::NoSuchExtent { .. } => Error::damaged_rows(format!("log {error}")),
+        // Only a restart verifies the disk; a retry before that fails again.
+        capacity::Error::Poisoned { .. } => Error::Corrupt(Damage::DiskOut(error.to_string())),
         capacity::Error::Sealed { .. }
         | capacity::Error::Fenced { .. }
         | capacity::Error::WrongOffset { .. }

@@ -1,24 +1,24 @@
-//! A pause after a refusal: what was refused is not tried again at once.
+//! A pause after a refusal: a refused step is not tried again immediately.
 
 use std::time::Duration;
 
 use crate::index::engine::failed::Failed;
 
-/// The first pause; it doubles with every further refusal, up to the longest.
+/// The first pause. Each further refusal doubles it, up to the longest.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The refusals since something was last carried out.
+/// The refusals since the step last succeeded.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    /// Monotonic, and why the last one was refused.
+    /// When the step may be tried again, monotonic, and why it was refused last.
     not_before: Option<(Duration, Failed)>,
     pause: Duration,
 }
 
 impl Refusals {
     /// # Errors
-    /// Why it was refused a moment ago.
+    /// The last refusal, while its pause lasts.
     pub(crate) fn may_try(&self, now: Duration) -> Result<(), Failed> {
         match &self.not_before {
             Some((at, refused)) if now < *at => Err(refused.clone()),
@@ -26,7 +26,7 @@ impl Refusals {
         }
     }
 
-    /// Notes a refusal; gives the pause that follows it.
+    /// Notes a refusal, and returns the pause that follows it.
     pub(crate) fn note(&mut self, now: Duration, refused: &Failed) -> Duration {
         self.pause = (self.pause * 2).clamp(FIRST, LONGEST);
         self.not_before = Some((now + self.pause, refused.clone()));

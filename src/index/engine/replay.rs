@@ -1,4 +1,4 @@
-//! Replay: the rows of a log that are not in runs yet.
+//! Replay: reads the rows of a log that are not in runs yet.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -14,6 +14,7 @@ use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
 use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
+use crate::index::rows::RowChange;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -21,11 +22,12 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// A log being replayed, record by record.
+/// A replay of a log, record by record.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
     capacity: &'a dyn Capacity,
-    /// Rows outside are of the partitions this one was split off with.
+    /// The keys of the partition. Other rows in the log belong to the partitions that were split
+    /// off together with it.
     keys: PartitionKeys,
     /// The log's extents, oldest first.
     extents: Vec<LogPart>,
@@ -33,7 +35,7 @@ pub(crate) struct Replay<'a> {
     reader: Option<LogReader<'a>>,
     at: usize,
     sequence: Sequence,
-    /// The newest commit whose rows are in memtables.
+    /// The newest commit whose rows were added to the memtables.
     applied: Sequence,
     /// The epoch of the newest manifest read so far, at most the descriptor's.
     epoch: Epoch,
@@ -47,11 +49,11 @@ pub(crate) struct Replay<'a> {
 #[derive(Clone, Copy, Debug)]
 struct LogPart {
     extent: ExtentId,
-    /// Where it validly ends. Of the last one that is found by reading it.
+    /// Its valid end. That of the last extent is found by reading it.
     end: Option<u64>,
 }
 
-/// What a replayed log amounts to.
+/// The result of a replay.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     /// The newest manifest.
@@ -62,12 +64,12 @@ pub(crate) struct Replayed {
     pub(crate) time: Timestamp,
     /// The highest commit in each log extent.
     pub(crate) highest: Vec<Sequence>,
-    /// Where the log ends.
+    /// The end of the log.
     pub(crate) link: Option<Link>,
 }
 
 impl<'a> Replay<'a> {
-    /// Finds the newest manifest and the extents' ends.
+    /// Finds the newest manifest and the ends of the extents.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
@@ -123,8 +125,8 @@ impl<'a> Replay<'a> {
         self.sequence
     }
 
-    /// Applies one record; false at the end. A log that is still written to may be asked again
-    /// later.
+    /// Applies one record; false at the end. If the log is still being written, a later call may
+    /// find more.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
@@ -153,12 +155,12 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// Where reading stands.
+    /// The position after the last record read; `None` before the end of an extent was reached.
     pub(crate) fn link(&self) -> Option<Link> {
         self.link
     }
 
-    /// What came out.
+    /// Ends the replay and returns its result.
     pub(crate) fn finish(self) -> Replayed {
         Replayed {
             manifest: self.manifest,
@@ -169,7 +171,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Epochs never fall along a log, and none is above the owner's (I2).
+    /// Checks that epochs never decrease along a log, and that none is above the owner's (I2).
     fn check_epoch(&mut self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
         let before = std::mem::replace(&mut self.epoch, epoch);
         let rises = before <= epoch && epoch <= self.epoch_max;
@@ -179,8 +181,8 @@ impl<'a> Replay<'a> {
         checked.map_err(|violation| damaged(extent, violation))
     }
 
-    /// Inserts what is new. Commits seen before, or in runs, change nothing (I14); a gap would be
-    /// lost commits.
+    /// Inserts the rows of new commits. Commits that were applied before or are in runs change
+    /// nothing (I14). A gap in the numbers would mean lost commits and is refused.
     fn apply(&mut self, extent: ExtentId, batch: &Batch, tables: &Tables) -> Result<(), Error> {
         self.time = self.time.max(batch.time);
         if let Some(highest) = self.highest.last_mut() {
@@ -196,10 +198,11 @@ impl<'a> Replay<'a> {
         let mut is_shared = false;
         for commit in &mut commits {
             let all = commit.changes.len();
-            commit.changes.retain(|(_, key, _)| self.keys.contains(key));
+            commit.changes.retain(|row| self.keys.contains(&row.key));
             is_shared |= commit.changes.len() < all;
         }
-        // One row of its own must not keep a whole record of others' rows in memory.
+        // If the record holds rows of other partitions, own rows are copied: a reference would keep
+        // the whole record in memory.
         let own = |bytes: Bytes| if is_shared { Bytes::copy_from_slice(&bytes) } else { bytes };
         for (number, commit) in (0u64..).zip(commits) {
             let sequence = batch.first.plus(number);
@@ -210,7 +213,7 @@ impl<'a> Replay<'a> {
                 .assert(sequence > self.applied, || format!("commit {sequence} is applied again"))
                 .map_err(|violation| damaged(extent, violation))?;
             self.applied = sequence;
-            for (family, key, value) in commit.changes {
+            for RowChange { family, key, value } in commit.changes {
                 tables.insert(family, own(key), sequence, value.map(own));
             }
         }
@@ -219,7 +222,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The manifest an extent starts with: the partition's, or of one that it was split from.
+/// Reads the manifest that an extent starts with. It is of this partition, or of one that it was
+/// split from.
 async fn first_manifest(capacity: &dyn Capacity, extent: ExtentId) -> Result<Manifest, Error> {
     match LogReader::new(capacity, extent, None).next().await? {
         Some(Record::Manifest(manifest)) => Ok(manifest),
@@ -247,7 +251,7 @@ async fn newest_manifest(
 }
 
 fn damaged(extent: ExtentId, what: impl Display) -> Error {
-    Error::Corrupt(format!("log extent {extent}: {what}"))
+    Error::damaged_rows(format!("log extent {extent}: {what}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Rewriting: a partition's files keep nothing but the newest values of rows with secrets.
+//! Rewrites the logs and runs of a partition, so that they hold only the newest values of rows with
+//! secrets.
 //!
-//! Runs once in the life of a store, after the secrets of an older release were sealed: until then
-//! their plain values are in logs and in runs, although no read shows them.
+//! This is done once in the life of a store, after the secrets that an older release wrote were
+//! sealed. Until then logs and runs still hold the plain values, although no read returns them.
 
 use std::sync::Arc;
 
@@ -15,13 +16,13 @@ use crate::types::ContainerId;
 use crate::types::RoutingKey;
 
 impl Partition {
-    /// Leaves the log for a new extent, and merges all runs that may hold rows of accounts or
-    /// pending copies; false when a change of the map came between, or the partition stopped.
+    /// Moves the log to a new extent, and merges all runs that may hold rows of accounts or pending
+    /// copies. Returns false if a change of the map interrupted it or the partition stopped.
     ///
     /// # Errors
-    /// [`Failed`]; what was done stays done.
+    /// [`Failed`]. Steps already done stay done.
     pub(crate) async fn rewrite_secret_rows(&self) -> Result<bool, Failed> {
-        // The first commit of an owner is in an extent of its own: what is older can go.
+        // The first commit of an owner is in an extent of its own, so older extents can be dropped.
         let proven = self.write(self.core.epoch, Write::Prove).await;
         proven.map_err(|error| Failed::Other(error.to_string().into()))?;
         self.flush().await?;
@@ -33,8 +34,8 @@ impl Partition {
             let sources = self.core.published().sources;
             let runs = sources.runs(family);
             let all = family == Family::Work || runs.iter().any(may_hold_accounts);
-            // One run too: it may have been written before the newer values were.
-            if all && !runs.is_empty() && !self.merge(family, runs, true).await? {
+            // A single run is rewritten too: it may be older than the sealed values.
+            if all && !runs.is_empty() && !self.merge_runs(family, runs, true).await? {
                 return Ok(false);
             }
         }
@@ -42,7 +43,7 @@ impl Partition {
     }
 }
 
-/// Whether a run may hold rows of accounts, which stand before all others.
+/// Whether a run may hold rows of accounts, which sort before all others.
 fn may_hold_accounts(run: &Arc<Run>) -> bool {
     let (accounts, table) = (AccountId::new(0), ContainerId::new(0));
     let range = RoutingKey::container_range(accounts, table);

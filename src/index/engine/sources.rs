@@ -1,4 +1,4 @@
-//! Where a partition's rows are: memtables and runs.
+//! The sources of a partition's rows: memtables and runs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::index::rows::Family;
 use crate::types::ExtentId;
 use crate::types::Sequence;
 
-/// A full memtable: all commits up to `through` that are not in runs.
+/// A frozen memtable: the rows of all commits up to `through` that are not in runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
     pub(crate) tables: Arc<Tables>,
@@ -17,7 +17,7 @@ pub(crate) struct Frozen {
     pub(crate) through: Sequence,
 }
 
-/// The rows that readers see.
+/// What readers see.
 #[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) sources: Arc<Sources>,
@@ -25,12 +25,12 @@ pub(crate) struct Published {
     pub(crate) sequence: Sequence,
 }
 
-/// All places of rows; replaced as a whole by freeze, flush and compaction.
+/// All memtables and runs. A freeze, flush or compaction replaces the whole value.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
-    /// Takes new rows.
+    /// The memtable that takes new rows.
     pub(crate) active: Arc<Tables>,
-    /// Full, being flushed.
+    /// The memtable that is being flushed.
     pub(crate) frozen: Option<Frozen>,
     /// The runs of each family, newest first.
     pub(crate) runs: [Vec<Arc<Run>>; Family::ALL.len()],
@@ -42,12 +42,12 @@ impl Sources {
         self.runs.get(usize::from(family as u8)).map_or(&[], Vec::as_slice)
     }
 
-    /// The same, to change.
+    /// As [`Self::runs`], mutable.
     pub(crate) fn runs_mut(&mut self, family: Family) -> &mut Vec<Arc<Run>> {
         self.runs.get_mut(usize::from(family as u8)).expect("one list for each family")
     }
 
-    /// What a manifest says of the runs.
+    /// The entries of all runs in a manifest.
     pub(crate) fn entries(&self) -> Vec<RunEntry> {
         self.runs.iter().flatten().map(|run| *run.entry()).collect()
     }

@@ -1,4 +1,4 @@
-//! Memtables: the rows not yet in runs, in many versions, read without locks.
+//! Memtables: the rows that are not in runs yet, in several versions. They are read without locks.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -16,24 +16,26 @@ use tokio::sync::futures::Notified;
 use crate::index::rows::Family;
 use crate::types::Sequence;
 
-/// What a row costs beyond its bytes: two handles and a node of the skip list. Measured, roughly.
+/// Bytes of memory that a row takes beside key and value: two handles and a node of the skip list.
+/// A rough measurement.
 const ROW_OVERHEAD: usize = 160;
-/// Versions that one call of [`Tables::collect`] looks at, at least: of a key that was written
-/// thousands of times only one is wanted, and a new call seeks past the others.
+/// One call of [`Tables::collect`] examines at most `limit` versions, or this many if that is more.
+/// Of a key that was written thousands of times only one version is wanted, and the next call seeks
+/// past the others.
 const VERSIONS_MAX: usize = 256;
 
-/// Bytes of memtables of all partitions of a host.
+/// The memory budget of the memtables of all partitions of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     used: AtomicUsize,
     freed: Notify,
-    /// Since when somebody waits for room, nanoseconds of monotonic time and one; 0 when nobody
-    /// does since the last was freed.
+    /// Since when a write has waited for room: nanoseconds of monotonic time, plus one. 0 if no
+    /// write has waited since memory was last freed.
     full_since: AtomicU64,
     waiting: AtomicUsize,
 }
 
-/// One who waits for room, until it is dropped.
+/// A write that waits for room. It is counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiter<'a> {
     budget: &'a Budget,
@@ -41,7 +43,7 @@ pub(crate) struct Waiter<'a> {
 }
 
 impl Waiter<'_> {
-    /// How many waited when it came.
+    /// The number of writes that waited when this one came.
     pub(crate) fn ahead(&self) -> usize {
         self.ahead
     }
@@ -54,22 +56,23 @@ impl Drop for Waiter<'_> {
 }
 
 impl Budget {
-    /// Bytes held now.
+    /// Bytes of memtables now.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Notes one who waits for room.
+    /// Counts a write that waits for room.
     pub(crate) fn wait(&self) -> Waiter<'_> {
         Waiter { budget: self, ahead: self.waiting.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// Ends with the next memtable that goes, from the call on.
+    /// A future that ends when memory is freed after this call.
     pub(crate) fn freed(&self) -> Notified<'_> {
         self.freed.notified()
     }
 
-    /// For how long somebody has waited for room although none was freed; from the first call on.
+    /// How long writes have waited for room since memory was last freed. The first call after that
+    /// starts the time.
     pub(crate) fn full_for(&self, now: Duration) -> Duration {
         let since = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
         match self.full_since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed) {
@@ -78,7 +81,7 @@ impl Budget {
         }
     }
 
-    /// Has everybody who waits look again.
+    /// Notes that memory was freed, and wakes all waiting writes.
     pub(crate) fn ring(&self) {
         self.full_since.store(0, Ordering::Relaxed);
         self.freed.notify_waiters();
@@ -89,22 +92,22 @@ fn cost(key: &Bytes, value: Option<&Bytes>) -> usize {
     ROW_OVERHEAD + key.len() + value.map_or(0, Bytes::len)
 }
 
-/// One version of a row's place: newer versions of a key sort first.
+/// A version of a row. Newer versions of a key sort first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     key: Bytes,
     sequence: Reverse<Sequence>,
 }
 
-/// A row or the tombstone of one.
+/// A key, and its value or, as `None`, its tombstone.
 pub(crate) type Item = (Bytes, Option<Bytes>);
 
-/// The memtables of all families, filled together and flushed together.
+/// The memtables of all families. They are filled and flushed together.
 pub(crate) struct Tables {
     families: [SkipMap<Version, Option<Bytes>>; Family::ALL.len()],
     bytes: AtomicUsize,
     budget: Arc<Budget>,
-    /// Whether its bytes are in the budget.
+    /// Whether its bytes count in the budget.
     counted: AtomicBool,
 }
 
@@ -115,7 +118,7 @@ impl Tables {
         Self { families: Default::default(), bytes, budget, counted }
     }
 
-    /// Adds a version. Adding it again changes nothing (I14).
+    /// Adds a version of a row. Adding the same version again changes no row (I14).
     pub(crate) fn insert(
         &self,
         family: Family,
@@ -131,11 +134,11 @@ impl Tables {
         }
     }
 
-    /// Takes a version back that no reader could see yet.
+    /// Removes a version that no reader could see yet.
     pub(crate) fn retract(&self, family: Family, key: Bytes, sequence: Sequence) {
         let version = Version { key, sequence: Reverse(sequence) };
         if let Some(entry) = self.family(family).remove(&version) {
-            // Counted back, or refused writes would fill the budget for good.
+            // Without this, refused writes would fill the budget permanently.
             let bytes = cost(&version.key, entry.value().as_ref());
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             if self.is_counted() {
@@ -145,8 +148,9 @@ impl Tables {
         }
     }
 
-    /// Takes its bytes out of the budget for good: nobody flushes it any more, and others' writes
-    /// must not wait for that. Not while another task adds rows.
+    /// Removes its bytes from the budget permanently. Call it if these memtables will not be
+    /// flushed: writes of other partitions must not wait for that. No other task may add rows
+    /// meanwhile.
     pub(crate) fn uncount(&self) {
         if self.counted.swap(false, Ordering::Relaxed) {
             self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
@@ -158,7 +162,7 @@ impl Tables {
         self.counted.load(Ordering::Relaxed)
     }
 
-    /// How many families have rows.
+    /// The number of families that have rows.
     pub(crate) fn families(&self) -> usize {
         self.families.iter().filter(|rows| !rows.is_empty()).count()
     }
@@ -180,7 +184,7 @@ impl Tables {
     }
 
     /// Adds the next rows of an interval to `out`, one version each, tombstones included. It may
-    /// add nothing and still have more to read.
+    /// add no row although there are more: [`Collected::resume`] says where to continue.
     pub(crate) fn collect(
         &self,
         family: Family,
@@ -192,10 +196,10 @@ impl Tables {
         let Page { sequence, limit } = page;
         let versions_max = limit.max(VERSIONS_MAX);
         let start = match from {
-            From::At(key) => {
+            ScanStart::At(key) => {
                 Bound::Included(Version { key: key.clone(), sequence: Reverse(sequence) })
             }
-            From::After(key) => {
+            ScanStart::After(key) => {
                 Bound::Excluded(Version { key: key.clone(), sequence: Reverse(Sequence::new(0)) })
             }
         };
@@ -209,9 +213,9 @@ impl Tables {
             let is_taken = last.as_ref() == Some(key);
             let is_passed = is_taken || *of > sequence;
             if seen == versions_max || taken == limit && !is_passed {
-                // Both start behind all versions of the key that were passed.
+                // Both positions are after all versions of the key that were examined.
                 let key = key.clone();
-                let resume = if is_taken { From::After(key) } else { From::At(key) };
+                let resume = if is_taken { ScanStart::After(key) } else { ScanStart::At(key) };
                 return Collected { seen, resume: Some(resume) };
             }
             seen += 1;
@@ -224,17 +228,17 @@ impl Tables {
         Collected { seen, resume: None }
     }
 
-    /// Versions of one family.
+    /// The number of versions in one family.
     pub(crate) fn len(&self, family: Family) -> usize {
         self.family(family).len()
     }
 
-    /// Whether there is nothing at all.
+    /// Whether no family has rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.families.iter().all(SkipMap::is_empty)
     }
 
-    /// Memory held.
+    /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -259,9 +263,9 @@ impl fmt::Debug for Tables {
 /// The keys of a walk over rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval<'a> {
-    /// Where it starts.
-    pub(crate) from: &'a From,
-    /// The first key that is not part of it; without one it has no end.
+    /// The start.
+    pub(crate) from: &'a ScanStart,
+    /// The first key after the interval; `None` if the interval has no end.
     pub(crate) to: Option<&'a [u8]>,
 }
 
@@ -280,12 +284,12 @@ pub(crate) struct Collected {
     /// Versions that it examined.
     pub(crate) seen: usize,
     /// Where the next call continues; `None` at the end.
-    pub(crate) resume: Option<From>,
+    pub(crate) resume: Option<ScanStart>,
 }
 
-/// Where a walk over rows starts or goes on.
+/// Where a walk over rows starts or continues.
 #[derive(Clone, Debug)]
-pub(crate) enum From {
+pub(crate) enum ScanStart {
     /// At this key or the first above it.
     At(Bytes),
     /// Above this key.

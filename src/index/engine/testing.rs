@@ -20,8 +20,8 @@ use crate::index::api::Error;
 use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::engine::config::Config;
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::map::PartitionDescriptor;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Family;
@@ -62,22 +62,22 @@ impl World {
         };
         let key = PartitionDescriptor::coordinator_key(PARTITION);
         let put = crate::coordinator::Op::Put(key, descriptor.encode());
-        world.parts().coordinator.txn(&[], &[put]).await.unwrap();
+        world.deps().coordinator.txn(&[], &[put]).await.unwrap();
         world
     }
 
-    pub(crate) fn parts(&self) -> Parts {
+    pub(crate) fn deps(&self) -> Dependencies {
         let env = Env {
             clock: Arc::new(SimClock::new()),
             rand: Arc::new(crate::env::rand::SeededRand::new(1)),
             tasks: Tasks::new(),
         };
         let coordinator = Arc::new(self.store.open(&env));
-        Parts {
+        Dependencies {
             env,
             capacity: Arc::clone(&self.capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
-            extents: Arc::new(IdAllocator::new(coordinator, EXTENT_IDS)),
+            extent_ids: Arc::new(IdAllocator::new(coordinator, EXTENT_IDS)),
             machine: Arc::new(Plain),
             metrics: Metrics::default(),
         }
@@ -86,14 +86,14 @@ impl World {
     /// Starts the process: everything not durable is lost.
     pub(crate) async fn open(&self) -> Result<Partition, Error> {
         self.capacity.crash();
-        let shared =
-            Arc::new(Shared::new(self.parts(), self.config, HostId::new(0), Arc::default()));
-        Partition::open(&shared, PARTITION).await
+        let context =
+            Arc::new(HostContext::new(self.deps(), self.config, HostId::new(0), Arc::default()));
+        Partition::open(&context, PARTITION).await
     }
 
     pub(crate) async fn descriptor(&self) -> PartitionDescriptor {
         let key = PartitionDescriptor::coordinator_key(PARTITION);
-        let found = self.parts().coordinator.get(&key).await.unwrap().unwrap();
+        let found = self.deps().coordinator.get(&key).await.unwrap().unwrap();
         PartitionDescriptor::decode(&found.value).unwrap()
     }
 }

@@ -1,5 +1,5 @@
-//! Every decoder of the engine on bytes from anywhere: the entry of the fuzz target, and a list of
-//! what must never panic.
+//! Runs every decoder of the engine on arbitrary bytes. The fuzz target calls it. No decoder may
+//! panic.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -13,7 +13,8 @@ use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
 use crate::index::map::PartitionDescriptor;
 
-/// Decodes `bytes` as each of the engine's layouts; tells how many took them. Never panics.
+/// Decodes `bytes` as each of the engine's layouts, and returns how many decoders accepted them.
+/// Never panics.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let bytes = Bytes::copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! What a partition's rows are at one instant.
+//! A view of a partition's rows at one instant.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::index::api::Error;
-use crate::index::engine::merge::{Bounds, Merge, Step, Visible};
+use crate::index::engine::merge_rows::{Bounds, MergedRows, Step, Visible};
 use crate::index::engine::pace::Pace;
 use crate::index::engine::sources::Sources;
 use crate::index::invariant::Violation;
@@ -18,23 +18,23 @@ use crate::index::rows::Scanned;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
-/// Rows one step of a scan looks at.
+/// The most rows that one step of a scan examines.
 const STEP_ROWS: usize = 4_096;
-/// Bytes of values that one step returns, about.
+/// A step of a scan ends once it has returned about this many bytes of values.
 const STEP_BYTES: usize = 1024 * 1024;
-/// Bytes of a value that cost as much as a row.
+/// So many bytes of a value cost as much as one row.
 pub(crate) const BYTES_OF_A_ROW: usize = 256;
 
-/// All rows as of one commit: the newest source that has a key decides, since rows only move from
-/// newer to older ones.
+/// All rows as of one commit. The newest source that has a key determines its value: rows only move
+/// from newer to older sources.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) sources: Arc<Sources>,
     pub(crate) sequence: Sequence,
     pub(crate) keys: Arc<PartitionKeys>,
-    /// What reading it has cost.
+    /// The cost of the reads of this view.
     pub(crate) pace: Pace,
-    /// The first invariant that was found violated.
+    /// The first invariant violation that a read found.
     pub(crate) violation: OnceLock<Violation>,
 }
 
@@ -65,7 +65,7 @@ impl Rows for Snapshot {
             return Err(Error::Overloaded);
         }
         let value = self.find(family, key).await?;
-        // Long values are segments of block lists: to decode one takes as long as to look at many
+        // Long values are segments of block lists. Decoding one takes as long as examining many
         // rows.
         self.pace.take(1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW).await;
         Ok(value)
@@ -93,10 +93,10 @@ impl Rows for Snapshot {
             return Err(Error::Overloaded);
         }
         let visible = Visible { sources: &self.sources, keys: &self.keys, sequence: self.sequence };
-        let mut merge = Merge::of_sources(visible, family, Bounds { from, to }, limit);
+        let mut rows = MergedRows::of_sources(visible, family, Bounds { from, to }, limit);
         let mut bytes = 0;
-        while found.rows.len() < limit && merge.seen() < STEP_ROWS && bytes < STEP_BYTES {
-            let key = match merge.step().await? {
+        while found.rows.len() < limit && rows.seen() < STEP_ROWS && bytes < STEP_BYTES {
+            let key = match rows.step().await? {
                 Step::Row((key, Some(value))) => {
                     bytes += value.len();
                     found.rows.push(Row { key: key.clone(), value });
@@ -110,15 +110,15 @@ impl Rows for Snapshot {
             };
             found.next = Some(key);
         }
-        // The least position above the last row that was looked at.
+        // The lowest position above the last row that was examined.
         found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
-        self.pace.take_long(merge.seen(), bytes / BYTES_OF_A_ROW).await;
+        self.pace.take_long(rows.seen(), bytes / BYTES_OF_A_ROW).await;
         Ok(found)
     }
 
     fn violated(&self, violation: Violation) -> Error {
         let error = Error::Unavailable(violation.to_string());
-        // The first one is the cause of the others.
+        // The first violation is the cause of later ones.
         let _later = self.violation.set(violation);
         error
     }

@@ -1,4 +1,4 @@
-//! What writes that are evaluated ahead rest on: watches on rows, and what came of an evaluation.
+//! Watches: they detect commits to the rows that a write evaluated ahead has read.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -16,15 +16,15 @@ use crate::types::KeyRange;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// What a changed row takes beside its bytes.
+/// Bytes of memory that a changed row takes beside its key and value.
 const ROW_OVERHEAD: usize = 80;
 
-/// The outcome of a turn in the queue.
+/// The outcome of a queued write.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The write was carried out.
     Done(WriteReply),
-    /// Nothing was done: the write is to be evaluated ahead, or once more.
+    /// Nothing was done. The caller must evaluate the write ahead, or once more.
     Again,
 }
 
@@ -33,16 +33,17 @@ pub(crate) enum Outcome {
 pub(crate) struct Evaluated {
     pub(crate) reply: WriteReply,
     pub(crate) rows: RowBatch,
-    /// Above the times of all commits that the snapshot shows.
+    /// The time of the change. It is above the times of all commits in the snapshot.
     pub(crate) time: Timestamp,
-    /// To be kept until its rows are visible.
+    /// The watch of the rows that it read. It is kept until the rows of the write are visible.
     pub(crate) watch: Arc<Watching>,
-    /// The last commit that the snapshot shows.
+    /// The last commit in the snapshot.
     pub(super) snapshot: Sequence,
 }
 
 impl Evaluated {
-    /// Whether the rows it rests on are as they were, also after the commits in the making.
+    /// Whether the rows that the write read are unchanged, by published commits and by the rows of
+    /// the batch in the making.
     pub(crate) fn holds(&self, making: &[ChangedRow]) -> bool {
         let watch = &self.watch.watch;
         let is_touched = watch.touched.load(Ordering::Acquire) > self.snapshot.get();
@@ -52,20 +53,21 @@ impl Evaluated {
     pub(super) fn weight(&self) -> usize {
         let bytes = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len);
         let rows = self.rows.changes.iter();
-        rows.map(|(_, key, value)| key.len() + bytes(value) + ROW_OVERHEAD).sum()
+        rows.map(|row| row.key.len() + bytes(&row.value) + ROW_OVERHEAD).sum()
     }
 }
 
-/// What becomes of the rows that a write evaluated ahead rests on.
+/// The watch of one write: the range of the rows that it reads, and the last commit that changed
+/// one of them.
 #[derive(Debug)]
 pub(super) struct Watch {
     range: KeyRange,
-    /// The last commit that touched one of them.
+    /// The last commit that changed a row in the range.
     touched: AtomicU64,
-    /// Other writes to them wait.
+    /// Whether other writes to the range wait until this watch ends.
     pub(super) alone: AtomicBool,
-    /// The time of the change that is being evaluated; [`NO_TIME`] before that. Changes under the
-    /// lock of the watches.
+    /// The time of the change that is being evaluated; [`NO_TIME`] before the evaluation. It
+    /// changes only under the lock of the watches.
     time: AtomicU64,
     ended: CancellationToken,
 }
@@ -75,39 +77,39 @@ const NO_TIME: u64 = u64::MAX;
 /// The watches of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
-    /// How many there are: mostly none, and then nobody takes the lock.
+    /// The number of watches. It is mostly 0; then no task takes the lock.
     count: AtomicUsize,
     all: Mutex<Vec<Arc<Watch>>>,
-    /// Writes that wait for one to end, or for a place to be evaluated, and their bytes.
+    /// The number of writes that wait for a watch to end or for a permit to be evaluated ahead.
     pub(super) waiting: AtomicUsize,
     pub(super) waiting_bytes: AtomicUsize,
 }
 
-/// A write that waits as one of [`Watches::waiting`].
+/// A write counted in [`Watches::waiting`] until this is dropped.
 #[derive(Debug)]
 pub(super) struct Waiter<'a> {
     watches: &'a Watches,
     weight: usize,
 }
 
-/// A write that begins to wait, and who else does.
+/// A write that begins to wait, and the load it found.
 pub(super) struct Entered<'a> {
     pub(super) waiter: Waiter<'a>,
-    /// How many others wait.
+    /// The number of other writes that wait.
     others: usize,
-    /// The bytes of all of them and of this one.
+    /// The bytes of all waiting writes, this one included.
     bytes: usize,
 }
 
-/// A snapshot, and the time below which no more changes will become visible.
+/// A snapshot, and the time below which no further change will become visible.
 #[derive(Debug)]
 pub(crate) struct Settled<T> {
     pub(crate) snapshot: T,
-    /// `None` when nothing is being evaluated: then it shows all changes so far.
+    /// `None` if no write is being evaluated ahead: then the snapshot shows all changes so far.
     pub(crate) below: Option<Timestamp>,
 }
 
-/// A row that a batch changed, and in which commit.
+/// A row that a batch changed, and the commit that changed it.
 #[derive(Debug)]
 pub(crate) struct ChangedRow {
     pub(crate) family: Family,
@@ -115,7 +117,7 @@ pub(crate) struct ChangedRow {
     pub(crate) sequence: Sequence,
 }
 
-/// A watch that lasts as long as somebody may ask it.
+/// Owns a watch. The watch ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub(super) watch: Arc<Watch>,
@@ -123,7 +125,8 @@ pub(crate) struct Watching {
 }
 
 impl Watches {
-    /// Begins a watch, unless there is one on some of the same rows: then what to wait for.
+    /// Begins a watch on `range`. If another watch overlaps it, returns a token that is cancelled
+    /// when that watch ends.
     pub(super) fn begin(
         self: &Arc<Self>,
         range: &KeyRange,
@@ -145,7 +148,8 @@ impl Watches {
         Ok(Arc::new(Watching { watch, watches: Arc::clone(self) }))
     }
 
-    /// Keeps others from the rows of `range`, as a write that was overtaken too often.
+    /// Begins a watch that makes other writes to `range` wait, as a write does that was overtaken
+    /// too often.
     #[cfg(test)]
     pub(crate) fn begin_alone(self: &Arc<Self>, range: &KeyRange) -> Arc<Watching> {
         let watching = self.begin(range).expect("no other watch");
@@ -158,19 +162,20 @@ impl Watches {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Takes a snapshot, and notes below which time it shows all changes there will ever be: a
-    /// write that was evaluated ahead has its time before commits that become visible earlier.
+    /// Takes a snapshot, and determines the time below which it shows all changes there will ever
+    /// be. That is not the time of the snapshot: a write that is evaluated ahead gets its time
+    /// early and becomes visible after commits with later times.
     pub(crate) fn settled<T>(&self, snapshot: impl FnOnce() -> T) -> Settled<T> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let times = all.iter().map(|watch| watch.time.load(Ordering::Acquire));
         let lowest = times.filter(|time| *time != NO_TIME).min();
-        // With the lock: a write that takes its time after this has one above all that the snapshot
-        // shows.
+        // The snapshot is taken under the lock: a write that gets its time afterwards has a time
+        // above all commits in the snapshot.
         Settled { snapshot: snapshot(), below: lowest.map(Timestamp::from_ticks) }
     }
 
-    /// Notes what a batch changed, after it was published: a snapshot that does not show it was
-    /// taken before, and its watch began before that.
+    /// Notes the rows that a published batch changed. A snapshot without these rows was taken
+    /// before the batch was published, and its watch began before that, so the watch is found here.
     pub(crate) fn note(&self, changes: &[ChangedRow]) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
@@ -184,21 +189,21 @@ impl Watches {
         }
     }
 
-    /// Whether another write may need the rows of a key for itself; mostly none does.
+    /// Whether a write that must wait for a watch is possible. Mostly there is no watch.
     pub(super) fn may_be_alone(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Has a write wait, unless as many do as may be in a queue. One may be larger than the whole
-    /// queue: it waits when no other does.
+    /// Counts a write as waiting, or returns `None` if as many wait as the queue may hold. A write
+    /// larger than the whole queue may wait if no other does.
     pub(super) fn wait(&self, weight: usize, config: &Config) -> Option<Waiter<'_>> {
-        // Counted first: of two that come at once, the second sees the first.
+        // Counted before the check: of two concurrent calls, at least one sees the other.
         let Entered { waiter, others, bytes } = self.enter(weight);
         let fits = others < config.queue_ops && (others == 0 || bytes <= config.queue_bytes);
         fits.then_some(waiter)
     }
 
-    /// Counts a write that waits.
+    /// Counts a write as waiting, whatever the load.
     pub(super) fn enter(&self, weight: usize) -> Entered<'_> {
         let others = self.waiting.fetch_add(1, Ordering::Relaxed);
         let bytes = self.waiting_bytes.fetch_add(weight, Ordering::Relaxed);
@@ -214,8 +219,8 @@ impl Watches {
 }
 
 impl Watching {
-    /// Takes a time for a change. Until the watch ends, [`Watches::settled`] knows that it may
-    /// still become visible.
+    /// Takes the time of the change. Until the watch ends, [`Watches::settled`] assumes that the
+    /// change may still become visible.
     pub(super) fn date(&self, tick: impl FnOnce() -> Timestamp) -> Timestamp {
         let _all = self.watches.all.lock().unwrap_or_else(PoisonError::into_inner);
         let time = tick();

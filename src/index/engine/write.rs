@@ -1,4 +1,4 @@
-//! A write from the side of its caller: in the committer's queue, or evaluated ahead of its turn.
+//! The path of a write before the committer: into the queue, or evaluated ahead of its turn.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::index::load::Class;
 use crate::types::Epoch;
 
 impl Partition {
-    /// Queues a write and waits for its commit. Refused at once when the queue is full or slow, and
-    /// later when it waited for too long and was not begun: it never is then.
+    /// Queues a write and waits for its commit. A write is refused immediately if the queue is full
+    /// or slow. It is refused later if it has waited too long and is not begun; then it is never
+    /// carried out.
     ///
     /// # Errors
     /// [`Error`].
@@ -28,7 +29,7 @@ impl Partition {
             return Err(Error::WrongPartition);
         }
         self.core.room().await?;
-        let clock = &self.core.shared.parts.env.clock;
+        let clock = &self.core.context.deps.env.clock;
         let meter = &self.core.meter;
         meter.note(Class::Write, || clock.monotonic(), || write.place().sample());
         let done = self.carry_out(write, clock.as_ref()).await;

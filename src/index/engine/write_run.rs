@@ -1,22 +1,22 @@
-//! Runs are written and opened, with or without a partition.
+//! Writes and opens runs, for an open partition or during its recovery.
 
 use std::sync::Arc;
 
 use crate::capacity::ExtentKind;
 use crate::index::api::Error;
 use crate::index::engine::codec;
+use crate::index::engine::context::{HostContext, Unfinished};
 use crate::index::engine::extents::{Owner, PinnedExtent};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::RunEntry;
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::run::reader::{PinnedRun, Run};
 use crate::index::engine::run::writer::{RunTarget, RunWriter};
-use crate::index::engine::shared::{Shared, Unfinished};
 use crate::index::engine::sources::Frozen;
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 
-/// Rows written before other tasks have a turn: a fraction of a millisecond.
+/// Rows written before the task yields: a fraction of a millisecond.
 const ROWS_AT_A_TIME: u64 = 128;
 
 /// A run to be written.
@@ -25,17 +25,17 @@ pub(crate) struct RunPlan {
     pub(crate) family: Family,
     /// The most rows there can be.
     pub(crate) rows_max: u64,
-    /// Whether no older run has rows that its tombstones hide: then they are left out.
+    /// Whether no older run has rows that its tombstones hide. Then the tombstones are left out.
     pub(crate) is_bottom: bool,
 }
 
-/// Writes one run of what `rows` yields; `None` when that is nothing. No manifest names it yet: its
-/// extent is released when the run is dropped, unless [`Run::keep`] is called before one does.
+/// Writes the rows to one run; `None` if there are none. No manifest names the run yet: its extent
+/// is released when the run is dropped, unless [`Run::keep`] is called first.
 pub(crate) async fn write_run(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     owner: Owner<'_>,
     plan: RunPlan,
-    mut rows: Merge,
+    mut rows: MergedRows,
 ) -> Result<Option<Arc<Run>>, Failed> {
     let RunPlan { family, rows_max, is_bottom } = plan;
     let Owner { extents, epoch } = owner;
@@ -45,10 +45,10 @@ pub(crate) async fn write_run(
         next = rows.next().await.map_err(unreadable)?;
     }
     let Some(mut row) = next else { return Ok(None) };
-    let PinnedExtent { extent, pin } = shared.create(ExtentKind::Run, owner).await?;
-    // No manifest names it yet, and its writer may be given up in the middle.
-    let unfinished = Unfinished::new(shared, extents, extent);
-    let capacity = Arc::clone(&shared.parts.capacity);
+    let PinnedExtent { extent, pin } = context.create(ExtentKind::Run, owner).await?;
+    // No manifest names the extent yet, and this task may be cancelled while it writes.
+    let unfinished = Unfinished::new(context, extents, extent);
+    let capacity = Arc::clone(&context.deps.capacity);
     let target = RunTarget { extent, epoch, family, stripe: rows.stripe(), rows_max };
     let mut writer = RunWriter::new(capacity, target);
     let entry = async {
@@ -62,7 +62,7 @@ pub(crate) async fn write_run(
                 None => break,
             }
             if number.is_multiple_of(ROWS_AT_A_TIME) {
-                // Most rows come from memory: without this a thread would do nothing else for long.
+                // Most rows come from memory, so reading them does not yield.
                 tokio::task::yield_now().await;
             }
         }
@@ -70,7 +70,7 @@ pub(crate) async fn write_run(
     };
     let opened = match entry.await {
         Ok(Some(entry)) => {
-            open_pinned(shared, PinnedRun { entry, pin }).await.map_err(unreadable).map(Some)
+            open_pinned(context, PinnedRun { entry, pin }).await.map_err(unreadable).map(Some)
         }
         Ok(None) => Ok(None),
         Err(failed) => Err(failed),
@@ -86,31 +86,31 @@ pub(crate) async fn write_run(
 ///
 /// # Errors
 /// [`Error::Corrupt`], [`Error::Unavailable`].
-pub(crate) async fn open_run(shared: &Shared, entry: RunEntry) -> Result<Arc<Run>, Error> {
-    let pin = shared.pins.pin(entry.footer.extent);
-    open_pinned(shared, PinnedRun { entry, pin }).await
+pub(crate) async fn open_run(context: &HostContext, entry: RunEntry) -> Result<Arc<Run>, Error> {
+    let pin = context.pins.pin(entry.footer.extent);
+    open_pinned(context, PinnedRun { entry, pin }).await
 }
 
-async fn open_pinned(shared: &Shared, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
-    let capacity = Arc::clone(&shared.parts.capacity);
-    let cache = Arc::clone(&shared.cache);
-    let run = Run::open(pinned, capacity, cache, Arc::clone(&shared.chores)).await?;
+async fn open_pinned(context: &HostContext, pinned: PinnedRun) -> Result<Arc<Run>, Error> {
+    let capacity = Arc::clone(&context.deps.capacity);
+    let cache = Arc::clone(&context.cache);
+    let run = Run::open(pinned, capacity, cache, Arc::clone(&context.chores)).await?;
     Ok(Arc::new(run))
 }
 
-/// Writes memtables as runs without a partition: for recovery of more rows than memory may hold.
+/// Writes memtables to runs during recovery, when the log has more rows than memory may hold.
 pub(crate) async fn spill(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     owner: Owner<'_>,
     rows: &Frozen,
     keys: &PartitionKeys,
 ) -> Result<Vec<Arc<Run>>, Failed> {
     let mut runs = Vec::new();
     for family in Family::ALL {
-        let merge = Merge::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
+        let merge = MergedRows::of_tables(Arc::clone(&rows.tables), family, rows.through, keys);
         let rows_max = codec::wide(rows.tables.len(family));
         let plan = RunPlan { family, rows_max, is_bottom: false };
-        runs.extend(write_run(shared, owner, plan, merge).await?);
+        runs.extend(write_run(context, owner, plan, merge).await?);
     }
     Ok(runs)
 }

@@ -1,5 +1,5 @@
-//! Load of all partitions together, and of the busiest: a label for each partition would be too
-//! many.
+//! The load of all partitions together, and of the busiest one. A label for each partition would be
+//! too many.
 
 use std::sync::atomic::AtomicU64;
 
@@ -13,7 +13,7 @@ use crate::index::load::Counts;
 use crate::index::load::Load;
 use crate::telemetry::Counters;
 
-/// What is noted at every look, eight times a second.
+/// Updated at every sample, eight times a second.
 #[derive(Debug)]
 pub(super) struct LoadMetrics {
     requests: Counters,
@@ -42,23 +42,23 @@ impl Default for LoadMetrics {
 
 impl LoadMetrics {
     pub(super) fn register(&self, index: &mut Registry) {
-        let help = "Requests that came in, by class: read (of one thing), write, list";
+        let help = "Requests received, by class: read (of one row or blob), write, list";
         self.requests.register(index, "requests", help);
         let help = "Writes refused because too many waited, or for too long";
         index.register("refused_writes", help, self.refused.clone());
         let help = "Processor time of commits and reads of partitions";
         index.register("cpu_seconds", help, self.cpu.clone());
-        let help = "At every look (four a second): the longest that a write of any partition waited behind others";
+        let help = "Eight times a second: the longest time that a write of any partition has waited in its queue";
         index.register("queue_age_seconds", help, self.queue_age.clone());
-        let help = "Requests a second of the partition that has most";
+        let help = "Requests per second of the partition with the most requests";
         index.register("busiest_requests_per_second", help, self.busiest_requests.clone());
-        let help = "Share of a processor of the partition that takes most";
+        let help = "Processors used by the partition that uses most: 1 is one whole processor";
         index.register("busiest_cpu", help, self.busiest_cpu.clone());
-        let help = "Log bytes a second of the partition that writes most";
+        let help = "Log bytes per second of the partition that writes most";
         index.register("busiest_log_bytes_per_second", help, self.busiest_log.clone());
     }
 
-    /// Notes what all partitions together did since the last sample, and the loads of each.
+    /// Adds what all partitions together did since the last sample, and notes the loads of each.
     pub(super) fn sample(&self, added: &Counts, loads: impl Iterator<Item = Load>) {
         let counts = [added.reads, added.writes, added.lists];
         for (class, count) in Class::ALL.into_iter().zip(counts) {

@@ -1,4 +1,4 @@
-//! What is remembered of reads.
+//! The last access time of a blob.
 //!
 //! Source: "Configure a lifecycle management policy", access time tracking.
 
@@ -10,7 +10,8 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::rows::Family;
 use crate::types::RoutingKey;
 
-/// Remembers a read. A clock that was ahead when the blob was read does not put it into the future.
+/// Notes a read in the blob's record. The time is at most `now`, even if the clock was ahead when
+/// the blob was read.
 pub(super) async fn note(eval: &mut Evaluation<'_>, note: &NoteRead) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&note.key);
     let at = note.at.min(eval.now);

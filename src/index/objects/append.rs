@@ -1,9 +1,10 @@
-//! Append Block and Append Blob Seal. One append writes the main row with its short tail; a full
-//! tail moves into the last segment row, so that the bytes written for an append do not grow with
+//! Append Block and Append Blob Seal. An append writes the main row with its short tail of blocks.
+//! A full tail moves into the last segment row. So the bytes written for an append do not grow with
 //! the blob.
 
 use crate::index::api::AppendBlock;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SealBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -29,15 +30,15 @@ use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::RoutingKey;
 
-/// Blocks the main row holds itself.
+/// The most blocks in the main row.
 const TAIL_ENTRIES_MAX: usize = 64;
-/// About how many bytes of them: every append writes them again.
+/// The most bytes of blocks in the main row, approximately. Every append writes them again.
 const TAIL_WEIGHT_MAX: usize = 8 * 1024;
-/// Blocks of a segment.
+/// The most blocks of a segment.
 const SEGMENT_ENTRIES_MAX: usize = 1_000;
-/// About how many bytes a segment grows to: every full tail writes them again.
+/// The most bytes of a segment, approximately. Every full tail writes them again.
 const SEGMENT_WEIGHT_MAX: usize = 64 * 1024;
-/// Bytes of a block's number.
+/// Bytes of a block id, which is the number of the block.
 pub(super) const ID_LEN: u8 = 4;
 
 /// Append Block.
@@ -50,17 +51,17 @@ pub(super) async fn append(
     blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
     encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
-        return Err(Error::Sealed);
+        return Err(Refused::Sealed.into());
     }
     let content = Content::from(&append.content);
     let (offset, len) = (blob.record.len, content.len());
     check_position(append.position, offset)?;
-    let end = offset.checked_add(len).ok_or(Error::LongerThanAllowed)?;
+    let end = offset.checked_add(len).ok_or(Refused::LongerThanAllowed)?;
     if append.len_max.is_some_and(|max| end > max) {
-        return Err(Error::LongerThanAllowed);
+        return Err(Refused::LongerThanAllowed.into());
     }
     if blocks >= APPENDS_MAX {
-        return Err(Error::TooManyAppends);
+        return Err(Refused::TooManyAppends.into());
     }
     let mut layout = blob.content(&key)?.layout;
     let Layout::Appended { generation, directory, tail } = &mut layout else {
@@ -106,7 +107,7 @@ pub(super) async fn seal(eval: &mut Evaluation<'_>, seal: &SealBlob) -> Result<W
     Ok(WriteReply::Written(Written { etag: record.etag, last_modified: record.last_modified }))
 }
 
-/// The layout of a new append blob of these blocks, which are numbered anew.
+/// Builds the layout of a new append blob of these blocks, and renumbers them.
 pub(super) fn build(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -137,7 +138,7 @@ pub(super) fn build(
     BlobContent { id_len: ID_LEN, layout }
 }
 
-/// The same of one block, or none when it is empty.
+/// As [`build`], for one block, or for none if the content is empty.
 pub(super) fn of_one(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -153,7 +154,7 @@ fn id(number: u32) -> BlockId {
     BlockId::from_bytes(&number.to_be_bytes()).expect("four bytes")
 }
 
-/// An append blob as it is.
+/// The current state of an append blob.
 struct AppendBlob {
     blob: Blob,
     blocks: u32,
@@ -161,16 +162,16 @@ struct AppendBlob {
 }
 
 async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<AppendBlob, Error> {
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     match blob.record.kind {
         BlobKind::Append { blocks, sealed } => Ok(AppendBlob { blob, blocks, sealed }),
-        BlobKind::Block | BlobKind::Page { .. } => Err(Error::WrongKind),
+        BlobKind::Block | BlobKind::Page { .. } => Err(Refused::WrongKind.into()),
     }
 }
 
 fn check_position(wanted: Option<u64>, len: u64) -> Result<(), Error> {
     if wanted.is_some_and(|wanted| wanted != len) {
-        return Err(Error::AppendPosition { len });
+        return Err(Refused::AppendPosition { len }.into());
     }
     Ok(())
 }
@@ -180,17 +181,17 @@ fn is_full(tail: &[Entry]) -> bool {
     tail.len() >= TAIL_ENTRIES_MAX || weight >= TAIL_WEIGHT_MAX
 }
 
-/// Blocks that the main row has no room for.
+/// Blocks for which the main row has no room.
 struct FullTail<'a> {
     key: &'a RoutingKey,
-    /// Of the layout.
+    /// The generation of the layout.
     generation: u64,
     entries: Vec<Entry>,
-    /// Where the last of them ends in the blob.
+    /// The end of the last block in the blob.
     end: u64,
 }
 
-/// Moves a tail into the last segment, or into a new one when that is full.
+/// Moves a tail into the last segment, or into a new one if that is full.
 async fn spill(
     eval: &mut Evaluation<'_>,
     tail: FullTail<'_>,

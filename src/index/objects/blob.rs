@@ -6,6 +6,7 @@ use crate::index::api::Error;
 use crate::index::api::LeaseBlob;
 use crate::index::api::Leased;
 use crate::index::api::PutBlob;
+use crate::index::api::Refused;
 use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -70,7 +71,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     Ok(blob_row::written(eval.now))
 }
 
-/// What Put Blob makes.
+/// A blob as Put Blob makes it.
 struct NewBlob {
     kind: BlobKind,
     len: u64,
@@ -78,7 +79,7 @@ struct NewBlob {
     content: BlobContent,
 }
 
-/// What Put Blob makes of a kind and a body.
+/// Makes the blob that Put Blob makes of a kind and a body.
 fn begin(kind: NewKind, content: Content, crc64: Crc64, now: Timestamp) -> NewBlob {
     match kind {
         NewKind::Block => {
@@ -110,10 +111,10 @@ pub(super) async fn update(
     if let Some(taken) = update.snapshot {
         return snapshot::set_tags(eval, &key, taken, update).await;
     }
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
-    // The archive keeps content, properties and metadata from change, not the tags a blob is found
-    // by.
+    // The archive tier prevents changes of content, properties and metadata, but not of the index
+    // tags.
     if !matches!(update.change, BlobChange::Tags(_)) {
         guard::not_archived(&blob.record, eval.now)?;
     }
@@ -137,15 +138,15 @@ pub(super) async fn update(
     Ok(blob_row::written(eval.now))
 }
 
-/// Lease Blob: tag and time stay as they are.
+/// Lease Blob. ETag and last-modified time do not change.
 pub(super) async fn lease(
     eval: &mut Evaluation<'_>,
     lease: &LeaseBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&lease.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
-    let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Error::Lease)?;
+    let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
     blob.record.lease = after;
     let BlobRecord { etag, last_modified, .. } = blob.record;
     let now = eval.now;
@@ -159,7 +160,7 @@ pub(super) async fn delete(
     delete: &DeleteBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&delete.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     match delete.scope {
         DeleteScope::Snapshot(taken) => {
             return delete_snapshot(eval, &key, blob, delete, taken).await;
@@ -169,7 +170,9 @@ pub(super) async fn delete(
         }
     }
     match delete.scope {
-        DeleteScope::Blob if blob.record.snapshots > 0 => return Err(Error::SnapshotsPresent),
+        DeleteScope::Blob if blob.record.snapshots > 0 => {
+            return Err(Refused::SnapshotsPresent.into());
+        }
         DeleteScope::Snapshots => {
             let dropped = snapshot::remove_all(eval, &key).await?;
             garbage::write(eval, &key, &dropped, &[]);
@@ -183,7 +186,7 @@ pub(super) async fn delete(
     Ok(WriteReply::Done)
 }
 
-/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not hold them.
+/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not protect them.
 async fn delete_snapshot(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -192,7 +195,7 @@ async fn delete_snapshot(
     taken: Timestamp,
 ) -> Result<WriteReply, Error> {
     let found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, eval.now)?;
     let row = keys::snapshot(key, taken);
     let dropped = snapshot::remove(eval, key, &row, &found.content(key)?).await?;
@@ -202,7 +205,8 @@ async fn delete_snapshot(
     Ok(WriteReply::Done)
 }
 
-/// Removes all rows of a blob, committed, staged and snapshots, leaving garbage rows.
+/// Removes all rows of a blob: the committed one, staged blocks and snapshots. Writes garbage rows
+/// for what they own.
 pub(super) async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
     let mut dropped = staged::discard(eval, key).await?;
     dropped.extend(snapshot::remove_all(eval, key).await?);

@@ -24,7 +24,7 @@ use crate::types::Timestamp;
 pub(super) struct Blob {
     /// The record.
     pub(super) record: BlobRecord,
-    /// The encoded rest.
+    /// The encoded content.
     content: Bytes,
 }
 
@@ -34,7 +34,7 @@ impl Blob {
         values::decode_content(key.as_bytes(), &self.content)
     }
 
-    /// The row with the record as it is now and the content as it was.
+    /// Encodes the row with the present record and the unchanged content.
     pub(super) fn encode(&self) -> Bytes {
         values::encode_blob_raw(&self.record, &self.content)
     }
@@ -48,7 +48,8 @@ pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blo
 /// Reads the blob that a write changes.
 ///
 /// # Errors
-/// [`Invariant::NewEtag`]: the change has no later time than the blob, and so no other ETag.
+/// [`Invariant::NewEtag`]: the time of the change is not later than the blob's, so the blob would
+/// not get a new ETag.
 pub(super) async fn current(
     eval: &Evaluation<'_>,
     key: &RoutingKey,
@@ -84,7 +85,7 @@ async fn load_row(view: &dyn Rows, family: Family, key: &[u8]) -> Result<Option<
     Ok(Some(Blob { record, content }))
 }
 
-/// The index tags of what is replaced.
+/// The index tags of a replaced blob.
 pub(super) fn tags_of(blob: Option<&Blob>) -> Tags {
     blob.map(|blob| blob.record.tags.clone()).unwrap_or_default()
 }

@@ -1,9 +1,11 @@
-//! Put Block List: from a list of ids to a blob. Linear in the blocks named, committed and staged.
+//! Put Block List: makes a blob from a list of block ids. Its cost is linear in the blocks that are
+//! named, committed and staged.
 
 use std::collections::HashMap;
 
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::WriteReply;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::objects::blob_row;
@@ -35,7 +37,7 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::TierState;
 
-/// Blocks looked up before other tasks of the thread have their turn.
+/// Blocks looked up before the task yields.
 const TURN_BLOCKS: usize = 1_024;
 
 /// Put Block List.
@@ -47,12 +49,12 @@ pub(super) async fn commit(
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     if before.is_some_and(|old| old.kind != BlobKind::Block) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     let lease = guard::create(&commit.guard, before, eval.now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
-        return Err(Error::TooManyBlocks);
+        return Err(Refused::TooManyBlocks.into());
     }
     let mut dropped = Vec::new();
     let mut committed = Vec::new();
@@ -102,8 +104,8 @@ pub(super) async fn commit(
     Ok(blob_row::written(eval.now))
 }
 
-/// Removes all staged rows; returns the blocks the list may take, and adds the locations of all of
-/// them to `dropped`.
+/// Removes all staged rows. Returns the blocks that the list may take, and adds the locations of
+/// all staged blocks to `dropped`.
 async fn unstage<'a>(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -131,7 +133,7 @@ async fn unstage<'a>(
     Ok(wanted)
 }
 
-/// Finds each named block where the list says to look.
+/// Finds each named block among the blocks that the list says: committed, staged, or the latest.
 async fn resolve(
     view: &dyn Rows,
     list: &[BlockListEntry],
@@ -158,13 +160,14 @@ async fn resolve(
             BlockSource::Uncommitted => from_staged(),
             BlockSource::Latest => from_staged().or_else(from_committed),
         };
-        entries.push(found.ok_or(Error::UnknownBlock)?);
+        entries.push(found.ok_or(Refused::UnknownBlock)?);
     }
     Ok(entries)
 }
 
 /// # Errors
-/// [`Invariant::ExactBlocks`] unless these are the blocks of the list, each as long as its bytes.
+/// [`Invariant::ExactBlocks`] if these are not the blocks of the list, or if one is not as long as
+/// its bytes.
 fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Violation> {
     let is_named = list.iter().map(|named| &named.id).eq(entries.iter().map(|entry| &entry.id));
     Invariant::ExactBlocks.assert(is_named, || {
@@ -177,8 +180,8 @@ fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Viola
 }
 
 /// # Errors
-/// [`Invariant::ExactBlocks`] unless a layout holds as many blocks as the list, and segments begin
-/// inside the blob.
+/// [`Invariant::ExactBlocks`] if the layout does not have as many blocks as the list, or if a
+/// segment does not begin inside the blob.
 fn check_layout(layout: &Layout, list: &[BlockListEntry], len: u64) -> Result<(), Violation> {
     let (blocks, is_inside) = match layout {
         Layout::Blocks(entries) => (entries.len(), true),
@@ -200,7 +203,7 @@ struct Total {
     crc64: Crc64,
 }
 
-/// The total of blocks.
+/// Adds up the lengths and checksums of blocks.
 fn sum(entries: &[Entry], key: &RoutingKey) -> Result<Total, Error> {
     let mut len = 0u64;
     let mut crc64 = Crc64::EMPTY;

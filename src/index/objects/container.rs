@@ -1,4 +1,4 @@
-//! Accounts and containers: one row each.
+//! Accounts and containers. Each has one row.
 
 use crate::index::api::AccountChange;
 use crate::index::api::AccountPage;
@@ -14,6 +14,7 @@ use crate::index::api::Leased;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListContainers;
 use crate::index::api::PAGE_WEIGHT_MAX;
+use crate::index::api::Refused;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -52,7 +53,7 @@ pub(super) async fn account(
     }
 }
 
-/// Makes an account unless there is one.
+/// Creates an account, or returns the existing one.
 pub(super) async fn create_account(
     eval: &mut Evaluation<'_>,
     name: &AccountName,
@@ -74,7 +75,7 @@ pub(super) async fn update_account(
     name: &AccountName,
     change: &AccountChange,
 ) -> Result<WriteReply, Error> {
-    let mut record = account(eval.view, name).await?.ok_or(Error::AccountNotFound)?;
+    let mut record = account(eval.view, name).await?.ok_or(Refused::AccountNotFound)?;
     match change {
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
@@ -103,12 +104,12 @@ pub(super) async fn delete_account(
     id: AccountId,
 ) -> Result<WriteReply, Error> {
     let found = account(eval.view, name).await?.filter(|record| record.id == id);
-    let record = found.ok_or(Error::AccountNotFound)?;
+    let record = found.ok_or(Refused::AccountNotFound)?;
     eval.out.delete(Family::Main, RoutingKey::account(name).as_bytes().clone());
     Ok(WriteReply::Account(Box::new(record)))
 }
 
-/// One page of all accounts, as far as this partition reaches.
+/// Returns one page of all accounts, as far as this partition reaches.
 pub(super) async fn list_accounts(
     view: &dyn Rows,
     range: &KeyRange,
@@ -149,13 +150,13 @@ pub(super) async fn load(
     }
 }
 
-/// A container that must exist.
+/// Reads a container that must exist.
 async fn existing(
     view: &dyn Rows,
     account: AccountId,
     name: &ContainerName,
 ) -> Result<ContainerRecord, Error> {
-    load(view, account, name).await?.ok_or(Error::ContainerNotFound)
+    load(view, account, name).await?.ok_or(Error::Refused(Refused::ContainerNotFound))
 }
 
 fn store(
@@ -174,7 +175,7 @@ pub(super) async fn create(
     create: &CreateContainer,
 ) -> Result<WriteReply, Error> {
     if load(eval.view, create.account, &create.name).await?.is_some() {
-        return Err(Error::ContainerExists);
+        return Err(Refused::ContainerExists.into());
     }
     let record = ContainerRecord {
         metadata: create.metadata.clone(),
@@ -206,20 +207,21 @@ pub(super) async fn update(
     Ok(blob_row::written(eval.now))
 }
 
-/// Lease Container: tag and time stay as they are.
+/// Lease Container. ETag and last-modified time do not change.
 pub(super) async fn lease(
     eval: &mut Evaluation<'_>,
     lease: &LeaseContainer,
 ) -> Result<WriteReply, Error> {
     let mut record = existing(eval.view, lease.account, &lease.name).await?;
     guard::conditions(&lease.guard, &record)?;
-    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Error::Lease)?;
+    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
     store(eval, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified };
     Ok(WriteReply::Leased(Leased { written, lease: record.lease, now: eval.now }))
 }
 
-/// Delete Container: the name is free at once; a purge row remembers whose rows are to go.
+/// Delete Container. The name is free immediately; a purge row names the container whose rows must
+/// be removed.
 pub(super) async fn delete(
     eval: &mut Evaluation<'_>,
     delete: &DeleteContainer,
@@ -233,7 +235,7 @@ pub(super) async fn delete(
     Ok(WriteReply::Done)
 }
 
-/// List Containers: one page, as far as this partition reaches.
+/// List Containers: returns one page, as far as this partition reaches.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,

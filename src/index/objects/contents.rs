@@ -1,4 +1,5 @@
-//! Content in rows: the bytes themselves, or where they lie. Layout: `api-spec/rows.md`.
+//! Content as rows hold it: the bytes themselves, or their locations in extents. Layout:
+//! `api-spec/rows.md`.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -13,31 +14,32 @@ use crate::types::PAGE_BYTES;
 use crate::types::content_len;
 use crate::types::locations_len;
 
-/// Bytes in the row, or where they lie.
+/// The content of a blob, block or span: bytes in the row, or their locations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Content {
-    /// In the row.
+    /// Bytes in the row.
     Inline(Bytes),
-    /// In extents, in order; nothing else refers to them.
+    /// Bytes in extents, in order. No other row names these locations.
     Stored(Vec<Location>),
-    /// In extents, in order; other rows may refer to them, so that only the audit may free them
-    /// (ADR 0009).
+    /// Bytes in extents, in order. Other rows may name these locations, so only the audit may free
+    /// them (ADR 0009).
     Shared(Vec<Location>),
-    /// Under a customer-provided key, in counter mode: written by earlier releases.
+    /// Bytes encrypted in counter mode under a customer-provided key. Only earlier releases wrote
+    /// this.
     Encrypted(Box<EncryptedContent>),
-    /// Under a customer-provided key, in chunks (ADR 0025).
+    /// Bytes encrypted in authenticated chunks under a customer-provided key (ADR 0025).
     Authenticated(Box<AuthenticatedContent>),
 }
 
-/// Encrypted bytes, and what is needed beside the key to decrypt them.
+/// Encrypted bytes, and the nonce that decrypts them together with the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EncryptedContent {
     pub(crate) nonce: KeyedNonce,
     pub(crate) bytes: Ciphertext,
 }
 
-/// Authenticated chunks, and what is needed beside the key to decrypt them. Each location but the
-/// last holds whole chunks of full length.
+/// Authenticated chunks, and the format and nonce that decrypt them together with the key. Each
+/// location but the last holds whole chunks of full length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuthenticatedContent {
     pub(crate) format: ChunkFormat,
@@ -45,7 +47,7 @@ pub(crate) struct AuthenticatedContent {
     pub(crate) bytes: Ciphertext,
 }
 
-/// Encrypted bytes: kept as plain ones are.
+/// Encrypted bytes. They are stored as plain ones are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ciphertext {
     /// As [`Content::Inline`].
@@ -56,28 +58,28 @@ pub(crate) enum Ciphertext {
     Shared(Vec<Location>),
 }
 
-/// What content is made of, encrypted or not.
+/// The stored bytes of content, encrypted or not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Parts<'a> {
-    /// In the row.
+pub(crate) enum StoredBytes<'a> {
+    /// Bytes in the row.
     Inline(&'a Bytes),
-    /// In extents, in order.
+    /// Bytes in extents, in order.
     Locations(&'a [Location]),
 }
 
-/// How the bytes lie.
+/// How stored bytes are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lies {
-    /// As they are.
+pub(crate) enum Protection {
+    /// Not encrypted.
     Plain,
-    /// Encrypted in counter mode, byte for byte.
+    /// Encrypted in counter mode. Content and stored bytes have the same length.
     Encrypted(KeyedNonce),
-    /// In authenticated chunks.
+    /// Encrypted in authenticated chunks.
     Authenticated(KeyedNonce),
 }
 
 impl Content {
-    /// The encrypted bytes, when they are encrypted.
+    /// The encrypted bytes; `None` if the content is not encrypted.
     const fn ciphertext(&self) -> Option<&Ciphertext> {
         match self {
             Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => None,
@@ -86,66 +88,69 @@ impl Content {
         }
     }
 
-    /// How its bytes lie.
-    pub(crate) const fn lies(&self) -> Lies {
+    /// How its stored bytes are protected.
+    pub(crate) const fn protection(&self) -> Protection {
         match self {
-            Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => Lies::Plain,
-            Self::Encrypted(content) => Lies::Encrypted(content.nonce),
-            Self::Authenticated(content) => Lies::Authenticated(content.nonce),
+            Self::Inline(_) | Self::Stored(_) | Self::Shared(_) => Protection::Plain,
+            Self::Encrypted(content) => Protection::Encrypted(content.nonce),
+            Self::Authenticated(content) => Protection::Authenticated(content.nonce),
         }
     }
 
-    /// How to decrypt it, when it is encrypted.
+    /// The nonce for decryption; `None` if the content is not encrypted.
     pub(crate) const fn nonce(&self) -> Option<KeyedNonce> {
-        match self.lies() {
-            Lies::Plain => None,
-            Lies::Encrypted(nonce) | Lies::Authenticated(nonce) => Some(nonce),
+        match self.protection() {
+            Protection::Plain => None,
+            Protection::Encrypted(nonce) | Protection::Authenticated(nonce) => Some(nonce),
         }
     }
 
-    /// What it is made of.
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    /// Its stored bytes.
+    pub(crate) fn stored_bytes(&self) -> StoredBytes<'_> {
         match self {
-            Self::Inline(bytes) => Parts::Inline(bytes),
-            Self::Stored(locations) | Self::Shared(locations) => Parts::Locations(locations),
+            Self::Inline(bytes) => StoredBytes::Inline(bytes),
+            Self::Stored(locations) | Self::Shared(locations) => StoredBytes::Locations(locations),
             Self::Encrypted(_) | Self::Authenticated(_) => match self.ciphertext() {
-                Some(Ciphertext::Inline(bytes)) => Parts::Inline(bytes),
+                Some(Ciphertext::Inline(bytes)) => StoredBytes::Inline(bytes),
                 Some(Ciphertext::Stored(locations) | Ciphertext::Shared(locations)) => {
-                    Parts::Locations(locations)
+                    StoredBytes::Locations(locations)
                 }
-                None => Parts::Locations(&[]),
+                None => StoredBytes::Locations(&[]),
             },
         }
     }
 
-    /// Bytes of the content in so many stored ones, which are a part of it by themselves.
+    /// The length of the content in `stored` stored bytes, which form whole chunks if the content
+    /// is authenticated.
     pub(crate) const fn len_of(&self, stored: u64) -> u64 {
-        match self.lies() {
-            Lies::Plain | Lies::Encrypted(_) => stored,
-            Lies::Authenticated(_) => content_len(stored),
+        match self.protection() {
+            Protection::Plain | Protection::Encrypted(_) => stored,
+            Protection::Authenticated(_) => content_len(stored),
         }
     }
 
-    /// Bytes.
+    /// The length of the content, bytes.
     pub(crate) fn len(&self) -> u64 {
-        match self.parts() {
-            Parts::Inline(bytes) => self.len_of(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
-            Parts::Locations(locations) => {
+        match self.stored_bytes() {
+            StoredBytes::Inline(bytes) => {
+                self.len_of(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+            StoredBytes::Locations(locations) => {
                 locations.iter().fold(0u64, |sum, l| sum.saturating_add(self.len_of(l.len.get())))
             }
         }
     }
 
-    /// Where its bytes lie; none when inline.
+    /// The locations of its bytes; none if they are in the row.
     pub(crate) fn locations(&self) -> &[Location] {
-        match self.parts() {
-            Parts::Inline(_) => &[],
-            Parts::Locations(locations) => locations,
+        match self.stored_bytes() {
+            StoredBytes::Inline(_) => &[],
+            StoredBytes::Locations(locations) => locations,
         }
     }
 
-    /// One of the locations of a Put Page, as content by itself: number `number`, which begins at
-    /// byte `at` of what was written.
+    /// One location of a Put Page as content by itself. It is location number `number`, and begins
+    /// at byte `at` of the written content.
     pub(super) fn one(&self, location: Location, number: u64, at: u64) -> Self {
         let one = vec![location];
         let bytes = match (self.ciphertext(), self) {
@@ -154,30 +159,30 @@ impl Content {
             (Some(Ciphertext::Inline(_) | Ciphertext::Stored(_)), _) => Ciphertext::Stored(one),
             (Some(Ciphertext::Shared(_)), _) => Ciphertext::Shared(one),
         };
-        match self.lies() {
-            Lies::Encrypted(nonce) => Self::encrypted(nonce.after(at), bytes),
-            Lies::Authenticated(nonce) => Self::authenticated(nonce.part(number), bytes),
-            Lies::Plain => self.clone(),
+        match self.protection() {
+            Protection::Encrypted(nonce) => Self::encrypted(nonce.after(at), bytes),
+            Protection::Authenticated(nonce) => Self::authenticated(nonce.part(number), bytes),
+            Protection::Plain => self.clone(),
         }
     }
 
-    /// What of it is in the row, from byte `from` on as far as `to`: copied, so that the row does
-    /// not keep what it no longer shows. `None` when it is in extents, or in authenticated chunks,
-    /// or is encrypted and `from` is inside a block of the cipher.
+    /// Copies the bytes `from..to`, so that the row does not keep bytes that it no longer shows.
+    /// `None` if the content is in extents or in authenticated chunks, or if it is encrypted and
+    /// `from` is not a multiple of a page.
     pub(super) fn cut_inline(&self, from: u64, to: u64) -> Option<Self> {
-        let Parts::Inline(bytes) = self.parts() else { return None };
+        let StoredBytes::Inline(bytes) = self.stored_bytes() else { return None };
         let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
         let part = || Bytes::copy_from_slice(bytes.get(index(from)..index(to)).unwrap_or_default());
-        match self.lies() {
-            Lies::Plain => Some(Self::Inline(part())),
-            Lies::Encrypted(nonce) if from.is_multiple_of(PAGE_BYTES) => {
+        match self.protection() {
+            Protection::Plain => Some(Self::Inline(part())),
+            Protection::Encrypted(nonce) if from.is_multiple_of(PAGE_BYTES) => {
                 Some(Self::encrypted(nonce.after(from), Ciphertext::Inline(part())))
             }
-            Lies::Encrypted(_) | Lies::Authenticated(_) => None,
+            Protection::Encrypted(_) | Protection::Authenticated(_) => None,
         }
     }
 
-    /// From here on other rows may name it; never taken back.
+    /// Marks the content as shared: other rows may name it from now on. The mark is permanent.
     pub(super) fn mark(&mut self) {
         let ciphertext = match self {
             Self::Stored(locations) => {
@@ -193,7 +198,7 @@ impl Content {
         }
     }
 
-    /// What becomes garbage when the row that holds it goes.
+    /// The locations that become garbage when the row is removed.
     pub(crate) fn owned(&self) -> &[Location] {
         match (self, self.ciphertext()) {
             (Self::Stored(locations), _) | (_, Some(Ciphertext::Stored(locations))) => locations,
@@ -201,7 +206,8 @@ impl Content {
         }
     }
 
-    /// Bytes that the audit has to look for when the row that holds it goes.
+    /// The bytes that may become unreferenced when the row is removed, and that only the audit can
+    /// find.
     pub(super) fn shared_len(&self) -> u64 {
         match (self, self.ciphertext()) {
             (Self::Shared(locations), _) | (_, Some(Ciphertext::Shared(locations))) => {
@@ -211,12 +217,12 @@ impl Content {
         }
     }
 
-    /// About how many bytes it takes in a row.
+    /// An estimate of the bytes that it takes in a row.
     pub(super) fn weight(&self) -> usize {
         const LOCATION: usize = 24;
-        match self.parts() {
-            Parts::Inline(bytes) => bytes.len(),
-            Parts::Locations(locations) => locations.len().saturating_mul(LOCATION),
+        match self.stored_bytes() {
+            StoredBytes::Inline(bytes) => bytes.len(),
+            StoredBytes::Locations(locations) => locations.len().saturating_mul(LOCATION),
         }
     }
 

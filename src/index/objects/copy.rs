@@ -65,26 +65,26 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     Ok(blob_row::written(eval.now))
 }
 
-/// Content as a blob's row has it.
+/// Copied content in the layout of a blob's row.
 pub(super) struct Laid {
     pub(super) kind: BlobKind,
     pub(super) len: u64,
     pub(super) content: BlobContent,
-    /// What it names.
+    /// The locations that it names.
     pub(super) kept: Vec<Location>,
 }
 
-/// What is copied into a blob.
+/// Content to be copied into a blob.
 pub(super) struct Copied<'a> {
     /// The kind of the blob.
     pub(super) kind: BlobKind,
     /// Its content.
     pub(super) content: &'a CopiedContent,
-    /// Of the content.
+    /// The checksum of the content.
     pub(super) crc64: Crc64,
 }
 
-/// Lays copied content out as a blob of `kind`.
+/// Makes the layout of copied content in a blob of `kind`.
 pub(super) async fn lay(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -103,7 +103,7 @@ pub(super) async fn lay(
         (kind, CopiedContent::Pages { layer, .. }) => {
             (kind, page_copy::adopt(eval, key, *layer).await?)
         }
-        // A pending copy has no pages yet.
+        // The destination of a pending copy has no pages yet.
         (BlobKind::Page { .. }, CopiedContent::Whole(_) | CopiedContent::Blocks(_)) => (
             kind,
             BlobContent { id_len: 0, layout: Layout::Pages { layers: vec![eval.now.ticks()] } },

@@ -1,5 +1,5 @@
-//! Pending copies: a work row beside the destination from the commit that begins a copy to the one
-//! that ends it (ADR 0017).
+//! Pending copies. A work row beside the destination exists from the commit that begins a copy to
+//! the commit that ends it (ADR 0017).
 
 use bytes::Bytes;
 
@@ -9,6 +9,7 @@ use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::api::PendingCopy;
+use crate::index::api::Refused;
 use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -30,12 +31,12 @@ use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::KeyRange;
 
-/// A work row's value.
+/// Decodes the value of a work row.
 pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
     values::decode_record(Family::Work, &row.key, &row.value)
 }
 
-/// Pending copies from a position, and where to go on.
+/// Returns pending copies from a position on, and where to continue.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,
@@ -58,7 +59,8 @@ pub(super) async fn list(
     Ok((found, cursor.paused().cloned().or(end)))
 }
 
-/// Seals the source of a pending copy anew, unless it was meanwhile or the copy has ended.
+/// Replaces the sealed source of a pending copy, unless it was replaced meanwhile or the copy has
+/// ended.
 pub(super) async fn reseal(
     eval: &mut Evaluation<'_>,
     again: &ResealCopy,
@@ -74,20 +76,20 @@ pub(super) async fn reseal(
     Ok(WriteReply::Done)
 }
 
-/// Ends a pending copy: its bytes become the blob, or it stays without any.
+/// Ends a pending copy: its bytes become the content of the blob, or the blob stays empty.
 pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
     }
     let mut copied = match record.copy.take() {
         Some(copied) if copied.status == CopyStatus::Pending => copied,
-        Some(_) | None => return Err(Error::NoPendingCopy),
+        Some(_) | None => return Err(Refused::NoPendingCopy.into()),
     };
     if copied.id != end.id {
-        return Err(Error::OtherCopy);
+        return Err(Refused::OtherCopy.into());
     }
     let nothing = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
     let (content, crc64) = match &end.end {

@@ -1,5 +1,5 @@
-//! Walks one family's rows forward in chunks, can skip ahead, and can stop when an answer has cost
-//! enough.
+//! A cursor over the rows of one family. It moves forward, reads in chunks, can seek, and can stop
+//! when the view is spent.
 
 use std::collections::VecDeque;
 
@@ -40,20 +40,21 @@ impl<'a> Cursor<'a> {
         Self { view, family, next, to, rows, chunk, ended, pausing: false, paused: false }
     }
 
-    /// Reads about `rows` at once, when it is known that so many will be wanted.
+    /// Makes the first chunk about `rows` rows, if the caller knows that it wants so many.
     pub(super) fn expecting(mut self, rows: usize) -> Self {
         self.chunk = rows.clamp(CHUNK_MIN, CHUNK_MAX);
         self
     }
 
-    /// Stops when the view is spent, as if there were no more rows; [`Self::paused`] then tells
-    /// where.
+    /// Makes the cursor stop when the view is spent, as if there were no more rows.
+    /// [`Self::paused`] then returns the position.
     pub(super) fn pausing(mut self) -> Self {
         self.pausing = true;
         self
     }
 
-    /// Where the cursor stopped because the view is spent: from there on there may be more rows.
+    /// The position where the cursor stopped because the view is spent. There may be more rows from
+    /// there on.
     pub(super) fn paused(&self) -> Option<&Bytes> {
         self.paused.then_some(&self.next)
     }
@@ -70,12 +71,12 @@ impl<'a> Cursor<'a> {
         Ok(self.rows.pop_front())
     }
 
-    /// The row at the cursor, as far as it is known without reading more.
+    /// The row at the cursor, if it has been read already.
     pub(super) fn known(&self) -> Option<&Row> {
         self.rows.front()
     }
 
-    /// No row that is still to come is below this; `None` at the end.
+    /// A lower bound of the keys of all following rows; `None` at the end.
     pub(super) fn bound(&self) -> Option<&Bytes> {
         match self.rows.front() {
             Some(row) => Some(&row.key),
@@ -95,8 +96,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads on once, if no row is known. Afterwards a row is known, or the end, or the bound is
-    /// higher.
+    /// Reads one chunk, if no row has been read ahead. Afterwards a row or the end is known, or the
+    /// bound is higher.
     pub(super) async fn step(&mut self) -> Result<(), Error> {
         if !self.rows.is_empty() || self.ended {
             return Ok(());

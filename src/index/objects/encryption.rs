@@ -1,14 +1,15 @@
-//! Whether a request brings the key that a blob or block is under.
+//! Checks that a request brings the key under which a blob or block is encrypted.
 
 use crate::index::api::EncryptionClaim;
 use crate::index::api::EncryptionFault;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::objects::values::Entry;
 use crate::types::BlobProperties;
 use crate::types::Encryption;
 
-/// Holds a request against a blob it reads or changes. A blob under a scope is read and changed
-/// without naming it.
+/// Checks a request against the blob that it reads or changes. It need not name the scope of a blob
+/// that is under one.
 pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
     use Encryption as E;
     let EncryptionClaim::Given(given) = claim else { return Ok(()) };
@@ -21,10 +22,11 @@ pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Resul
         }
         (Some(_), Some(_)) => EncryptionFault::Mismatch,
     };
-    Err(Error::Encryption(fault))
+    Err(Refused::Encryption(fault).into())
 }
 
-/// As [`check`] for a request that adds content: what says nothing brings plain content.
+/// As [`check`], for a request that adds content. A request that says nothing of encryption adds
+/// plain content.
 pub(super) fn check_content(
     claim: &EncryptionClaim,
     blob: Option<&Encryption>,
@@ -32,20 +34,21 @@ pub(super) fn check_content(
     check(&EncryptionClaim::Given(claim.applied()), blob)
 }
 
-/// Refuses a plain digest for a blob under a customer-provided key: it is kept encrypted under that
-/// key only, so the request must bring the key.
+/// Refuses a plain digest for a blob under a customer-provided key. Such a digest is stored only
+/// encrypted under that key, so the request must bring the key.
 pub(super) fn check_properties(
     properties: &BlobProperties,
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
     let by_key = matches!(blob, Some(Encryption::Customer(_)));
     if by_key && properties.content_md5.plain().is_some() {
-        return Err(Error::Encryption(EncryptionFault::KeyMissing));
+        return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
     Ok(())
 }
 
-/// Holds a block list against its blocks: all are under the key of the list, or none under any.
+/// Checks the blocks of a block list: all of them are under the key of the list, or none is under a
+/// key.
 pub(super) fn check_blocks(claim: &EncryptionClaim, entries: &[Entry]) -> Result<(), Error> {
     let key = claim.applied().filter(|e| matches!(e, Encryption::Customer(_)));
     let claim = EncryptionClaim::Given(key);
@@ -77,7 +80,7 @@ mod tests {
             (scope("a"), scope("b"), Some(EncryptionFault::Mismatch)),
         ];
         for (given, blob, fault) in rows {
-            let expected = fault.map_or(Ok(()), |fault| Err(Error::Encryption(fault)));
+            let expected = fault.map_or(Ok(()), |fault| Err(Refused::Encryption(fault).into()));
             let claim = EncryptionClaim::Given(given);
             assert_eq!(check(&claim, blob.as_ref()), expected, "{claim:?} {blob:?}");
             assert_eq!(check(&EncryptionClaim::Unchecked, blob.as_ref()), Ok(()));

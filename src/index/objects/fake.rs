@@ -1,5 +1,5 @@
-//! One partition in memory: the machine over a map of rows, without an engine. For tests here and
-//! in `reclaim`.
+//! A partition in memory: [`Objects`] over a map of rows, without an engine. For tests here and in
+//! `reclaim`.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,6 +19,7 @@ use crate::index::rows::Family;
 use crate::index::rows::Machine;
 use crate::index::rows::Row;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::index::rows::Rows;
 use crate::index::rows::Scanned;
 use crate::types::KeyRange;
@@ -63,7 +64,7 @@ impl Rows for Memory {
     }
 }
 
-/// A partition that commits at once.
+/// A partition that commits each write immediately.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
     /// Its rows.
@@ -84,7 +85,7 @@ impl Partition {
         self.write_weighed(write).map(|(reply, _)| reply)
     }
 
-    /// As [`Self::write`]; also how many bytes of rows changed.
+    /// As [`Self::write`]. Also returns the number of bytes of changed rows.
     pub(crate) fn write_weighed(&mut self, write: &Write) -> Result<(WriteReply, usize), Error> {
         let mut weight = 0;
         self.now = self.now.next();
@@ -94,7 +95,7 @@ impl Partition {
             .now_or_never()
             .expect("rows in memory never wait")?;
         assert!(is_answer(write, reply.clone()), "{write:?} answers {reply:?}");
-        for (family, key, value) in batch.changes {
+        for RowChange { family, key, value } in batch.changes {
             assert!(self.memory.range.contains(&key), "row outside of the partition");
             weight += key.len() + value.as_ref().map_or(0, Bytes::len);
             match value {

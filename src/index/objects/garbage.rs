@@ -1,4 +1,5 @@
-//! Garbage rows: which bytes nothing refers to any more, written with the change that dropped them.
+//! Garbage rows: locations that no other row names any more. The change that drops the locations
+//! writes the rows.
 
 use std::collections::HashSet;
 
@@ -12,11 +13,11 @@ use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
-/// Locations of one garbage row.
+/// The most locations of one garbage row.
 pub(super) const LOCATIONS_MAX: usize = 1_000;
 
-/// Writes garbage rows for those of `dropped` that are not in `kept`, each location once. A block
-/// list may name a block many times, and a retried request may bring locations that are there
+/// Writes garbage rows for the locations of `dropped` that are not in `kept`, each location once. A
+/// block list may name a block many times, and a retried request may bring locations that rows name
 /// already.
 pub(super) fn write<'a>(
     eval: &mut Evaluation<'_>,

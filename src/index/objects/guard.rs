@@ -1,14 +1,14 @@
-//! What a request demands of the current state: existence (the caller asks), then the lease, then
-//! the conditions.
+//! Checks the preconditions of a request against the current state: existence (checked by the
+//! caller), then the lease, then the conditions.
 //!
 //! Source: Lease Blob and Lease Container, "outcomes of use attempts by lease state"; a wrong id is
 //! 412 as in the table of error codes, not 409 as in that one.
 
 use uuid::Uuid;
 
-use crate::index::api::Error;
 use crate::index::api::Guard;
 use crate::index::api::LeaseRefusal;
+use crate::index::api::Refused;
 use crate::index::api::check_lease;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
@@ -21,15 +21,15 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// What a guard is held against.
+/// The current state that a guard is checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Current<'a> {
     etag: Etag,
     last_modified: Timestamp,
     lease: Option<Lease>,
-    /// Of a blob.
+    /// The tags of a blob; `None` for a container.
     tags: Option<&'a Tags>,
-    /// It is the destination of a pending copy.
+    /// Whether it is the destination of a pending copy.
     copying: bool,
 }
 
@@ -49,24 +49,24 @@ impl<'a> From<&'a ContainerRecord> for Current<'a> {
     }
 }
 
-/// A read of what exists.
+/// Checks a read of an existing blob or container.
 pub(super) fn read<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
     tags(guard, current.tags)?;
     settle(guard.conditions.check_read(current.etag, current.last_modified))
 }
 
-/// A write that makes what it names when that is missing. The lease that stays.
+/// Checks a write that creates a missing blob. Returns the lease that stays.
 pub(super) fn create<'a>(
     guard: &Guard,
     current: Option<impl Into<Current<'a>>>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     let current = current.map(Into::into);
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
     tags(guard, current.and_then(|c| c.tags))?;
@@ -75,12 +75,12 @@ pub(super) fn create<'a>(
     Ok(lease)
 }
 
-/// A change or removal of what exists. The lease that stays.
+/// Checks a change or removal of an existing blob or container. Returns the lease that stays.
 pub(super) fn change<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     let current = current.into();
     let lease = lease_of_write(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
@@ -88,55 +88,58 @@ pub(super) fn change<'a>(
     Ok(lease)
 }
 
-/// A change that a lease does not lock out, but whose id must be right when it is sent.
+/// Checks a change that needs no lease id. If the request sends one, it must be right.
 pub(super) fn change_beside_lease<'a>(
     guard: &Guard,
     current: impl Into<Current<'a>>,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
     not_copying(current)
 }
 
-/// The conditions of a change alone: there `If-None-Match: *` is a plain failed condition.
-pub(super) fn conditions<'a>(guard: &Guard, current: impl Into<Current<'a>>) -> Result<(), Error> {
+/// Checks only the conditions of a change. `If-None-Match: *` is an ordinary failed condition here.
+pub(super) fn conditions<'a>(
+    guard: &Guard,
+    current: impl Into<Current<'a>>,
+) -> Result<(), Refused> {
     let current = current.into();
     tags(guard, current.tags)?;
     let outcome = guard.conditions.check_write(Some((current.etag, current.last_modified)));
     settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
 }
 
-/// A read needs no id, but one that is sent must be the holder's.
+/// Checks the lease id of a read. None is needed, but one that is sent must be the holder's.
 pub(super) fn lease_of_read(
     sent: Option<Uuid>,
     lease: Option<Lease>,
     now: Timestamp,
-) -> Result<(), Error> {
-    check_lease(sent, lease, now).map_err(Error::Lease)
+) -> Result<(), Refused> {
+    check_lease(sent, lease, now).map_err(Refused::Lease)
 }
 
-/// A write of what is leased needs the holder's id. The lease that stays: one that ran out or was
-/// broken is gone after a write.
+/// Checks the lease id of a write, which an active lease requires. Returns the lease that stays: a
+/// write removes an expired or broken lease.
 pub(super) fn lease_of_write(
     sent: Option<Uuid>,
     lease: Option<Lease>,
     now: Timestamp,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<Lease>, Refused> {
     lease_of_read(sent, lease, now)?;
     let active = lease.filter(|lease| lease.is_active(now));
     if active.is_some() && sent.is_none() {
-        return Err(Error::Lease(LeaseRefusal::Missing));
+        return Err(Refused::Lease(LeaseRefusal::Missing));
     }
     Ok(active)
 }
 
-/// What is demanded of the tags of what exists; what does not exist satisfies no demand.
-fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Error> {
+/// Checks the condition on tags. A blob that does not exist satisfies no condition.
+fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Refused> {
     match &guard.if_tags {
         Some(condition) if !current.is_some_and(|tags| condition.matches(tags)) => {
-            Err(Error::Condition(Outcome::Failed))
+            Err(Refused::Condition(Outcome::Failed))
         }
         Some(_) | None => Ok(()),
     }
@@ -147,23 +150,23 @@ pub(super) fn is_copying(blob: &BlobRecord) -> bool {
     blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
 }
 
-/// What a pending copy refuses: every change of its destination but its own end.
-fn not_copying(current: Current<'_>) -> Result<(), Error> {
-    if current.copying { Err(Error::CopyPending) } else { Ok(()) }
+/// Refuses changes of the destination of a pending copy. Only the end of the copy may change it.
+fn not_copying(current: Current<'_>) -> Result<(), Refused> {
+    if current.copying { Err(Refused::CopyPending) } else { Ok(()) }
 }
 
-/// What the archive refuses: reading and changing content, properties and metadata. A blob on its
-/// way out of it is not out yet.
-pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Error> {
+/// Refuses what the archive tier forbids: to read or change content, properties and metadata. A
+/// blob that is being rehydrated is still in the archive.
+pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Refused> {
     match blob.tier.as_ref().map(|tier| tier.at(now)) {
-        Some(TierState { rehydrating: Some(_), .. }) => Err(Error::Rehydrating),
-        Some(TierState { tier: AccessTier::Archive, .. }) => Err(Error::Archived),
+        Some(TierState { rehydrating: Some(_), .. }) => Err(Refused::Rehydrating),
+        Some(TierState { tier: AccessTier::Archive, .. }) => Err(Refused::Archived),
         Some(_) | None => Ok(()),
     }
 }
 
-fn settle(outcome: Outcome) -> Result<(), Error> {
-    if outcome == Outcome::Proceed { Ok(()) } else { Err(Error::Condition(outcome)) }
+fn settle(outcome: Outcome) -> Result<(), Refused> {
+    if outcome == Outcome::Proceed { Ok(()) } else { Err(Refused::Condition(outcome)) }
 }
 
 #[cfg(test)]

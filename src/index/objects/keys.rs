@@ -1,4 +1,4 @@
-//! Row keys: a routing key, then what tells the rows of one family apart. Layout:
+//! Row keys: a routing key, then a suffix that distinguishes the rows of one family. Layout:
 //! `api-spec/keys.md`.
 
 #![deny(clippy::indexing_slicing)]
@@ -17,51 +17,51 @@ use crate::types::Timestamp;
 const PURGE_KEY_LEN: usize = 26;
 const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
-/// The first byte behind the routing key of what an upload has staged under an id of its own.
+/// The first byte after the routing key in the keys of an upload and of its parts.
 const STAGED_UPLOAD: u8 = 0x02;
 /// Bytes of the id of an upload.
 const UPLOAD_ID_LEN: usize = 16;
-/// The row that says which version of a blob is the null version.
+/// The suffix of the row that names the null version of a blob.
 const NULL_VERSION: u8 = 0x00;
-/// The first byte behind the routing key of a setting.
+/// The first byte after the routing key in the key of a setting.
 const SETTING: u8 = 0x01;
 /// The kind of a work row: a change of tags.
 const WORK_TAGS: u8 = 0x00;
 /// The kind of a work row: a pending copy.
 const WORK_COPY: u8 = 0x01;
 
-/// The summary of a blob's staged blocks; sorts before them, so that a walk of blobs reads one row
-/// of each.
+/// The key of the summary of a blob's staged blocks. It sorts before them, so that a walk over
+/// blobs reads one row of each.
 pub(in crate::index) fn staged_summary(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_SUMMARY]])
 }
 
-/// One staged block.
+/// The key of a staged block.
 pub(in crate::index) fn staged_block(blob: &RoutingKey, id: &BlockId) -> Bytes {
     join(blob, &[&[STAGED_BLOCK], id.as_bytes()])
 }
 
-/// Where the staged blocks of a blob begin, past the summary.
+/// The start of the staged blocks of a blob, after the summary.
 pub(in crate::index) fn staged_blocks_start(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_BLOCK]])
 }
 
-/// Where the staged blocks of a blob end: uploads follow.
+/// The end of the staged blocks of a blob. Uploads follow.
 pub(in crate::index) fn staged_blocks_end(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_UPLOAD]])
 }
 
-/// An upload, which has parts of its own. Written by no release yet.
+/// The key of an upload, which has parts of its own. No release writes it yet.
 pub(in crate::index) fn upload(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN]) -> Bytes {
     join(blob, &[&[STAGED_UPLOAD], &id])
 }
 
-/// A part of an upload. Written by no release yet.
+/// The key of a part of an upload. No release writes it yet.
 pub(in crate::index) fn part(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN], number: u32) -> Bytes {
     join(blob, &[&[STAGED_UPLOAD], &id, &number.to_be_bytes()])
 }
 
-/// What a row of the staged family is.
+/// The kinds of rows of the staged family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StagedKey {
     /// The summary.
@@ -70,11 +70,11 @@ pub(crate) enum StagedKey {
     Block(BlockId),
     /// An upload.
     Upload([u8; UPLOAD_ID_LEN]),
-    /// The part of an upload that has this number.
+    /// The part of an upload with this number.
     Part([u8; UPLOAD_ID_LEN], u32),
 }
 
-/// Takes a staged row's key apart.
+/// Parses the key of a staged row.
 pub(crate) fn parse_staged(row: &Bytes, blob: &RoutingKey) -> Result<StagedKey, Error> {
     let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
     match suffix.split_first() {
@@ -97,17 +97,18 @@ fn parse_upload(bytes: &[u8]) -> Option<StagedKey> {
     }
 }
 
-/// One segment of a long layout; `generation` is the ticks of the commit or snapshot that wrote it.
+/// The key of a segment of a long layout. `generation` is the ticks of the commit or snapshot that
+/// wrote it.
 pub(crate) fn layout_segment(blob: &RoutingKey, generation: u64, segment: u32) -> Bytes {
     join(blob, &[&generation.to_be_bytes(), &segment.to_be_bytes()])
 }
 
-/// A snapshot of a blob.
+/// The key of a snapshot of a blob.
 pub(in crate::index) fn snapshot(blob: &RoutingKey, taken: Timestamp) -> Bytes {
     join(blob, &[&taken.ticks().to_be_bytes()])
 }
 
-/// When the snapshot of a row was taken.
+/// The time of a snapshot, from the key of its row.
 pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
     match parse_version(row, blob)? {
         VersionKey::Snapshot(taken) => Ok(taken),
@@ -117,31 +118,31 @@ pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp
     }
 }
 
-/// What was the current blob until another one, or none, took its place: a version, a delete
-/// marker, a blob that can be restored. Newest first, behind the snapshots. `committed` is the time
-/// of its commit. Written by no release yet.
+/// The key of a version: a former current blob, a delete marker, or a blob that can be restored.
+/// Versions sort newest first, after the snapshots. `committed` is the time of its commit. No
+/// release writes it yet.
 pub(in crate::index) fn version(blob: &RoutingKey, committed: Timestamp) -> Bytes {
     join(blob, &[&(!committed.ticks()).to_be_bytes()])
 }
 
-/// The row that says which version is the null version. Written by no release yet.
+/// The key of the row that names the null version. No release writes it yet.
 pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])
 }
 
-/// What a row of the versions family of a blob is.
+/// The kinds of rows of a blob in the versions family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionKey {
-    /// The snapshot that was taken then.
+    /// The snapshot of this time.
     Snapshot(Timestamp),
-    /// What was committed then.
+    /// The version with this time of commit.
     Version(Timestamp),
-    /// Which version is the null version.
+    /// The row that names the null version.
     Null,
 }
 
-/// Takes the key of a row of a blob in the versions family apart. Ticks of snapshots are below
-/// 2^63, so what is above are the inverted ticks of a version.
+/// Parses the key of a row of a blob in the versions family. Ticks of snapshots are below 2^63, so
+/// a higher number is the inverted ticks of a version.
 pub(crate) fn parse_version(row: &Bytes, blob: &RoutingKey) -> Result<VersionKey, Error> {
     let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
     if suffix == [NULL_VERSION] {
@@ -157,13 +158,13 @@ pub(crate) fn parse_version(row: &Bytes, blob: &RoutingKey) -> Result<VersionKey
     })
 }
 
-/// A setting of an account or of a container, by its number. Written by no release yet.
+/// The key of a setting of an account or container, by its number. No release writes it yet.
 pub(in crate::index) fn setting(of: &RoutingKey, number: u8) -> Bytes {
     join(of, &[&[SETTING, number]])
 }
 
-/// The number of the setting that a row of an account or container in the versions family holds;
-/// `None` when it is none.
+/// The number of the setting in a row of an account or container in the versions family; `None` if
+/// the row is no setting.
 pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
     match row.get(of.as_bytes().len()..)? {
         [SETTING, number] => Some(*number),
@@ -171,22 +172,22 @@ pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
     }
 }
 
-/// The span of a layer of a page blob that ends at `end`: by its end, so that the first span that
-/// reaches into a range is the first row after where the range begins.
+/// The key of the span that ends at `end` in a layer of a page blob. Keys have the ends of spans,
+/// so that the first span that overlaps a range is the first row after the start of the range.
 pub(crate) fn span(blob: &RoutingKey, layer: u64, end: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes(), &end.to_be_bytes()])
 }
 
-/// The part of a span's key after the blob.
+/// The suffix of a span's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpanKey {
     /// The layer of the span.
     pub(crate) layer: u64,
-    /// Where the span ends in the blob.
+    /// The end of the span in the blob.
     pub(crate) end: u64,
 }
 
-/// Takes the key of a row of the layout family apart; `None` for a segment.
+/// Parses the key of a span in the layout family; `None` for a segment.
 pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<SpanKey> {
     let suffix: [u8; 16] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
     let (layer, end) = suffix.split_at(8);
@@ -194,30 +195,29 @@ pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<SpanKey> {
     Some(SpanKey { layer: number(layer)?, end: number(end)? })
 }
 
-/// A layer no row names any more.
+/// The key of a dead layer: one that no blob or snapshot names.
 pub(crate) fn dead_layer(blob: &RoutingKey, layer: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes()])
 }
 
-/// The dead layer that a row of the garbage family stands for; `None` when it is a row of
-/// locations.
+/// The dead layer of a row of the garbage family; `None` if the row has locations.
 pub(crate) fn parse_dead_layer(row: &[u8], blob: &RoutingKey) -> Option<u64> {
     let suffix: [u8; 8] = row.get(blob.as_bytes().len()..)?.try_into().ok()?;
     Some(u64::from_be_bytes(suffix))
 }
 
-/// The `n`-th garbage row of the change of a blob made at `now`.
+/// The key of the `n`-th garbage row of a change made at `now`.
 pub(in crate::index) fn garbage(blob: &RoutingKey, now: Timestamp, n: u32) -> Bytes {
     join(blob, &[&now.ticks().to_be_bytes(), &n.to_be_bytes()])
 }
 
-/// The work row of a change of a blob's tags made at `now`.
+/// The key of the work row of a change of a blob's tags made at `now`.
 pub(in crate::index) fn tag_work(blob: &RoutingKey, now: Timestamp) -> Bytes {
     join(blob, &[&[WORK_TAGS], &now.ticks().to_be_bytes()])
 }
 
-/// When the change of tags was made that a row of the work family is about; `None` when it is
-/// another kind of work.
+/// The time of the change of tags of a row of the work family; `None` if the row is another kind of
+/// work.
 pub(crate) fn parse_tag_work(row: &[u8], blob: &RoutingKey) -> Option<Timestamp> {
     match row.get(blob.as_bytes().len()..)?.split_first()? {
         (&WORK_TAGS, ticks) => {
@@ -227,17 +227,17 @@ pub(crate) fn parse_tag_work(row: &[u8], blob: &RoutingKey) -> Option<Timestamp>
     }
 }
 
-/// The work row of the pending copy into a blob.
+/// The key of the work row of the pending copy into a blob.
 pub(in crate::index) fn copy_work(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[WORK_COPY]])
 }
 
-/// Whether a row of the work family is about a pending copy.
+/// Whether a row of the work family is that of a pending copy.
 pub(crate) fn is_copy_work(row: &[u8], blob: &RoutingKey) -> bool {
     row.get(blob.as_bytes().len()..) == Some(&[WORK_COPY])
 }
 
-/// The dead container a row of the garbage family remembers; `None` when it is a row of locations.
+/// The deleted container of a row of the garbage family; `None` if it is another kind of row.
 pub(crate) fn parse_purge(row: &[u8]) -> Option<(AccountId, ContainerId)> {
     if row.len() != PURGE_KEY_LEN || row.get(8..18)? != [0u8; 10] {
         return None;
@@ -247,7 +247,7 @@ pub(crate) fn parse_purge(row: &[u8]) -> Option<(AccountId, ContainerId)> {
     Some((AccountId::new(account), ContainerId::new(container)))
 }
 
-/// The routing key of a row read back.
+/// The routing key of a row.
 pub(crate) fn routing_key(family: Family, row: &Bytes) -> Result<RoutingKey, Error> {
     RoutingKey::of_row(row).ok_or_else(|| corrupt(family, row, "no routing key"))
 }
@@ -257,15 +257,15 @@ pub(super) fn after(blob: &RoutingKey) -> Bytes {
     RoutingKey::after_prefix(blob.as_bytes()).unwrap_or_default()
 }
 
-/// The least position above `key`.
+/// The lowest position above `key`.
 pub(super) fn just_after(key: &[u8]) -> Bytes {
     [key, &[0]].concat().into()
 }
 
-/// A row that cannot be what was written.
+/// The error of a malformed row.
 pub(crate) fn corrupt(family: Family, key: &[u8], what: &str) -> Error {
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    Error::Corrupt(format!("{family:?} row {key}: {what}"))
+    Error::damaged_rows(format!("{family:?} row {key}: {what}"))
 }
 
 fn join(blob: &RoutingKey, suffix: &[&[u8]]) -> Bytes {

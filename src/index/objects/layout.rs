@@ -1,4 +1,4 @@
-//! Layouts of committed blobs: short ones in the main row, long ones cut into segments.
+//! Layouts of committed blobs: short ones are in the main row, long ones are divided into segments.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -17,17 +17,17 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Blocks a main row holds itself.
+/// The most blocks in a main row.
 const ROW_ENTRIES_MAX: usize = 64;
-/// About how many bytes of layout a main row holds: LIST reads main rows.
+/// The most bytes of layout in a main row, approximately: a list reads main rows.
 const ROW_WEIGHT_MAX: usize = 16 * 1024;
-/// Blocks of a segment.
+/// The most blocks of a segment.
 const SEGMENT_ENTRIES_MAX: usize = 1_000;
-/// About how many bytes a segment grows to before it is cut: inlined blocks and blocks of many
-/// pieces weigh more.
+/// The most bytes of a segment, approximately. Inline blocks and blocks with many locations take
+/// more bytes than others.
 const SEGMENT_WEIGHT_MAX: usize = 256 * 1024;
 
-/// Lays out a block list, adding segment rows to `out` when it is long.
+/// Makes the layout of a block list. Writes segment rows if the list is long.
 pub(super) fn build(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -60,7 +60,7 @@ pub(super) fn id_len(id: &[u8]) -> u8 {
     u8::try_from(id.len()).unwrap_or(u8::MAX)
 }
 
-/// How many of `entries`, at least one, make the next segment.
+/// The number of `entries`, at least one, for the next segment.
 fn cut(entries: &[Entry]) -> usize {
     let mut weight = 0usize;
     let fitting = entries.iter().take(SEGMENT_ENTRIES_MAX).take_while(|entry| {
@@ -70,14 +70,14 @@ fn cut(entries: &[Entry]) -> usize {
     fitting.count().max(1)
 }
 
-/// About how many bytes a block takes in a row.
+/// An estimate of the bytes that a block takes in a row.
 pub(super) fn weight_of(entry: &Entry) -> usize {
     const NUMBERS: usize = 16;
     let fields = entry.fields.as_ref().map_or(0, |fields| fields.weight());
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS + fields
 }
 
-/// Which row of [`Family::Layout`] a segment is.
+/// What identifies the row of a segment in [`Family::Layout`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentPlace {
     /// The generation of the layout.
@@ -96,7 +96,7 @@ pub(super) struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Each segment's place and where it begins, in order.
+    /// The place and start of each segment, in order.
     pub(super) fn places(self) -> impl Iterator<Item = (SegmentPlace, &'a SegmentStart)> {
         let Self { generation, directory } = self;
         let place = move |number| SegmentPlace { generation, number };
@@ -104,16 +104,16 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// A layout that is to be named by two rows.
+/// A layout that two rows name.
 pub(super) struct SharedLayout {
-    /// For the row that had it.
+    /// The layout for the row that had it.
     pub(super) kept: Layout,
-    /// For the other row.
+    /// The layout for the other row.
     pub(super) copy: Layout,
 }
 
-/// Reads the first `entries` blocks of one segment of a long layout: the row of an append blob's
-/// segment may have more by now than a snapshot knows of.
+/// Reads the first `entries` blocks of one segment of a long layout. The row of an append blob's
+/// segment may have more blocks than a snapshot has.
 pub(super) async fn segment(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -133,7 +133,7 @@ pub(super) async fn segment(
     Ok(found)
 }
 
-/// All blocks of a layout in order; none when it was made by Put Blob, or has pages.
+/// All blocks of a layout in order; none if Put Blob made it, or if it has pages.
 pub(super) async fn entries(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -166,8 +166,8 @@ async fn segments(
     Ok(all)
 }
 
-/// Marks all bytes of a layout as shared and lays it out a second time, with segments of the
-/// generation `now`: the layout that stays, and the copy.
+/// Marks all bytes of a layout as shared, and makes a second layout of them, with segments of the
+/// generation `now`.
 pub(super) async fn share(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -184,7 +184,7 @@ pub(super) async fn share(
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
         Layout::Pages { layers } => {
-            // What is there freezes; the blob goes on in a layer of its own.
+            // The present layers no longer change. Later writes to the blob go to a new layer.
             let copy = Layout::Pages { layers: layers.clone() };
             layers.insert(0, eval.now.ticks());
             return Ok(SharedLayout { kept: layout, copy });
@@ -223,13 +223,13 @@ async fn share_segments(
     Ok(())
 }
 
-/// Removes the rows a layout has beside the main row; those of page blobs are left to reclaim.
+/// Removes the rows of a layout beside the main row. The layers of page blobs are left to reclaim.
 pub(super) fn remove_rows(eval: &mut Evaluation<'_>, blob: &RoutingKey, layout: &Layout) {
     let since = eval.now;
     remove_rows_since(eval, blob, layout, since);
 }
 
-/// As [`remove_rows`]; reclaim sees dropped layers of a page blob as dropped at `since`.
+/// As [`remove_rows`], but layers of a page blob count as dropped at `since`.
 pub(super) fn remove_rows_since(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -248,7 +248,8 @@ pub(super) fn remove_rows_since(
     }
 }
 
-/// What becomes garbage when a layout goes; what the audit has to look for is counted in `out`.
+/// The locations that become garbage when a layout is removed. Shared bytes, which only the audit
+/// can find, are counted in `out`.
 pub(super) async fn owned(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

@@ -1,5 +1,4 @@
-//! Lease Blob and Lease Container: what an action makes of a lease at an instant, without rows or
-//! I/O.
+//! Lease Blob and Lease Container: the effect of an action on a lease. No rows and no I/O.
 //!
 //! Source: "outcomes of lease operations by lease state" of both operations.
 
@@ -11,7 +10,7 @@ use crate::types::LeaseAction;
 use crate::types::LeaseState;
 use crate::types::Timestamp;
 
-/// The lease after `action`; none after a release.
+/// The lease after `action`; `None` after a release.
 pub(super) fn act(
     current: Option<Lease>,
     action: LeaseAction,
@@ -33,7 +32,7 @@ pub(super) fn act(
                 Ok(Some(Lease { since: now, ..lease }))
             }
         },
-        // A change repeated after its answer was lost names the new id on both sides of the arrow.
+        // A change that is repeated because its answer was lost finds the new id already set.
         LeaseAction::Change { id, to } if id != lease.id && to != lease.id => {
             Err(LeaseRefusal::ActsOnOther)
         }
@@ -63,7 +62,8 @@ fn acquire(current: Option<Lease>, fresh: Lease, now: Timestamp) -> Result<Lease
     }
 }
 
-/// Breaking ends with the duration at the latest; a second break can only shorten the first.
+/// The lease after a break. The break period ends no later than the lease. A second break can only
+/// shorten the period.
 fn broken(lease: Lease, period: Option<Duration>, now: Timestamp) -> Lease {
     let asked = period.map(|period| now.plus(period));
     let breaks_at = match lease.state(now) {

@@ -1,8 +1,9 @@
-//! List Blobs: a merge of committed and (if asked) staged names and snapshots, with groups folded
-//! at the delimiter and skipped by a seek.
+//! List Blobs: merges the names of committed blobs and, on request, of staged blocks and snapshots.
+//! Names with the delimiter are folded into groups, and the rest of a group is skipped with a seek.
 //!
-//! A position is a row key or a prefix of some. One inside the snapshots of a blob stands for the
-//! later ones and the blob itself, whose own row sorts before it.
+//! A position is a row key or a prefix of row keys. A position among the snapshots of a blob means
+//! that the later snapshots and the blob itself follow, although the blob's own row sorts before
+//! it.
 
 use bytes::Bytes;
 
@@ -15,13 +16,11 @@ use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::page::Window;
 use crate::index::objects::values;
-use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 
 /// List Blobs: one page.
 pub(super) async fn list(
@@ -36,7 +35,7 @@ pub(super) async fn list(
         let cursor = Cursor::new(view, family, from, window.to.clone()).expecting(hint);
         (family, cursor)
     };
-    // Only snapshots go on inside a blob.
+    // Only snapshots continue inside a blob; the other families continue at its start.
     let (inside, blob) = (window.position.clone(), blob_of(&window.position));
     let mut cursors = Vec::new();
     cursors.extend(list.snapshots.then(|| open(Family::Versions, inside)));
@@ -62,14 +61,18 @@ pub(super) async fn list(
                 .pass(keys::just_after(&row.key))
                 .map_err(|violation| view.violated(violation))?;
             let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
-            entries.push(blob_entry(family, &row, name, snapshot, &mut weight)?);
+            let listed = values::decode_listed(family, &row, list.shown)?;
+            weight += listed.weight;
+            entries.push(ListEntry::Blob { name, snapshot, record: Box::new(listed.record) });
             after.push(window.position.clone());
             continue;
         } else {
             window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
-                blob_entry(family, &row, name, None, &mut weight)?
+                let listed = values::decode_listed(family, &row, list.shown)?;
+                weight += listed.weight;
+                ListEntry::Blob { name, snapshot: None, record: Box::new(listed.record) }
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -77,17 +80,18 @@ pub(super) async fn list(
         after.push(window.position.clone());
         rows.seek(&window.position);
     }
-    // What was shown of a blob's snapshots is not shown again, though the blob itself, which sorts
-    // before them, is to come.
+    // If the listing stopped between the snapshots of a blob and the blob itself, the next page
+    // must not repeat the snapshots.
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }
 
-/// The families a listing is made of: of rows of one blob, those of an earlier family come first.
+/// The families of a listing. Of the rows of one blob, those of an earlier family in the list come
+/// first.
 struct Merge<'a> {
     view: &'a dyn Rows,
-    /// Where the page starts: whoever goes on must come further.
+    /// The start of the page. A page does not stop here: each page must make progress.
     start: Bytes,
     cursors: Vec<(Family, Cursor<'a>)>,
     /// Where the listing stopped because the view is spent.
@@ -95,13 +99,13 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// The next name, and what is to be shown of it first: a snapshot, then the blob, then staged
-    /// blocks alone. `None` at the end, or when the view is spent and the listing has come further
-    /// than its start.
+    /// The next name, and the family of its first entry: snapshots come first, then the blob, then
+    /// a blob with only staged blocks. `None` at the end, or if the view is spent and the listing
+    /// has passed its start.
     async fn first(&mut self) -> Result<Option<(Family, RoutingKey)>, Error> {
         loop {
-            // Only the cursor that is behind all others reads on: removed rows are passed over by
-            // each family once.
+            // Only the cursor with the lowest position reads on, so that each family skips removed
+            // rows once.
             let place = |cursor: &Cursor<'_>| cursor.bound().map(blob_of);
             let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
             let behind = behind.min_by_key(|(_, cursor)| place(cursor));
@@ -129,7 +133,7 @@ impl Merge<'_> {
             Some((_, cursor)) => cursor.take().await?,
             None => None,
         };
-        row.ok_or_else(|| Error::Corrupt("a row vanished from a view".to_owned()))
+        row.ok_or_else(|| Error::damaged_rows("a row vanished from a view"))
     }
 
     fn seek(&mut self, position: &Bytes) {
@@ -137,14 +141,14 @@ impl Merge<'_> {
     }
 }
 
-/// Where the blob of a position starts: the position itself unless it lies among the rows of a
-/// blob.
+/// The start of the blob of a position. It is the position itself, unless that is among the rows of
+/// a blob.
 fn blob_of(position: &Bytes) -> Bytes {
     RoutingKey::of_row(position).map_or(position.clone(), |blob| blob.as_bytes().clone())
 }
 
-/// The blob of whose rows the one that a listing looks for lies before this position. Of snapshots
-/// it may be any.
+/// The blob at this position, if the only row of it that a listing needs is before the position. Of
+/// snapshots a listing needs every row.
 fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
     let blob = RoutingKey::of_row(position)?;
     let is_passed = match family {
@@ -155,20 +159,8 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
     is_passed.then_some(blob)
 }
 
-fn blob_entry(
-    family: Family,
-    row: &Row,
-    name: String,
-    snapshot: Option<Timestamp>,
-    weight: &mut usize,
-) -> Result<ListEntry, Error> {
-    let (record, _content) =
-        values::decode_record_head::<BlobRecord>(family, &row.key, &row.value)?;
-    *weight += record.weight();
-    Ok(ListEntry::Blob { name, snapshot, record: Box::new(record) })
-}
-
-/// The group a name is folded into: up to and including the first delimiter after the prefix.
+/// The group into which a name is folded: the name up to and including the first delimiter after
+/// the prefix.
 fn group(list: &ListBlobs, name: &str) -> Option<String> {
     let delimiter = list.delimiter.as_deref().filter(|d| !d.is_empty())?;
     let rest = name.get(list.prefix.len()..)?;

@@ -1,10 +1,11 @@
-//! The machine itself: which file answers what.
+//! Dispatches each read and write to the function that carries it out.
 
 use async_trait::async_trait;
 
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::api::purge_key;
@@ -35,7 +36,8 @@ use crate::index::rows::Rows;
 use crate::types::KeyRange;
 use crate::types::Timestamp;
 
-/// Accounts, containers and blobs as rows. Holds no state: everything is in the rows.
+/// The meaning of the rows of accounts, containers and blobs. It has no state: all state is in the
+/// rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Objects;
 
@@ -108,14 +110,14 @@ impl Machine for Objects {
         Ok(match read {
             Read::Account(name) => {
                 let found = container::account(view, name).await?;
-                ReadReply::Account(found.ok_or(Error::AccountNotFound)?)
+                ReadReply::Account(found.ok_or(Refused::AccountNotFound)?)
             }
             Read::Accounts(page) => {
                 ReadReply::Accounts(container::list_accounts(view, range, page).await?)
             }
             Read::Container(account, name) => {
                 let found = container::load(view, *account, name).await?;
-                ReadReply::Container(Box::new(found.ok_or(Error::ContainerNotFound)?))
+                ReadReply::Container(Box::new(found.ok_or(Refused::ContainerNotFound)?))
             }
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)

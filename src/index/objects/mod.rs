@@ -1,29 +1,32 @@
-//! What rows mean: accounts, containers, blobs, staged blocks and garbage, as changes and reads of
-//! rows.
+//! The meaning of rows: accounts, containers, blobs, staged blocks and garbage. Requests become
+//! reads and changes of rows here.
 //!
-//! 1. `machine.rs` sends each request to its file; `evaluation.rs` is a write being evaluated.
-//! 2. `guard.rs` and `encryption.rs` hold it against the current state; `lease.rs` is the life of a
-//!    lease; `blob_row.rs`: the row of a blob or snapshot.
+//! 1. `machine.rs` dispatches each request to its file. `evaluation.rs`: the view, the time and the
+//!    changes of a write that is evaluated.
+//! 2. `guard.rs` and `encryption.rs` check the preconditions of a request against the current
+//!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob or
+//!    snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
-//!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`; `layout.rs` for block lists,
-//!    `garbage.rs` for what they drop.
-//! 4. Copies: `share.rs` and `page_copy.rs` mark content so that the rows `copy.rs` writes may name
-//!    it too; `copy_jobs.rs` is what pending copies leave behind and how they end. `accessed.rs`
-//!    remembers reads.
-//! 5. `read.rs`, `page_ranges.rs`, `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
-//! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim; `tags.rs` keeps the tag index
-//!    behind blobs' tags.
-//! 7. `keys.rs` and `values.rs` (with `part_fields.rs`) are the only places that know bytes:
-//!    `api-spec/keys.md`, `api-spec/rows.md`.
+//!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`. `layout.rs`: the layout of
+//!    block lists. `garbage.rs`: garbage rows for dropped locations.
+//! 4. Copies: `share.rs` and `page_copy.rs` mark content as shared, so that the rows that `copy.rs`
+//!    writes may name it too. `copy_jobs.rs`: the work rows of pending copies, and how these copies
+//!    end. `accessed.rs` notes the time of a read.
+//! 5. `read.rs`, `page_ranges.rs` and `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
+//! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim. `tags.rs`: work rows about
+//!    tags, and the entries of the tag index.
+//! 7. Only `keys.rs` and `values.rs` (with `contents.rs` and `part_fields.rs`) know the layout of
+//!    rows: `api-spec/keys.md`, `api-spec/rows.md`.
 //!
-//! Invariants: a location that is not shared (ADR 0009) is referred to by exactly one of: a blob's
-//! layout or layer of pages (any number of times), a staged block, a garbage row; it moves between
-//! them in one batch (I10, I11). A request is decided by the rows and its `now` alone. No stored
-//! byte makes it panic: what cannot be read answers
+//! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: a blob's layout
+//! or layer of pages (any number of times), a staged block, a garbage row. It moves between them in
+//! one batch (I10, I11). The rows and the time `now` alone determine the answer to a request. No
+//! stored byte causes a panic: a row that cannot be read is answered with
 //! [`crate::index::Error::Corrupt`].
 //!
-//! Does not: know partitions beyond the range a page is clipped to, check that a blob's container
-//! exists (the front end did; what lands in a dead container is purged), read content.
+//! Not here: partitions, except the range to which a page is clipped; a check that a blob's
+//! container exists (the front end checks it, and rows written to a deleted container are purged);
+//! reading of content in extents.
 
 mod accessed;
 mod append;

@@ -1,4 +1,4 @@
-//! The part of a listing that one partition can answer.
+//! The window of a listing that one partition can answer.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use crate::index::invariant::{Invariant, Violation};
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-/// Where a page goes on, and where the names it may show end.
+/// The position of a page, and the end of the names that it may show.
 pub(super) struct Window {
     /// The first position not yet covered.
     pub(super) position: Bytes,
@@ -44,8 +44,8 @@ impl Window {
         Ok(())
     }
 
-    /// Where the listing goes on after all of this partition's rows: `None` when no later partition
-    /// can have more.
+    /// Where the listing continues after all rows of this partition; `None` if no later partition
+    /// can have more names.
     pub(super) fn end(self) -> Option<Bytes> {
         let next = self.partition_end?.max(self.position);
         if self.names_end.is_none_or(|end| next < end) { Some(next) } else { None }

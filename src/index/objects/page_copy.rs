@@ -1,15 +1,16 @@
-//! Copies of page blobs by reference, part by part: the source marks spans as shared and tells
-//! them, the destination keeps them in a layer of its own, which becomes the blob when all of it is
-//! there (ADR 0009, 0010).
+//! Copies of page blobs by reference, in parts. The source marks spans as shared and returns them.
+//! The destination stores them in a layer of its own, which becomes the blob's layer when it is
+//! complete (ADR 0009, 0010).
 //!
-//! All spans of a location lie in one window of the blob and in one layer. A window is marked as a
-//! whole, so all of them are marked together, those too that a newer layer hides.
+//! All spans of a location are in one window of the blob and in one layer. A window is marked as a
+//! whole, so all spans of a location are marked together, including those that a newer layer hides.
 
 use std::collections::BTreeSet;
 
 use crate::index::api::Error;
 use crate::index::api::FillLayer;
 use crate::index::api::PageSpan;
+use crate::index::api::Refused;
 use crate::index::api::SharePages;
 use crate::index::api::SharedPages;
 use crate::index::api::WriteReply;
@@ -32,12 +33,12 @@ use crate::types::BlobKind;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
 
-/// Written spans of one part.
+/// The most written spans of one part.
 const SPANS_MAX: usize = 256;
-/// Stretches, written or not, that one part looks at.
+/// The most stretches, written or not, that one part examines.
 const STRETCHES_MAX: usize = 10_000;
 
-/// Marks and tells one part.
+/// Marks and returns one part.
 pub(super) async fn share(
     eval: &mut Evaluation<'_>,
     share: &SharePages,
@@ -45,9 +46,9 @@ pub(super) async fn share(
     let key = RoutingKey::blob(&share.key);
     let blob = blob_row::load_version(eval.view, &key, share.snapshot)
         .await?
-        .ok_or(Error::BlobNotFound)?;
+        .ok_or(Refused::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     guard::read(&share.guard, &blob.record, eval.now)?;
     let Layout::Pages { layers } = blob.content(&key)?.layout else {
@@ -82,7 +83,7 @@ const fn window(offset: u64) -> u64 {
     offset / PAGE_WINDOW_BYTES
 }
 
-/// Marks what all layers have in a window.
+/// Marks the spans of all layers in a window as shared.
 async fn mark(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -104,7 +105,7 @@ async fn mark(
     Ok(())
 }
 
-/// Adds spans to a layer in the making.
+/// Adds spans to the layer of a copy, which no blob names yet.
 pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<WriteReply, Error> {
     let key = fill.blob.clone();
     let layer = match fill.layer {
@@ -113,7 +114,8 @@ pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<
             layer
         }
         None => {
-            // Until a blob's row names it, it is dead: a copy that ends here leaves it to reclaim.
+            // Until a blob's row names the layer, it is dead: if the copy ends here, reclaim
+            // removes the layer.
             let row = keys::dead_layer(&key, eval.now.ticks());
             eval.out.put(Family::Garbage, row, values::encode(&DeadLayer { since: eval.now }));
             eval.now.ticks()
@@ -124,7 +126,7 @@ pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<
         let len = span.range.end.saturating_sub(span.range.start);
         let held = content.len().checked_sub(span.skip).is_some_and(|held| held >= len);
         if len == 0 || !held || content.locations().len() > 1 {
-            return Err(Error::InvalidPages { len: span.range.end });
+            return Err(Refused::InvalidPages { len: span.range.end }.into());
         }
         let row = keys::span(&key, layer, span.range.end);
         let value = Span { len, skip: span.skip, content: Some(content) };
@@ -138,12 +140,12 @@ async fn in_the_making(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<
     let found = view.get(Family::Garbage, &row).await?;
     let dead: Option<DeadLayer> =
         found.map(|value| values::decode(Family::Garbage, &row, &value)).transpose()?;
-    // One whose burial has begun has lost spans already.
+    // A layer whose removal has begun has lost spans already.
     let whole = dead.is_some_and(|dead| dead.since.ticks() == layer);
     whole.then_some(()).ok_or_else(|| Error::Unavailable("the layer of a copy is gone".to_owned()))
 }
 
-/// The content of a blob that consists of a layer that was filled, which lives from now on.
+/// Returns the content of a blob that consists of a filled layer. The layer is no longer dead.
 pub(super) async fn adopt(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -1,8 +1,8 @@
-//! Get Page Ranges, and what changed since a snapshot.
+//! Get Page Ranges, also of the changes since a snapshot.
 //!
-//! A snapshot takes the layers a blob has at its time and the blob goes on in a new one, so what
-//! changed between two of them is what the layers show that only the later one has: spans with
-//! bytes were written, spans without were cleared.
+//! A snapshot takes the layers that the blob has then, and later writes to the blob go to a new
+//! layer. So the layers that only the later of two has show the changes between them: spans with
+//! bytes were written, spans without bytes were cleared.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use crate::index::api::Error;
 use crate::index::api::PageRange;
 use crate::index::api::PageRanges;
 use crate::index::api::ReadPages;
+use crate::index::api::Refused;
 use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -22,7 +23,7 @@ use crate::types::PAGE_BYTES;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Spans one answer looks at: the caller asks again from where it ended.
+/// The most spans that one answer examines. The caller asks again from its end.
 const SPANS_MAX: usize = 20_000;
 
 /// Get Page Ranges.
@@ -33,9 +34,9 @@ pub(super) async fn ranges(
 ) -> Result<PageRanges, Error> {
     let key = RoutingKey::blob(&read.key);
     let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     }
     guard::read(&read.guard, &blob.record, now)?;
     let Layout::Pages { mut layers } = blob.content(&key)?.layout else {
@@ -43,14 +44,14 @@ pub(super) async fn ranges(
     };
     if let Some(since) = read.since {
         if read.snapshot.is_some_and(|snapshot| snapshot < since) {
-            return Err(Error::ComparedWithNewer);
+            return Err(Refused::ComparedWithNewer.into());
         }
         layers = layers_since(view, &key, layers, since).await?;
     }
     let len = blob.record.len;
     let wanted = match read.range {
         None => 0..len,
-        Some(range) => pages(range.within(len).ok_or(Error::InvalidRange { len })?, len),
+        Some(range) => pages(range.within(len).ok_or(Refused::InvalidRange { len })?, len),
     };
     let mut found = Joined::default();
     let mut overlay = Overlay::new(view, &key, &layers, &wanted).await?;
@@ -61,7 +62,7 @@ pub(super) async fn ranges(
         let cleared = match seen.span {
             None => continue,
             Some(span) if span.content.is_some() => false,
-            // Without a comparison it says no more than that nothing is there.
+            // Without a comparison a cleared span is the same as no span.
             Some(_) if read.since.is_none() => continue,
             Some(_) => true,
         };
@@ -74,7 +75,7 @@ pub(super) async fn ranges(
     Ok(PageRanges { record: blob.record, ranges: found.ranges, next })
 }
 
-/// Those of `layers` that the snapshot taken at `since` does not have.
+/// The layers that the snapshot taken at `since` does not have.
 async fn layers_since(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -82,31 +83,31 @@ async fn layers_since(
     since: Timestamp,
 ) -> Result<Vec<u64>, Error> {
     let before = blob_row::load_version(view, key, Some(since)).await?;
-    let before = before.ok_or(Error::ComparedWithNothing)?;
+    let before = before.ok_or(Refused::ComparedWithNothing)?;
     let Layout::Pages { layers: old } = before.content(key)?.layout else {
-        return Err(Error::MadeAnew);
+        return Err(Refused::MadeAnew.into());
     };
     if old.is_empty() || !layers.ends_with(&old) {
-        return Err(Error::MadeAnew);
+        return Err(Refused::MadeAnew.into());
     }
     layers.truncate(layers.len() - old.len());
     Ok(layers)
 }
 
-/// The pages a range of bytes touches.
+/// The range of the pages that a range of bytes touches.
 fn pages(range: Range<u64>, len: u64) -> Range<u64> {
     let start = range.start - range.start % PAGE_BYTES;
     start..range.end.next_multiple_of(PAGE_BYTES).min(len)
 }
 
-/// Ranges in the making; neighbours are joined.
+/// The ranges of an answer. Adjacent ranges are joined.
 #[derive(Debug, Default)]
 struct Joined {
     ranges: Vec<PageRange>,
 }
 
 impl Joined {
-    /// Whether there was room for it.
+    /// Adds a range. Returns false if there is no room for it.
     fn add(&mut self, range: Range<u64>, cleared: bool, limit: usize) -> bool {
         let full = self.ranges.len() >= limit;
         match self.ranges.last_mut() {

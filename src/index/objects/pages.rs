@@ -1,14 +1,15 @@
-//! Put Page, and length and sequence number of page blobs.
+//! Put Page, and changes of the length and the sequence number of page blobs.
 //!
-//! A span that is written over in part is cut; its location is garbage once no span of its layer
-//! shows any of it. All spans of one location lie where it was written, so that a short walk around
-//! a cut finds the others.
+//! If a span is overwritten in part, its remaining parts become spans. A location is garbage once
+//! no span of its layer shows a part of it. All spans of a location are in the range for which it
+//! was written, so a short walk around a change finds the others.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::index::api::Error;
 use crate::index::api::PagesWritten;
+use crate::index::api::Refused;
 use crate::index::api::SequenceAction;
 use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
@@ -29,8 +30,8 @@ use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Layout;
-use crate::index::objects::values::Parts;
 use crate::index::objects::values::Span;
+use crate::index::objects::values::StoredBytes;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -43,8 +44,8 @@ use crate::types::PAGE_BYTES;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Spans that one change takes away; a change of more is made in steps. Above what a Put Page of 4
-/// MiB can meet: 8,192.
+/// The most spans that one change removes; a larger change is made in steps. A Put Page of 4 MiB
+/// meets at most 8,192.
 const SPANS_MAX: usize = 10_000;
 
 /// Put Page.
@@ -56,24 +57,24 @@ pub(super) async fn write(
     let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
-        return Err(Error::SequenceCondition);
+        return Err(Refused::SequenceCondition.into());
     }
     let Range { start, end } = write.range;
     encryption::check_content(&write.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let whole = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
     if start >= end || end > len || !whole(start) || !whole(end) {
-        return Err(Error::InvalidPages { len });
+        return Err(Refused::InvalidPages { len }.into());
     }
     let content = write.content.as_ref().map(Content::from);
     if content.as_ref().is_some_and(|content| content.len() != end - start) {
-        return Err(Error::InvalidPages { len });
+        return Err(Refused::InvalidPages { len }.into());
     }
     let mut change = Change::new(eval.view, &key, &layers);
     let done = change.take(&write.range).await?;
     let hides = (layers.len() > 1).then_some(Span { len: done - start, skip: 0, content: None });
     match content {
-        Some(_) if done < end => return Err(Error::InvalidPages { len }),
+        Some(_) if done < end => return Err(Refused::InvalidPages { len }.into()),
         Some(content) => change.add(start, &content),
         None => change.put_span(done, hides),
     }
@@ -99,7 +100,7 @@ pub(super) async fn update(
         Some(SequenceAction::Increment) => {
             let highest = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
             if old >= highest {
-                return Err(Error::SequenceExhausted);
+                return Err(Refused::SequenceExhausted.into());
             }
             old.saturating_add(1)
         }
@@ -137,19 +138,19 @@ fn touch(eval: &mut Evaluation<'_>, blob: &mut Blob, key: &RoutingKey) -> Writte
     Written { etag: blob.record.etag, last_modified: eval.now }
 }
 
-/// A page blob as it is.
+/// The current state of a page blob.
 struct PageBlob {
     blob: Blob,
     sequence: u64,
-    /// Newest first, at least one.
+    /// The layers, newest first, at least one.
     layers: Vec<u64>,
 }
 
 async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<PageBlob, Error> {
-    let blob = blob_row::current(eval, key).await?.ok_or(Error::BlobNotFound)?;
+    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     let sequence = match blob.record.kind {
         BlobKind::Page { sequence } => sequence,
-        BlobKind::Block | BlobKind::Append { .. } => return Err(Error::WrongKind),
+        BlobKind::Block | BlobKind::Append { .. } => return Err(Refused::WrongKind.into()),
     };
     let Layout::Pages { layers } = blob.content(key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
@@ -160,15 +161,15 @@ async fn load(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<PageBlob, Error
     Ok(PageBlob { blob, sequence, layers })
 }
 
-/// A change of the newest layer in the making.
+/// A change of the newest layer.
 struct Change<'a> {
     view: &'a dyn Rows,
     key: &'a RoutingKey,
     layer: u64,
-    /// Rows by the end of their span; `None` removes.
+    /// Changed rows by the end of their span; `None` removes the row.
     rows: BTreeMap<u64, Option<Span>>,
     dropped: Vec<Location>,
-    /// Bytes that are shown no more and that other rows may show.
+    /// Shared bytes that the layer no longer shows. Other rows may name them.
     shared_dropped: u64,
 }
 
@@ -178,7 +179,7 @@ impl<'a> Change<'a> {
         Self { view, key, layer, rows: BTreeMap::new(), dropped: Vec::new(), shared_dropped: 0 }
     }
 
-    /// Takes what the layer has of `range` away; how far it came.
+    /// Removes the spans of the layer in `range`. Returns the end of the part that was done.
     async fn take(&mut self, range: &Range<u64>) -> Result<u64, Error> {
         let mut spans = LayerSpans::new(self.view, self.key, self.layer, range);
         let mut taken = Vec::new();
@@ -209,7 +210,7 @@ impl<'a> Change<'a> {
         Ok(done)
     }
 
-    /// Finds which locations of what was taken no span shows any more.
+    /// Finds the locations of the removed spans that no span shows any more.
     async fn drop_unseen(
         &mut self,
         taken: &[Placed],
@@ -237,7 +238,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// Whether a span outside of `range` shows a part of the location.
+    /// Whether a span outside `range` shows a part of the location.
     async fn is_shown(
         &self,
         placed: &Placed,
@@ -259,15 +260,15 @@ impl<'a> Change<'a> {
         Ok(false)
     }
 
-    /// Adds content at `start`: each location is a span.
+    /// Adds content at `start`. Each location becomes a span.
     fn add(&mut self, start: u64, content: &Content) {
-        match content.parts() {
-            Parts::Inline(_) => {
+        match content.stored_bytes() {
+            StoredBytes::Inline(_) => {
                 let len = content.len();
                 let content = Some(content.clone());
                 self.put_span(start.saturating_add(len), Some(Span { len, skip: 0, content }));
             }
-            Parts::Locations(locations) => {
+            StoredBytes::Locations(locations) => {
                 let mut before = 0u64;
                 for (number, location) in (0u64..).zip(locations) {
                     let one = content.one(*location, number, before);
@@ -310,8 +311,8 @@ fn place(location: &Location) -> (ExtentId, ExtentOffset) {
     (location.extent, location.offset)
 }
 
-/// Leaves layers that a row named to reclaim: they may have millions of spans. Other rows, of
-/// snapshots, may name them still; that is looked at when their turn comes.
+/// Writes garbage rows for the layers of a removed row, which reclaim removes later: a layer may
+/// have millions of spans. Snapshots may still name a layer; [`bury`] checks that.
 pub(super) fn drop_layers(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -350,8 +351,8 @@ async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool,
     Ok(false)
 }
 
-/// Removes the next spans of a dead layer, and its row after the last, or at once when the layer is
-/// not dead at all.
+/// Removes the next spans of a dead layer, and its garbage row after the last span. If a row still
+/// names the layer, removes only the garbage row.
 pub(super) async fn bury(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -367,12 +368,12 @@ pub(super) async fn bury(
     let mut count = 0;
     let mut last = None;
     while let Some(placed) = spans.next().await? {
-        // A location is garbage with the last span of it: all of them lie side by side.
+        // A location becomes garbage with its last span. All spans of a location are adjacent.
         let owned = placed.owned().copied();
         let reach = owned.map(|_| placed.written().end);
         if count >= SPANS_PER_STEP && last.is_none_or(|end| placed.range.start >= end) {
             garbage::write(eval, key, &dropped, &[]);
-            // No copy may take it for one in the making any more.
+            // A copy must no longer use the layer as its own.
             let begun = DeadLayer { since: Timestamp::ZERO };
             eval.out.put(Family::Garbage, keys::dead_layer(key, layer), values::encode(&begun));
             return Ok(());

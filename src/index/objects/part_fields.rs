@@ -1,4 +1,4 @@
-//! What few blocks have: the tagged fields of a staged block, or of a block of a layout. Bytes:
+//! The tagged fields of a staged block, or of a block of a layout. Few blocks have any. Layout:
 //! `api-spec/rows.md`.
 
 use serde::Deserialize;
@@ -18,17 +18,17 @@ const CHECKSUMS: Tag = Tag::optional(1);
 /// The tagged fields of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PartFields {
-    /// Of its bytes, by algorithm. The MD5 of a part is its ETag.
+    /// Checksums of its bytes, by algorithm. The MD5 of a part is its ETag.
     pub(crate) checksums: Vec<ContentChecksum>,
-    /// Of later releases.
+    /// Fields of later releases.
     pub(crate) unknown: UnknownFields,
 }
 
-/// The fields of a block, where it has any.
+/// The fields of a block, if it has any.
 pub(crate) type BlockFields = Option<Box<PartFields>>;
 
 impl PartFields {
-    /// About how many bytes they take in a row.
+    /// An estimate of the bytes that they take in a row.
     pub(super) fn weight(&self) -> usize {
         const TAG_AND_LENGTHS: usize = 6;
         let digests = self.checksums.iter().map(|checksum| checksum.digest.len() + TAG_AND_LENGTHS);
@@ -66,9 +66,9 @@ pub(super) struct Numbered {
     fields: BlockFields,
 }
 
-/// The fields of those blocks that have any.
+/// Collects the fields of those blocks that have any.
 pub(super) fn numbered<'a>(blocks: impl Iterator<Item = &'a BlockFields>) -> Vec<Numbered> {
-    // Empty fields read as none.
+    // Empty fields are read as no fields.
     let given = |fields: &BlockFields| {
         fields.as_ref().is_some_and(|fields| **fields != PartFields::default())
     };
@@ -76,8 +76,8 @@ pub(super) fn numbered<'a>(blocks: impl Iterator<Item = &'a BlockFields>) -> Vec
     all.map(|(number, fields)| Numbered { number, fields: fields.clone() }).collect()
 }
 
-/// Gives the blocks of a list their fields; `None` when the numbers are not those of blocks, in
-/// order.
+/// Sets the fields of the blocks of a list; `None` if the numbers are not those of blocks, in
+/// ascending order.
 pub(super) fn restore<'a>(
     numbered: Vec<Numbered>,
     blocks: impl Iterator<Item = &'a mut BlockFields>,

@@ -11,6 +11,7 @@ use crate::index::api::Error;
 use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
+use crate::index::api::Refused;
 use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
@@ -23,8 +24,8 @@ use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
-use crate::index::objects::values::Lies;
-use crate::index::objects::values::Parts;
+use crate::index::objects::values::Protection;
+use crate::index::objects::values::StoredBytes;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKey;
@@ -35,9 +36,10 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::authenticated_range;
 
-/// Stretches of a page blob one answer has: more than 4 MiB of single pages.
+/// The most stretches of a page blob in one answer: more than 4 MiB of single pages.
 const SPANS_MAX: usize = 10_000;
-/// Layout segments one answer reads: the caller asks again from where the pieces end.
+/// The most layout segments that one answer reads. The caller asks again from the end of the
+/// pieces.
 const SEGMENTS_MAX: usize = 2;
 
 /// Get Blob, Get Blob Properties.
@@ -48,7 +50,7 @@ pub(super) async fn blob(
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
     let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
     guard::read(&read.guard, &blob.record, now)?;
     if read.pieces {
         guard::not_archived(&blob.record, now)?;
@@ -56,7 +58,7 @@ pub(super) async fn blob(
     encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
     let len = blob.record.len;
     let range = match read.range {
-        Some(range) => range.within(len).ok_or(Error::InvalidRange { len })?,
+        Some(range) => range.within(len).ok_or(Refused::InvalidRange { len })?,
         None => 0..len,
     };
     let mut view_of = BlobView {
@@ -103,18 +105,18 @@ pub(super) async fn blob(
     Ok(BlobView { pieces: cut.pieces, pieces_end, ..view_of })
 }
 
-/// Cuts the pieces that cover a range out of content laid end to end.
+/// Collects the pieces of content that cover a range of the blob.
 struct Cut {
-    /// What is wanted of the blob.
+    /// The wanted range of the blob.
     range: Range<u64>,
-    /// Where the next content starts in the blob.
+    /// The offset in the blob of the next content.
     at: u64,
-    /// What was found.
+    /// The pieces found so far.
     pieces: Vec<Piece>,
 }
 
 impl Cut {
-    /// Adds what is wanted of the first few segments that the range touches.
+    /// Adds the wanted pieces of the first segments that the range touches.
     async fn add_segments(
         &mut self,
         view: &dyn Rows,
@@ -133,7 +135,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Adds what the layers of a page blob show of the range, so many stretches at most.
+    /// Adds the range as the layers of a page blob show it, at most [`SPANS_MAX`] stretches.
     async fn add_spans(
         &mut self,
         view: &dyn Rows,
@@ -154,12 +156,12 @@ impl Cut {
         Ok(())
     }
 
-    /// Adds `len` bytes of the content of a span, past the first `skip`.
+    /// Adds `len` bytes of the content of a span, after the first `skip` bytes.
     fn add_span(&mut self, skip: u64, content: &Content, len: u64) -> Result<(), Error> {
         let range = skip..skip.saturating_add(len);
-        let held = match content.parts() {
-            Parts::Inline(bytes) => Held::Inline(bytes),
-            Parts::Locations(locations) => {
+        let held = match content.stored_bytes() {
+            StoredBytes::Inline(bytes) => Held::Inline(bytes),
+            StoredBytes::Locations(locations) => {
                 let Some(location) = locations.first() else { return Ok(()) };
                 Held::Stored(location)
             }
@@ -181,7 +183,7 @@ impl Cut {
                 break;
             }
             if entry.content.len() != entry.len {
-                return Err(Error::Corrupt("a block's length is not that of its bytes".to_owned()));
+                return Err(Error::damaged_rows("a block's length is not that of its bytes"));
             }
             self.add(&entry.content)?;
         }
@@ -190,13 +192,13 @@ impl Cut {
 
     fn add(&mut self, content: &Content) -> Result<(), Error> {
         let start = self.at;
-        match content.parts() {
-            Parts::Inline(bytes) => {
+        match content.stored_bytes() {
+            StoredBytes::Inline(bytes) => {
                 if let Some(range) = self.advance(content.len())? {
                     self.pieces.push(Held::Inline(bytes).piece(content, 0, range)?);
                 }
             }
-            Parts::Locations(locations) => {
+            StoredBytes::Locations(locations) => {
                 for location in locations {
                     let before = self.at - start;
                     if let Some(range) = self.advance(content.len_of(location.len.get()))? {
@@ -209,37 +211,37 @@ impl Cut {
         Ok(())
     }
 
-    /// Moves past the next `len` bytes of the blob; which of them are wanted.
+    /// Moves past the next `len` bytes of the blob, and returns which of them are wanted.
     fn advance(&mut self, len: u64) -> Result<Option<Range<u64>>, Error> {
         let start = self.at;
         self.at = start
             .checked_add(len)
-            .ok_or_else(|| Error::Corrupt("a blob's layout is longer than 2^64".to_owned()))?;
+            .ok_or_else(|| Error::damaged_rows("a blob's layout is longer than 2^64"))?;
         let from = self.range.start.max(start);
         let to = self.range.end.min(self.at);
         Ok((from < to).then(|| from - start..to - start))
     }
 }
 
-/// Bytes that a content holds in one place.
+/// One stretch of stored bytes: those in the row, or those of one location.
 enum Held<'a> {
     Inline(&'a Bytes),
     Stored(&'a Location),
 }
 
 impl Held<'_> {
-    /// Bytes `range` of those held here, which follow `before` bytes of `content`.
+    /// The piece for `range` of these bytes, which come after `before` bytes of `content`.
     fn piece(&self, content: &Content, before: u64, range: Range<u64>) -> Result<Piece, Error> {
-        match content.lies() {
-            Lies::Plain => Ok(self.cut(range)),
-            Lies::Encrypted(nonce) => {
+        match content.protection() {
+            Protection::Plain => Ok(self.cut(range)),
+            Protection::Encrypted(nonce) => {
                 let at = before.saturating_add(range.start);
                 Ok(Piece::Encrypted { nonce, at, piece: Box::new(self.cut(range)) })
             }
-            Lies::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
-                Err(Error::Corrupt("a location begins inside an authenticated chunk".to_owned()))
+            Protection::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
+                Err(Error::damaged_rows("a location begins inside an authenticated chunk"))
             }
-            Lies::Authenticated(nonce) => {
+            Protection::Authenticated(nonce) => {
                 let piece = Box::new(self.cut(authenticated_range(&range, self.stored())));
                 let range = before.saturating_add(range.start)..before.saturating_add(range.end);
                 Ok(Piece::Authenticated { nonce, len: content.len(), range, piece })
@@ -247,7 +249,7 @@ impl Held<'_> {
         }
     }
 
-    /// Stored bytes.
+    /// The number of stored bytes.
     fn stored(&self) -> u64 {
         match self {
             Self::Inline(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
@@ -255,7 +257,7 @@ impl Held<'_> {
         }
     }
 
-    /// Some of the stored bytes.
+    /// The stored bytes in `range`.
     fn cut(&self, range: Range<u64>) -> Piece {
         match *self {
             Self::Inline(bytes) => {
@@ -283,13 +285,13 @@ pub(super) async fn block_list(
     };
     match &blob {
         Some(blob) => guard::read(guard, &blob.record, now)?,
-        None if summary.is_none() => return Err(Error::BlobNotFound),
+        None if summary.is_none() => return Err(Refused::BlobNotFound.into()),
         None => guard::lease_of_read(guard.lease, None, now)?,
     }
     let mut committed = Vec::new();
     if let Some(blob) = &blob {
         if blob.record.kind != BlobKind::Block {
-            return Err(Error::WrongKind);
+            return Err(Refused::WrongKind.into());
         }
         let layout = blob.content(&key)?.layout;
         let entries = layout::entries(view, &key, &layout).await?;

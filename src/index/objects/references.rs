@@ -1,4 +1,4 @@
-//! What the audit asks: everything rows refer to.
+//! The request of the audit: all locations that rows name.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -28,14 +28,14 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
-/// Locations that take as long to note as a row to look at.
+/// Noting so many locations takes as long as examining a row.
 const LOCATIONS_OF_A_ROW: usize = 4;
-/// Locations moved to the answer between two turns of other tasks.
+/// Locations moved to the answer before the task yields.
 const MOVED_IN_TURN: usize = 4_096;
 
-/// What rows refer to, garbage too: whole blobs as long as they fit, else the lowest locations of
-/// one. All rows of a blob are looked at for that, through one view, in steps that give other tasks
-/// their turn; only what is told is held in memory.
+/// Returns the locations that rows name, garbage rows too: those of whole blobs as long as they
+/// fit, or the lowest locations of one blob. All rows of a blob are examined, through one view, in
+/// steps that yield. Memory holds only the locations to be returned.
 pub(super) async fn references(
     view: &dyn Rows,
     list: &ListReferences,
@@ -74,7 +74,7 @@ pub(super) async fn references(
                 ReferencePlace { key: key.as_bytes().clone(), after: locations.last().copied() };
             return Ok(References { locations, next: Some(next) });
         }
-        // The next blob is to have room.
+        // The answer must have room for the next blob.
         if locations.len() >= most / 2 {
             break;
         }
@@ -84,14 +84,14 @@ pub(super) async fn references(
     Ok(References { locations, next })
 }
 
-/// The lowest of the locations that a blob names, each once.
+/// The lowest locations that a blob names, each once.
 struct Lowest<'a> {
     extents: &'a RangeInclusive<ExtentId>,
     after: Option<Location>,
-    /// At least one.
+    /// The most locations kept, at least one.
     most: usize,
     kept: BTreeSet<Location>,
-    /// There are higher ones.
+    /// Whether there are higher ones that are not kept.
     is_cut: bool,
 }
 
@@ -116,12 +116,12 @@ impl<'a> Lowest<'a> {
     }
 }
 
-/// Whether a row of the versions family only says which version is the null version.
+/// Whether a row of the versions family is the one that names the null version.
 fn is_null_version(row: &Row, key: &RoutingKey) -> bool {
     is_blob(key) && keys::parse_version(&row.key, key) == Ok(VersionKey::Null)
 }
 
-/// Calls `see` with all that one row refers to.
+/// Calls `see` with each location that one row names.
 fn refer(
     family: Family,
     key: &RoutingKey,
@@ -168,8 +168,8 @@ fn refer(
             let value: GarbageValue = values::decode(family, &row.key, &row.value)?;
             value.locations.iter().for_each(see);
         }
-        // Written by no version of this program: what such a row refers to is unknown, so nothing
-        // may be freed.
+        // No release writes such a row. The locations that it names are unknown, so nothing may be
+        // freed.
         Family::Work => {
             return Err(keys::corrupt(family, &row.key, "unknown row"));
         }

@@ -1,8 +1,8 @@
-//! Share: marks a blob's content so that other rows may name it.
+//! Share: marks a blob's content as shared, so that other rows may name it.
 //!
-//! All of it is marked at once, though only a part may be wanted: a block list may name a block
-//! many times, and a location that is marked in one place and owned in another would be freed under
-//! the copy.
+//! The whole content is marked, even if only a part is wanted. A block list may name a block many
+//! times. If a location were marked in one place and owned in another, it could be freed while the
+//! copy names it.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use crate::index::api::CopiedBlock;
 use crate::index::api::CopiedContent;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
+use crate::index::api::Refused;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
@@ -37,7 +38,7 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     let key = RoutingKey::blob(&share.key);
     let blob = blob_row::load_version(eval.view, &key, share.snapshot)
         .await?
-        .ok_or(Error::BlobNotFound)?;
+        .ok_or(Refused::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, eval.now)?;
     guard::not_archived(&blob.record, eval.now)?;
     let found = blob.content(&key)?;
@@ -52,7 +53,7 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     };
     let owned = content.iter().flat_map(CopiedContent::pieces).any(is_owned);
     if owned && share.snapshot.is_some() {
-        // What is frozen was marked when it froze (`layout::share`).
+        // The content of a snapshot was marked when the snapshot was taken (`layout::share`).
         return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
     }
     if owned {
@@ -66,8 +67,8 @@ fn is_owned(content: &NewContent) -> bool {
     matches!(content, NewContent::Stored(_))
 }
 
-/// All blocks, those without bytes too: a copy takes over the block list. `None` when it has pages,
-/// which are shared part by part by another request.
+/// All blocks, including those without bytes: a copy takes over the block list. `None` if the blob
+/// has pages, which another request shares in parts.
 async fn all(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -83,8 +84,8 @@ async fn all(
     })
 }
 
-/// The blocks that make up a range smaller than the blob; `None` when it cuts one, or there are
-/// pages.
+/// The blocks of a range that is smaller than the blob; `None` if the range divides a block, or if
+/// the blob has pages.
 async fn part(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -118,7 +119,8 @@ fn touched(directory: &[SegmentStart], range: &Range<u64>) -> Range<usize> {
     first..after(range.end.saturating_sub(1)).max(first)
 }
 
-/// The entries, which begin at `start`, that lie in the range; `None` unless they are all of it.
+/// The entries that lie in the range; `None` if they do not cover exactly the range. The first
+/// entry begins at `start`.
 fn cut(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBlock>> {
     let mut at = start;
     let mut blocks = Vec::new();
@@ -144,7 +146,7 @@ fn block(entry: &Entry) -> CopiedBlock {
     }
 }
 
-/// Content as an answer names it, with the mark.
+/// Content for an answer, marked as shared.
 pub(super) fn marked(content: &Content) -> NewContent {
     with_mark(content.into())
 }
@@ -159,7 +161,7 @@ fn with_mark(content: NewContent) -> NewContent {
     }
 }
 
-/// The answer's content, with the mark.
+/// The content of an answer, marked as shared.
 fn shared(content: CopiedContent) -> CopiedContent {
     match content {
         CopiedContent::Pages { .. } => content,
@@ -173,7 +175,7 @@ fn shared(content: CopiedContent) -> CopiedContent {
     }
 }
 
-/// Rewrites the rows of a blob with its content marked.
+/// Rewrites the rows of a blob with its content marked as shared.
 async fn mark(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

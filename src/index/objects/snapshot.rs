@@ -1,5 +1,5 @@
-//! Snapshots: a blob's row and layout once more, under the time they were taken. The bytes are
-//! shared, not copied (ADR 0009).
+//! Snapshots: a second row and layout of a blob, under the time at which the snapshot was taken.
+//! The bytes are shared, not copied (ADR 0009).
 //!
 //! Source: "Snapshot Blob", "Delete Blob".
 
@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::index::api::BlobChange;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::UpdateBlob;
@@ -29,14 +30,14 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Snapshot Blob. Tag and time of the blob stay as they are, and the snapshot has the same unless
-/// it gets metadata of its own.
+/// Snapshot Blob. ETag and last-modified time of the blob do not change. The snapshot has the same,
+/// unless it gets metadata of its own.
 pub(super) async fn take(
     eval: &mut Evaluation<'_>,
     snapshot: &SnapshotBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&snapshot.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;
@@ -60,8 +61,8 @@ pub(super) async fn take(
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
 }
 
-/// Set Blob Tags of a snapshot. Searches find the tags of blobs only, so the tag index does not
-/// hear of it.
+/// Set Blob Tags of a snapshot. Searches find only the tags of blobs, so the tag index does not
+/// change.
 pub(super) async fn set_tags(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -69,19 +70,18 @@ pub(super) async fn set_tags(
     update: &UpdateBlob,
 ) -> Result<WriteReply, Error> {
     let mut found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Error::BlobNotFound)?;
+        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&update.guard, &found.record, eval.now)?;
     let BlobChange::Tags(tags) = &update.change else {
         // The front end takes no other change of a snapshot.
-        return Err(Error::WrongKind);
+        return Err(Refused::WrongKind.into());
     };
     found.record.tags = tags.clone();
     eval.out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
     Ok(blob_row::written(eval.now))
 }
 
-/// Removes one snapshot, whose row holds `record` and `content`, and returns what it alone referred
-/// to.
+/// Removes one snapshot, whose row has `content`, and returns the locations that it owns.
 pub(super) async fn remove(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -89,14 +89,14 @@ pub(super) async fn remove(
     content: &BlobContent,
 ) -> Result<Vec<Location>, Error> {
     let dropped = layout::owned(eval, blob, &content.layout).await?;
-    // Layers may go at once: nobody finds them without the row. What their spans name waits as
-    // garbage.
+    // Layers may be removed immediately: no read finds them without the row. The locations of their
+    // spans become garbage then.
     layout::remove_rows_since(eval, blob, &content.layout, Timestamp::ZERO);
     eval.out.delete(Family::Versions, row.clone());
     Ok(dropped)
 }
 
-/// Removes all snapshots of a blob and returns what they alone referred to.
+/// Removes all snapshots of a blob, and returns the locations that they own.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

@@ -1,4 +1,4 @@
-//! Spans of page blobs: walks over one layer, and over all layers as a reader sees them.
+//! Spans of page blobs: walks over one layer, and over all layers as readers see them.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -18,7 +18,7 @@ use crate::index::rows::Rows;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
-/// A span with where it lies in the blob.
+/// A span and its range in the blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     /// Bytes of the blob, half-open.
@@ -28,12 +28,12 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// The one location its bytes lie in.
+    /// The location of its bytes; `None` if they are in the row or are zeros.
     pub(super) fn location(&self) -> Option<&Location> {
         self.span.content.as_ref().and_then(|content| content.locations().first())
     }
 
-    /// That location, when it becomes garbage with the last span that shows it.
+    /// That location, if it becomes garbage with the last span that shows it.
     pub(super) fn owned(&self) -> Option<&Location> {
         self.span.content.as_ref().and_then(|content| content.owned().first())
     }
@@ -45,7 +45,7 @@ impl Placed {
         origin..origin.saturating_add(len)
     }
 
-    /// The part of the span that lies in `part`, which it covers.
+    /// The part of the span in the range `part`, which lies inside the span.
     pub(super) fn cut(&self, part: &Range<u64>) -> Self {
         let before = part.start.saturating_sub(self.range.start);
         let len = part.end.saturating_sub(part.start);
@@ -60,7 +60,7 @@ impl Placed {
     }
 }
 
-/// A walk over the spans of one layer that reach into a range, in order.
+/// A walk over the spans of one layer that overlap a range, in order.
 pub(super) struct LayerSpans<'a> {
     blob: &'a RoutingKey,
     end: u64,
@@ -68,7 +68,7 @@ pub(super) struct LayerSpans<'a> {
 }
 
 impl<'a> LayerSpans<'a> {
-    /// A walk of `range` of `layer`.
+    /// A walk over `range` in `layer`.
     pub(super) fn new(
         view: &'a dyn Rows,
         blob: &'a RoutingKey,
@@ -88,7 +88,7 @@ impl<'a> LayerSpans<'a> {
     }
 }
 
-/// The row of a span, taken apart.
+/// The decoded row of a span.
 #[derive(Clone, Debug)]
 pub(in crate::index) struct SpanRow {
     /// The layer of the span.
@@ -99,7 +99,7 @@ pub(in crate::index) struct SpanRow {
     pub(in crate::index) span: Span,
 }
 
-/// Reads the row of a span.
+/// Decodes the row of a span.
 pub(in crate::index) fn parse_row(
     key: &Bytes,
     value: &Bytes,
@@ -123,24 +123,25 @@ fn parse(key: &Bytes, value: &Bytes, blob: &RoutingKey) -> Result<Placed, Error>
     Ok(Placed { range, span })
 }
 
-/// A walk over a range of a page blob as its layers show it: every byte once, holes too.
+/// A walk over a range of a page blob as its layers show it. It covers every byte once, holes
+/// included.
 pub(super) struct Overlay<'a> {
     layers: Vec<(LayerSpans<'a>, Option<Placed>)>,
     at: u64,
     end: u64,
 }
 
-/// A stretch a reader sees.
+/// A stretch of the range as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Bytes of the blob, half-open.
     pub(super) range: Range<u64>,
-    /// The span's part; none where no layer has one.
+    /// The part of a span; `None` where no layer has a span.
     pub(super) span: Option<Span>,
 }
 
 impl<'a> Overlay<'a> {
-    /// A walk of `range` over `layers`, newest first.
+    /// A walk over `range` in `layers`, which are given newest first.
     pub(super) async fn new(
         view: &'a dyn Rows,
         blob: &'a RoutingKey,

@@ -1,6 +1,7 @@
-//! Staged blocks: one row each, and a summary that makes Put Block's rules cheap.
+//! Staged blocks. Each has a row. A summary row makes the checks of Put Block cheap.
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::StageBlock;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -38,13 +39,13 @@ pub(super) async fn stage(
         .as_ref()
         .map_or(Ok(()), |committed| guard::not_archived(&committed.record, eval.now))?;
     if committed.as_ref().is_some_and(|committed| guard::is_copying(&committed.record)) {
-        return Err(Error::CopyPending);
+        return Err(Refused::CopyPending.into());
     }
     let id_len = layout::id_len(stage.id.as_bytes());
     let summary = summary(eval.view, &blob).await?;
     let expected = expected_id_len(&blob, committed.as_ref(), summary)?;
     if expected.is_some_and(|expected| expected != id_len) {
-        return Err(Error::BlockIdLength);
+        return Err(Refused::BlockIdLength.into());
     }
     let key = keys::staged_block(&blob, &stage.id);
     let mut count = summary.map_or(0, |s| s.count);
@@ -58,7 +59,7 @@ pub(super) async fn stage(
         None => {
             count = count.saturating_add(1);
             if usize::try_from(count).unwrap_or(usize::MAX) > BLOCKS_UNCOMMITTED_MAX {
-                return Err(Error::TooManyBlocks);
+                return Err(Refused::TooManyBlocks.into());
             }
         }
     }
@@ -75,7 +76,7 @@ pub(super) async fn stage(
     Ok(WriteReply::Done)
 }
 
-/// The id length the blob's other blocks have, staged or committed.
+/// The length of the ids of the blob's other blocks, staged or committed; `None` if it has none.
 fn expected_id_len(
     blob: &RoutingKey,
     committed: Option<&Blob>,
@@ -85,13 +86,15 @@ fn expected_id_len(
         return Ok(Some(summary.id_len));
     }
     match committed {
-        Some(committed) if committed.record.kind != BlobKind::Block => Err(Error::WrongKind),
+        Some(committed) if committed.record.kind != BlobKind::Block => {
+            Err(Refused::WrongKind.into())
+        }
         Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
         None => Ok(None),
     }
 }
 
-/// What is staged under a blob's name; `None` when nothing is.
+/// Reads the summary of a blob's staged blocks; `None` if it has none.
 pub(super) async fn summary(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -103,14 +106,14 @@ pub(super) async fn summary(
     }
 }
 
-/// Walks the staged blocks of one blob in the order of their ids.
+/// A walk over the staged blocks of one blob in the order of their ids.
 pub(super) struct StagedBlocks<'a> {
     blob: &'a RoutingKey,
     cursor: Cursor<'a>,
 }
 
 impl<'a> StagedBlocks<'a> {
-    /// A walk of `blob`, of which `summary` tells how long it is.
+    /// A walk over the staged blocks of `blob`. The summary says how many there are.
     pub(super) fn new(view: &'a dyn Rows, blob: &'a RoutingKey, summary: &StagedSummary) -> Self {
         let start = keys::staged_blocks_start(blob);
         let cursor = Cursor::new(view, Family::Staged, start, Some(keys::staged_blocks_end(blob)))
@@ -118,7 +121,7 @@ impl<'a> StagedBlocks<'a> {
         Self { blob, cursor }
     }
 
-    /// The next block with its id.
+    /// The next block and its id.
     pub(super) async fn next(&mut self) -> Result<Option<(BlockId, StagedBlock)>, Error> {
         let Some(row) = self.cursor.take().await? else {
             return Ok(None);
@@ -134,7 +137,7 @@ impl<'a> StagedBlocks<'a> {
     }
 }
 
-/// Removes the staged rows of a blob and returns what they referred to.
+/// Removes the staged rows of a blob, and returns the locations that they own.
 pub(super) async fn discard(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -153,7 +156,7 @@ pub(super) async fn discard(
     Ok(dropped)
 }
 
-/// Drops the staged blocks of a blob that nothing was staged to since `before`.
+/// Removes the staged blocks of a blob if none was staged since `before`.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

@@ -1,4 +1,4 @@
-//! What reclaim asks: garbage, expired blocks, dead containers.
+//! Requests of reclaim: garbage, expired blocks, deleted containers.
 
 use bytes::Bytes;
 
@@ -27,7 +27,7 @@ use crate::types::RoutingKey;
 use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
 
-/// Garbage rows from a position.
+/// Returns garbage rows from a position on, and where to continue.
 pub(super) async fn garbage(
     view: &dyn Rows,
     from: &Bytes,
@@ -58,13 +58,13 @@ pub(super) async fn garbage(
     Ok((rows, cursor.paused().cloned()))
 }
 
-/// Removes garbage rows that have been freed. A dead layer among them gives up its next spans, as
-/// garbage.
+/// Removes garbage rows whose locations were freed. Of one dead layer among them, removes the next
+/// spans; their locations become garbage.
 pub(super) async fn forget_garbage(
     eval: &mut Evaluation<'_>,
     keys: &[Bytes],
 ) -> Result<WriteReply, Error> {
-    // One layer at a time: its spans make a long batch.
+    // Only one layer at a time: its spans make a long batch.
     let mut buried = false;
     for row in keys {
         let dead = RoutingKey::of_row(row)
@@ -81,7 +81,7 @@ pub(super) async fn forget_garbage(
     Ok(WriteReply::Done)
 }
 
-/// Containers whose rows are not yet purged.
+/// Returns the deleted containers whose rows are not purged yet.
 pub(in crate::index) async fn dead_containers(
     view: &dyn Rows,
 ) -> Result<Vec<DeletedContainer>, Error> {
@@ -100,26 +100,26 @@ pub(in crate::index) async fn dead_containers(
                 break;
             }
         }
-        // Past the place of purge rows there may be millions of removed rows of locations.
+        // After the purge rows of an account there may be millions of removed garbage rows.
         from = from.and_then(|at| if may_be_purge_row(&at) { Some(at) } else { next_account(&at) });
     }
     Ok(dead)
 }
 
-/// Whether purge rows of an account may stand at or after this position, before the rest of its
-/// rows.
+/// Whether purge rows of the account may be at or after this position. They sort before its other
+/// garbage rows.
 fn may_be_purge_row(position: &[u8]) -> bool {
     position.get(8..18).is_none_or(|place| *place == [0; 10])
 }
 
-/// The first place after a row of an account where a purge row of the next one can stand.
+/// The first position after the rows of an account, where purge rows of the next account can begin.
 fn next_account(row: &[u8]) -> Option<Bytes> {
     let account = u64::from_be_bytes(row.get(..8)?.try_into().ok()?);
     let next = account.checked_add(1)?;
     Some(Bytes::copy_from_slice(&next.to_be_bytes()))
 }
 
-/// Blobs last staged to before `before`.
+/// Returns blobs to which a block was last staged before `before`, and where to continue.
 pub(super) async fn expired(
     view: &dyn Rows,
     from: &Bytes,
@@ -144,11 +144,10 @@ pub(super) async fn expired(
     Ok((found, cursor.paused().cloned()))
 }
 
-/// Row changes after which a purge step ends, however many blobs are left: long layouts make long
-/// batches.
+/// A step of a purge ends after so many row changes: blobs with long layouts make long batches.
 const PURGE_CHANGES_MAX: usize = 2_000;
 
-/// Removes up to `limit` blobs of a dead container at or after `from`.
+/// Removes up to `limit` blobs of a deleted container, at or after `from`.
 pub(super) async fn purge(
     eval: &mut Evaluation<'_>,
     container: (AccountId, ContainerId),
@@ -179,8 +178,8 @@ pub(super) async fn purge(
     Ok(WriteReply::Purged { next: next.or_else(|| blobs.paused().cloned()) })
 }
 
-/// Whether a routing key of the main family is a blob's: accounts and containers stand in container
-/// 0, entries of the tag index in the highest.
+/// Whether a routing key of the main family is that of a blob. Accounts and containers have the
+/// container id 0, entries of the tag index the highest one.
 pub(crate) fn is_blob(key: &RoutingKey) -> bool {
     let container = key.as_bytes().get(8..16);
     container.is_some_and(|c| c != [0; 8] && c != TAG_INDEX.get().to_be_bytes())

@@ -1,4 +1,4 @@
-//! Tags: work rows beside blobs, and the entries of the tag index.
+//! Index tags: the work rows beside blobs, and the entries of the tag index.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -25,25 +25,25 @@ use crate::types::TagEntryKey;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// A work row: what a change of tags means for the tag index.
+/// The value of a work row: the change that the tag index must make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TagWorkValue {
-    /// Pairs the blob had and has no more.
+    /// Pairs that the blob no longer has.
     pub(crate) removed: Tags,
-    /// Pairs the blob got.
+    /// Pairs that the blob has got.
     pub(crate) added: Tags,
 }
 
 /// An entry of the tag index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TagEntryValue {
-    /// When the tag was set.
+    /// The time at which the tag was set.
     pub(crate) time: Timestamp,
     /// The name of the blob's container.
     pub(crate) container: ContainerName,
 }
 
-/// Notes that the tags of a blob change from `old` to `new` in this commit.
+/// Writes a work row if this commit changes the tags of a blob from `old` to `new`.
 pub(super) fn changed(eval: &mut Evaluation<'_>, blob: &RoutingKey, old: &Tags, new: &Tags) {
     if old == new {
         return;
@@ -52,7 +52,8 @@ pub(super) fn changed(eval: &mut Evaluation<'_>, blob: &RoutingKey, old: &Tags, 
     eval.out.put(Family::Work, keys::tag_work(blob, eval.now), values::encode(&value));
 }
 
-/// Work rows about tags: of one blob, or of the whole partition from a position.
+/// Returns work rows about tags, of one blob or of the whole partition, from a position on, and
+/// where to continue.
 pub(super) async fn work(
     view: &dyn Rows,
     blob: Option<&RoutingKey>,
@@ -77,12 +78,12 @@ pub(super) async fn work(
     Ok((found, cursor.paused().cloned()))
 }
 
-/// A work row's value.
+/// Decodes the value of a work row.
 pub(crate) fn decode_work(row: &Row) -> Result<TagWorkValue, Error> {
     values::decode(Family::Work, &row.key, &row.value)
 }
 
-/// An entry's key and value.
+/// Decodes the key and value of an entry.
 pub(crate) fn decode_entry(
     key: &RoutingKey,
     value: &[u8],
@@ -92,7 +93,7 @@ pub(crate) fn decode_entry(
     Ok((parts, values::decode(Family::Main, key.as_bytes(), value)?))
 }
 
-/// Puts or removes an entry, unless a later change touched it.
+/// Puts or removes an entry, unless a later change has changed it.
 pub(super) async fn index(
     eval: &mut Evaluation<'_>,
     change: &IndexTag,
@@ -115,7 +116,7 @@ pub(super) async fn index(
     Ok(WriteReply::Done)
 }
 
-/// Removes work rows that the tag index shows.
+/// Removes work rows that were applied to the tag index.
 pub(super) fn forget(eval: &mut Evaluation<'_>, rows: &[Bytes]) -> WriteReply {
     for row in rows {
         eval.out.delete(Family::Work, row.clone());
@@ -123,7 +124,7 @@ pub(super) fn forget(eval: &mut Evaluation<'_>, rows: &[Bytes]) -> WriteReply {
     WriteReply::Done
 }
 
-/// A page of entries.
+/// Returns a page of entries.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,

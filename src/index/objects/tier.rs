@@ -1,9 +1,10 @@
-//! Set Blob Tier. A tier is a label here: bytes lie where they lie; what counts is what the archive
-//! refuses.
+//! Set Blob Tier. Here a tier is a label: it does not change where bytes are stored. Its only
+//! effect is that the archive tier refuses some requests.
 //!
 //! Source: "Set Blob Tier", "Rehydrate blob data".
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::api::SetTier;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
@@ -17,24 +18,25 @@ use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::TierState;
 
-/// Set Blob Tier, of a blob or a snapshot of it. Tag and time stay as they are.
+/// Set Blob Tier, of a blob or a snapshot. ETag and last-modified time do not change.
 pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
-    let mut blob =
-        blob_row::load_version(eval.view, &key, set.snapshot).await?.ok_or(Error::BlobNotFound)?;
+    let mut blob = blob_row::load_version(eval.view, &key, set.snapshot)
+        .await?
+        .ok_or(Refused::BlobNotFound)?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
     if blob.record.kind != BlobKind::Block {
-        return Err(Error::TierOfKind);
+        return Err(Refused::TierOfKind.into());
     }
     let before = blob.record.tier.as_ref().map(|tier| tier.at(eval.now));
     let (state, pending) = match before {
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
-            return Err(Error::Rehydrating);
+            return Err(Refused::Rehydrating.into());
         }
-        // Asked again: the first request stands, only its haste may grow.
+        // A repeated request. The first one stays in effect; only its priority may rise.
         Some(TierState { rehydrating: Some(rehydration), tier, changed }) => {
             if rehydration.to != set.tier {
-                return Err(Error::Rehydrating);
+                return Err(Refused::Rehydrating.into());
             }
             let priority = rehydration.priority.max(set.priority);
             let rehydrating = Some(Rehydration { priority, ..rehydration });

@@ -1,4 +1,4 @@
-//! Every decoder of rows on bytes from anywhere: the entry of the fuzz target.
+//! Runs every decoder of rows on arbitrary bytes. The fuzz target calls it.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -18,7 +18,10 @@ use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::record::CopyJob;
+use crate::index::record::ListedFields;
+use crate::index::record::ListedRecord;
 use crate::index::rows::Family;
+use crate::index::rows::Row;
 use crate::types::RoutingKey;
 
 /// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is
@@ -77,6 +80,19 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
     !built.is_empty()
 }
 
+/// Compares the two decoders of a blob's record: a list reads the rows that others read, and finds
+/// the same in them.
+fn check_listed(bytes: &[u8]) {
+    let row = Row { key: Bytes::new(), value: Bytes::copy_from_slice(bytes) };
+    let whole = values::decode_record_head::<BlobRecord>(Family::Main, b"", bytes);
+    for (metadata, copy) in [(false, false), (true, true)] {
+        let shown = ListedFields { metadata, copy };
+        let listed = values::decode_listed(Family::Main, &row, shown);
+        let expected = whole.clone().map(|(record, _content)| ListedRecord::of(record, shown));
+        assert_eq!(listed, expected, "a list shows another blob");
+    }
+}
+
 /// Whether the bytes are a record that is the same after it was written again.
 fn records_again(bytes: &[u8]) -> bool {
     let mut taken = false;
@@ -90,6 +106,7 @@ fn records_again(bytes: &[u8]) -> bool {
         assert_eq!(read, Ok((record, Ok(content))), "a blob is another one when written again");
         taken = true;
     }
+    check_listed(bytes);
     if let Ok(block) = values::decode_record::<StagedBlock>(Family::Staged, bytes, bytes) {
         let again = values::encode_record(&block);
         assert_eq!(values::decode_record(Family::Staged, bytes, &again), Ok(block));

@@ -15,16 +15,19 @@ use crate::index::objects::part_fields::BlockFields;
 use crate::index::objects::part_fields::Numbered;
 use crate::index::objects::part_fields::PartFields;
 use crate::index::record::BlobRecord;
+use crate::index::record::ListedFields;
+use crate::index::record::ListedRecord;
 use crate::index::record::Upgrade;
 use crate::index::record::tagged;
 use crate::index::record::upgraded;
 use crate::index::rows::Family;
+use crate::index::rows::Row;
 use crate::types::BlockId;
 use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::Timestamp;
 
-pub(crate) use crate::index::objects::contents::{Content, Lies, Parts};
+pub(crate) use crate::index::objects::contents::{Content, Protection, StoredBytes};
 
 /// The first byte of every value that never had another shape; another one is refused.
 pub(super) const VERSION: u8 = 1;
@@ -40,7 +43,7 @@ pub(crate) struct Entry {
     pub(crate) id: BlockId,
     /// Bytes.
     pub(crate) len: u64,
-    /// Of its bytes.
+    /// The checksum of its bytes.
     pub(crate) crc64: Crc64,
     /// Its bytes.
     pub(crate) content: Content,
@@ -131,7 +134,7 @@ pub(crate) struct BlobContent {
 pub(crate) struct StagedBlock {
     /// Bytes.
     pub(crate) len: u64,
-    /// Of its bytes.
+    /// The checksum of its bytes.
     pub(crate) crc64: Crc64,
     /// When it was staged.
     pub(crate) time: Timestamp,
@@ -280,6 +283,21 @@ pub(crate) fn decode_record_head<'a, T: Upgrade>(
     let read = T::earlier(version, rest)
         .ok_or_else(|| corrupt(family, key, &format!("unknown version {version}")))?;
     read.map_err(|_| corrupt(family, key, "bad record"))
+}
+
+/// Decodes the record of a blob's row for a list, without a copy of what the list does not show.
+pub(crate) fn decode_listed(
+    family: Family,
+    row: &Row,
+    shown: ListedFields,
+) -> Result<ListedRecord, Error> {
+    let Row { key, value } = row;
+    if let Some((&BlobRecord::VERSION, bytes)) = value.split_first() {
+        return ListedRecord::decode(bytes, shown)
+            .map_err(|_| corrupt(family, key, &BlobRecord::fault(bytes)));
+    }
+    let (record, _content) = decode_record_head(family, key, value)?;
+    Ok(ListedRecord::of(record, shown))
 }
 
 /// Decodes the first part of a value and returns the rest.

@@ -1,4 +1,4 @@
-//! Walks blobs over several families at once.
+//! Walks over the blobs in several families at once.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use crate::index::rows::Row;
 use crate::index::rows::Rows;
 use crate::types::RoutingKey;
 
-/// Walks routing keys that have rows in any of several families.
+/// A walk over the routing keys that have rows in any of several families.
 pub(crate) struct Blobs<'a> {
     view: &'a dyn Rows,
     from: Bytes,
@@ -34,8 +34,8 @@ impl<'a> Blobs<'a> {
         Self { view, from: from.clone(), cursors, pausing: false, paused: None }
     }
 
-    /// Stops when the view is spent, as if there were no more blobs; [`Self::paused`] then tells
-    /// where.
+    /// Makes the walk stop when the view is spent, as if there were no more blobs. [`Self::paused`]
+    /// then returns the position.
     pub(crate) fn pausing(mut self) -> Self {
         self.pausing = true;
         self
@@ -49,7 +49,8 @@ impl<'a> Blobs<'a> {
     /// The lowest routing key at the cursors.
     pub(crate) async fn next(&mut self) -> Result<Option<RoutingKey>, Error> {
         loop {
-            // Only the cursor that is behind all others reads on, so that they stay close together.
+            // Only the cursor with the lowest position reads on, so that the cursors stay close
+            // together.
             let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
             let behind = behind.min_by(|(_, a), (_, b)| a.bound().cmp(&b.bound()));
             let Some((family, cursor)) = behind else { return Ok(None) };
@@ -57,10 +58,12 @@ impl<'a> Blobs<'a> {
                 Some(row) if keys::parse_purge(&row.key).is_some() => drop(cursor.take().await?),
                 Some(row) => return keys::routing_key(*family, &row.key).map(Some),
                 None => {
-                    // Between two blobs, not among the removed rows of one: until somebody goes on
-                    // from here, another row of the blob may move to before that place.
+                    // The walk stops between two blobs, not among the removed rows of one. Before
+                    // the walk is continued, a new row of the blob may be written before that
+                    // position.
                     let place = cursor.bound().map(start_of_blob);
-                    // Not where the walk began: whoever goes on must come further than that.
+                    // The walk does not stop where it began: each part of a walk must make
+                    // progress.
                     let place = place.filter(|place| *place > self.from);
                     if self.pausing && place.is_some() && self.view.is_spent() {
                         self.paused = place;
@@ -72,7 +75,7 @@ impl<'a> Blobs<'a> {
         }
     }
 
-    /// The next row of `key`, which is the lowest.
+    /// The next row of `key`, which must be the lowest routing key.
     pub(crate) async fn take_of(
         &mut self,
         key: &RoutingKey,
@@ -98,7 +101,7 @@ impl<'a> Blobs<'a> {
     }
 }
 
-/// The first place that a row of the blob at `position` can have.
+/// The first position that a row of the blob at `position` can have.
 fn start_of_blob(position: &Bytes) -> Bytes {
     RoutingKey::of_row(position).map_or_else(|| position.clone(), |key| key.as_bytes().clone())
 }

@@ -13,31 +13,31 @@ use crate::types::Timestamp;
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountRecord {
-    /// Its number in every key.
+    /// Its id in the keys of its rows.
     pub id: AccountId,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
-    /// Its shared keys, first and second; none when they come from the configuration.
+    /// Its shared keys, first and second; empty if they come from the configuration.
     pub keys: Vec<Secret>,
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may allow anonymous access.
     pub anonymous: bool,
-    /// What user delegation keys are derived from; none in rows of older programs until a node
-    /// starts with them.
+    /// The secret from which user delegation keys are derived; `None` in rows of older releases
+    /// until a node starts with them.
     pub delegation_secret: Option<Secret>,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
-    /// Who has a role in it, beside those whose tokens claim one. In this row, so that they are
-    /// read with the keys, change with the account in one commit and go with it;
-    /// [`Self::ASSIGNMENTS_MAX`] bounds it.
+    /// The role assignments, beside roles that tokens claim. They are in this row, so that they are
+    /// read with the keys, change with the account in one commit and are deleted with it. There are
+    /// at most [`Self::ASSIGNMENTS_MAX`].
     pub assignments: Vec<RoleAssignment>,
-    /// What few accounts have.
+    /// The tagged fields, if it has any.
     #[serde(with = "tagged::tail")]
     pub fields: Option<Box<AccountFields>>,
 }
 
 impl AccountRecord {
-    /// Role assignments of one account: each one fits about 200 bytes, and the row is written as a
-    /// whole.
+    /// The most role assignments of one account. Each takes about 200 bytes, and the row is written
+    /// as a whole.
     pub const ASSIGNMENTS_MAX: usize = 1000;
 
     /// An account without keys and roles.

@@ -1,4 +1,5 @@
-//! The tagged fields of an account's record: none yet but those of later releases.
+//! The tagged fields of an account's record. This release has none; it keeps those of later
+//! releases.
 
 use crate::index::record::UnknownFields;
 use crate::index::record::tagged::Field;
@@ -9,7 +10,7 @@ use crate::index::record::tagged::Writer;
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountFields {
-    /// Of later releases.
+    /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 

@@ -1,4 +1,4 @@
-//! A blob without its layout.
+//! The record of a blob: its row without the layout.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Of the reads within so long a time only the first is remembered, as on the service.
+/// Of the reads within this time only the first is noted, as on the service.
 const ACCESS_GRAIN: Duration = Duration::from_secs(24 * 3_600);
 
-/// A committed blob or a snapshot of one, without its layout.
+/// A committed blob or a snapshot, without its layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRecord {
-    /// First commit under this name since it last did not exist.
+    /// The first commit of the blob since its name last did not exist.
     pub created: Timestamp,
     /// Last change of content, properties or metadata.
     pub last_modified: Timestamp,
@@ -32,7 +32,7 @@ pub struct BlobRecord {
     pub etag: Etag,
     /// Content length, bytes.
     pub len: u64,
-    /// CRC-64/NVME of the whole content; of no meaning for page blobs.
+    /// CRC-64/NVME of the whole content; without meaning for page blobs.
     pub crc64: Crc64,
     /// System properties.
     pub properties: BlobProperties,
@@ -40,27 +40,28 @@ pub struct BlobRecord {
     pub metadata: Metadata,
     /// Block, append or page blob.
     pub kind: BlobKind,
-    /// Index tags; their changes leave `etag` and `last_modified` alone.
+    /// Index tags. Their changes do not change `etag` and `last_modified`.
     pub tags: Tags,
-    /// A lease that was acquired.
+    /// The lease, if one was acquired.
     pub lease: Option<Lease>,
     /// The tier, if it was ever set.
     pub tier: Option<TierState>,
     /// The last copy into this blob.
     pub copy: Option<Box<CopyRecord>>,
-    /// How its bytes are encrypted beyond the disk.
+    /// Its encryption beyond that of the disk.
     pub encryption: Option<Encryption>,
-    /// The first read of the last day in which it was read; when tracked.
+    /// The first read of the last day on which it was read, if reads are tracked.
     pub accessed: Option<Timestamp>,
-    /// How many snapshots it has.
+    /// The number of its snapshots.
     pub snapshots: u32,
-    /// What few blobs have.
+    /// The tagged fields, if it has any.
     #[serde(with = "tagged::tail")]
     pub fields: Option<Box<BlobFields>>,
 }
 
 impl BlobRecord {
-    /// A fresh block blob, changed last when it was made: what the writers of content start from.
+    /// A new block blob without properties, last modified at `now`. Writers of content start with
+    /// it.
     #[must_use]
     pub fn new(created: Timestamp, now: Timestamp, len: u64, crc64: Crc64) -> Self {
         Self {
@@ -83,7 +84,7 @@ impl BlobRecord {
         }
     }
 
-    /// Bytes of its texts, which are of any length.
+    /// Bytes of its texts, which have any length.
     #[must_use]
     pub fn weight(&self) -> usize {
         let Self { properties, metadata, tags, copy, fields, .. } = self;
@@ -105,8 +106,8 @@ impl BlobRecord {
             + fields.as_ref().map_or(0, |fields| fields.weight())
     }
 
-    /// A fresh block blob in the place of `before`: what survives when a blob is written anew. The
-    /// lease is the guard's.
+    /// A new block blob in the place of `before`: only the creation time and the number of
+    /// snapshots survive an overwrite. The caller sets the lease.
     #[must_use]
     pub fn after(before: Option<&Self>, now: Timestamp, len: u64, crc64: Crc64) -> Self {
         let created = before.map_or(now, |before| before.created);
@@ -116,15 +117,16 @@ impl BlobRecord {
         }
     }
 
-    /// Whether a read at `at` is to be remembered. Only block blobs are tracked, as on the service.
+    /// Whether a read at `at` must be noted. Only reads of block blobs are tracked, as on the
+    /// service.
     #[must_use]
     pub fn notes_read(&self, at: Timestamp) -> bool {
         let first = self.accessed.is_none_or(|last| at.since(last) >= ACCESS_GRAIN);
         self.kind == BlobKind::Block && first
     }
 
-    /// When it was last read or changed, as far as that is remembered; `None` of blobs that are not
-    /// tracked.
+    /// When it was last read or changed, as far as that was noted; `None` for blobs whose reads are
+    /// not tracked.
     #[must_use]
     pub fn last_access(&self) -> Option<Timestamp> {
         let read = self.accessed.unwrap_or(self.last_modified);
@@ -139,19 +141,19 @@ pub struct CopyRecord {
     pub id: Uuid,
     /// The source as shown, without its signature.
     pub source: String,
-    /// How it stands.
+    /// Its status.
     pub status: CopyStatus,
-    /// Why it failed.
+    /// Why it failed, if it did.
     pub description: Option<String>,
-    /// Bytes copied so far.
+    /// The bytes copied so far.
     pub copied: u64,
-    /// Bytes in all.
+    /// The bytes of the source.
     pub total: u64,
     /// When it ended.
     pub completed: Option<Timestamp>,
 }
 
-/// How a copy stands.
+/// The status of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CopyStatus {
     /// Running.

@@ -1,5 +1,5 @@
-//! What few blobs have: the tagged fields of a blob's record. Only their bytes have a meaning yet:
-//! no request sets one.
+//! The tagged fields of a blob's record. Few blobs have any. No request sets one yet; rows keep
+//! them.
 
 use bytes::Bytes;
 
@@ -36,49 +36,49 @@ const INCREMENTAL_COPY: Tag = Tag::required(15);
 /// The tagged fields of a blob, a snapshot or a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobFields {
-    /// What S3's `ETag` is made of; Blob's is the record's.
+    /// The source of S3's `ETag`. Azure's ETag is in the record.
     pub content_tag: Option<ContentTag>,
-    /// Of the whole content, by algorithm.
+    /// Checksums of the whole content, by algorithm.
     pub checksums: Vec<ContentChecksum>,
-    /// Canonical id of the user that owns it; the account's root where there is none.
+    /// The canonical id of its owner; `None` means the account's root user.
     pub owner: Option<String>,
     /// S3's access control list.
     pub acl: Option<CannedAcl>,
-    /// Which version it is; none of one that was written while versioning was never on.
+    /// Its version; `None` if versioning was never on when it was written.
     pub version: Option<VersionId>,
-    /// There is no blob: the version stands for its deletion.
+    /// Whether it is a delete marker: a version without content.
     pub delete_marker: bool,
-    /// It was deleted and can be restored.
+    /// When it was deleted, and until when it can be restored.
     pub deleted: Option<SoftDelete>,
-    /// Until when it stays.
+    /// Until when it cannot be deleted.
     pub retention: Option<Retention>,
-    /// It stays until the hold is taken back.
+    /// Whether a legal hold protects it.
     pub legal_hold: bool,
     /// `Expires`.
     pub expires: Option<String>,
     /// `x-amz-website-redirect-location`.
     pub redirect: Option<String>,
-    /// The storage class that S3 shows, where the tier does not tell it.
+    /// The storage class that S3 shows, if the tier does not determine it.
     pub storage_class: Option<String>,
-    /// Until when a copy can be read of what is in the archive.
+    /// Until when a restored copy of an archived blob can be read.
     pub restored_until: Option<Timestamp>,
     /// SHA-256 of the key of its encryption scope.
     pub scope_key: Option<[u8; 32]>,
-    /// It was made by Incremental Copy Blob.
+    /// Set if Incremental Copy Blob made it.
     pub incremental_copy: Option<IncrementalCopy>,
-    /// Of later releases.
+    /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 
-/// What Incremental Copy Blob made.
+/// The state of an incremental copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct IncrementalCopy {
-    /// The snapshot of the blob that the last successful copy made.
+    /// The snapshot that the last successful copy made.
     pub snapshot: Option<Timestamp>,
 }
 
 impl BlobFields {
-    /// Bytes of its texts and digests, which are of any length.
+    /// Bytes of its texts and digests, which have any length.
     #[must_use]
     pub fn weight(&self) -> usize {
         let Self { checksums, owner, expires, redirect, storage_class, unknown, .. } = self;

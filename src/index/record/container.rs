@@ -16,11 +16,11 @@ use crate::types::Timestamp;
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerRecord {
-    /// Its number in every key of its blobs.
+    /// Its id in the keys of its blobs.
     pub id: ContainerId,
-    /// The order of its names.
+    /// The order of its blob names.
     pub collation: Collation,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// Last change of the container itself, not of its blobs.
     pub last_modified: Timestamp,
@@ -34,15 +34,15 @@ pub struct ContainerRecord {
     pub policies: Vec<StoredPolicy>,
     /// A lease that was acquired.
     pub lease: Option<Lease>,
-    /// Under which scope blobs are encrypted that name none.
+    /// The encryption scope of blobs that name none.
     pub encryption_scope: Option<EncryptionScope>,
-    /// What few containers have.
+    /// The tagged fields, if it has any.
     #[serde(with = "tagged::tail")]
     pub fields: Option<Box<ContainerFields>>,
 }
 
 impl ContainerRecord {
-    /// A container without metadata that is open to nobody.
+    /// A container without metadata and without anonymous access.
     #[must_use]
     pub fn new(id: ContainerId, collation: Collation, now: Timestamp) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl ContainerRecord {
         }
     }
 
-    /// Bytes of its metadata and policies, of which it may have more or less.
+    /// Bytes of its metadata, policies and tagged fields.
     #[must_use]
     pub fn weight(&self) -> usize {
         let metadata = self.metadata.iter().map(|(key, value)| key.len() + value.len());
@@ -70,16 +70,16 @@ impl ContainerRecord {
     }
 }
 
-/// A stored access policy: what shared access signatures that name it may do. Source: Set Container
-/// ACL.
+/// A stored access policy: the permissions of shared access signatures that name it. Source: Set
+/// Container ACL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPolicy {
     /// At most 64 characters.
     pub id: String,
-    /// From when.
+    /// When it begins to be valid.
     pub start: Option<Timestamp>,
-    /// Until when.
+    /// When it ceases to be valid.
     pub expiry: Option<Timestamp>,
-    /// Letters.
+    /// The permissions, as letters.
     pub permissions: Option<String>,
 }

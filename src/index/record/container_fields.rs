@@ -1,5 +1,5 @@
-//! What few containers have: the tagged fields of a container's record. Only their bytes have a
-//! meaning yet: no request sets one.
+//! The tagged fields of a container's record. Few containers have any. No request sets one yet;
+//! rows keep them.
 
 use crate::index::record::UnknownFields;
 use crate::index::record::tagged::Field;
@@ -32,13 +32,13 @@ pub struct ContainerFields {
     pub versioning: Option<Versioning>,
     /// Whether blobs may have a retention.
     pub object_lock: Option<ObjectLock>,
-    /// It takes no writes: since then it is looked into, to be deleted if it is empty.
+    /// Since when it takes no writes: it is checked whether it is empty and can be deleted.
     pub closing: Option<Timestamp>,
-    /// It was deleted and can be restored.
+    /// When it was deleted, and until when it can be restored.
     pub deleted: Option<SoftDelete>,
     /// S3's access control list.
     pub acl: Option<CannedAcl>,
-    /// Of later releases.
+    /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 

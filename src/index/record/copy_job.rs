@@ -1,4 +1,4 @@
-//! What a pending copy needs.
+//! The job of a pending copy.
 
 use std::fmt;
 use std::fmt::Debug;
@@ -13,14 +13,14 @@ use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Secret;
 
-/// What a pending copy needs to go on, after a restart too. Forgotten when the copy ends.
+/// What a pending copy needs to continue, also after a restart. It is removed when the copy ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyJob {
-    /// As in the record of the copy.
+    /// The id, as in the blob's copy record.
     pub id: Uuid,
-    /// Where the bytes come from: a [`CopyLink`].
+    /// The source: a sealed [`CopyLink`].
     pub source: Secret,
-    /// What the source was when the copy began.
+    /// The ETag of the source when the copy began.
     pub etag: Option<String>,
     /// Of the source's bytes, as claimed.
     pub md5: Option<Md5>,
@@ -28,7 +28,7 @@ pub struct CopyJob {
     pub crc64: Option<Crc64>,
 }
 
-/// The source of a pending copy, with what opens it. Never shown.
+/// The source of a pending copy, with its credentials. Never shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyLink {
     /// The URL, with its signature.
@@ -38,7 +38,7 @@ pub struct CopyLink {
 }
 
 impl CopyLink {
-    /// What is sealed. Bytes: `api-spec/rows.md`.
+    /// Encodes the link, to be sealed. Layout: `api-spec/rows.md`.
     ///
     /// # Panics
     /// Never: strings encode.
@@ -47,7 +47,7 @@ impl CopyLink {
         postcard::to_stdvec(self).expect("strings always encode")
     }
 
-    /// Reads it; `None` when it is malformed.
+    /// Decodes a link; `None` if it is malformed.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         postcard::take_from_bytes(bytes)
@@ -70,7 +70,7 @@ impl Upgrade for CopyJob {
     }
 }
 
-/// As version 1 wrote it, read for ever: the link was plain.
+/// The layout of version 1: the link was plain. It stays readable.
 #[derive(Deserialize)]
 struct CopyJob1 {
     id: Uuid,

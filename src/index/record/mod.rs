@@ -1,12 +1,13 @@
-//! The records behind accounts, containers and blobs: what rows hold and readers get. Bytes:
+//! The records of accounts, containers and blobs, as rows hold them and readers get them. Layout:
 //! `api-spec/rows.md`.
 //!
-//! `account.rs` is version 5, `container.rs` and `blob.rs` are version 3, `copy_job.rs` is version
-//! 2: each kind of row counts its own. `versions.rs` reads what earlier releases wrote:
-//! `version_1.rs` to `version_4.rs`.
+//! Each kind of row counts its own versions: `account.rs` is version 5, `container.rs` and
+//! `blob.rs` are version 3, `copy_job.rs` is version 2. `versions.rs` reads rows of earlier
+//! releases, whose layouts are in `version_1.rs` to `version_4.rs`.
 //!
-//! What lists show stands first in a record. What few rows have follows as tagged fields
-//! (`tagged.rs`): `account_fields.rs`, `container_fields.rs`, `blob_fields.rs`.
+//! The fields that few rows have come last in a record, as tagged fields (`tagged.rs`):
+//! `account_fields.rs`, `container_fields.rs`, `blob_fields.rs`. `listed.rs` reads a blob's record
+//! for a list, without a copy of the fields that the list does not show.
 
 mod account;
 mod account_fields;
@@ -15,6 +16,7 @@ mod blob_fields;
 mod container;
 mod container_fields;
 mod copy_job;
+mod listed;
 pub(in crate::index) mod tagged;
 mod upgrade;
 mod version_1;
@@ -31,5 +33,7 @@ pub use blob_fields::{BlobFields, IncrementalCopy};
 pub use container::{ContainerRecord, StoredPolicy};
 pub use container_fields::ContainerFields;
 pub use copy_job::{CopyJob, CopyLink};
+pub use listed::ListedFields;
+pub(in crate::index) use listed::ListedRecord;
 pub use tagged::UnknownFields;
 pub(in crate::index) use upgrade::{Upgrade, upgraded};

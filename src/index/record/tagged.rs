@@ -1,9 +1,9 @@
-//! Tagged fields: what few rows have, and what later releases add. Bytes: `api-spec/rows.md`,
-//! decision: ADR 0027.
+//! Tagged fields: fields that few rows have, and fields that later releases add. Layout:
+//! `api-spec/rows.md`. Decision: ADR 0027.
 //!
-//! A field is a tag, a length and so many bytes. The tag is twice the number of the field, and one
-//! more when a reader must know the field: such a reader refuses the row. A field that a reader
-//! need not know is kept, and written again with the row.
+//! A field is a tag, a length and as many bytes. The tag is twice the number of the field, plus one
+//! if the field is required. A reader refuses a row with a required field that it does not know. It
+//! keeps an optional field that it does not know, and writes it again with the row.
 
 use std::fmt::Debug;
 
@@ -16,17 +16,17 @@ use serde::de::DeserializeOwned;
 use serde::de::Error as _;
 use thiserror::Error as ThisError;
 
-/// Which field of a row.
+/// The tag of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::index) struct Tag(u32);
 
 impl Tag {
-    /// A field without which the row is misunderstood.
+    /// The tag of a field without which a reader would misunderstand the row.
     pub(in crate::index) const fn required(number: u32) -> Self {
         Self(number << 1 | 1)
     }
 
-    /// A field that a reader may leave alone.
+    /// The tag of a field that a reader may ignore.
     pub(in crate::index) const fn optional(number: u32) -> Self {
         Self(number << 1)
     }
@@ -42,10 +42,10 @@ impl Tag {
 
 /// The tagged fields of one kind of row.
 pub(in crate::index) trait Tagged: Debug + Default + PartialEq {
-    /// Adds the fields that are there.
+    /// Adds the fields that have values.
     fn write(&self, out: &mut Writer);
 
-    /// Takes a field; answers whether it knows the tag.
+    /// Reads a field. Returns whether it knows the tag.
     ///
     /// # Errors
     /// [`TailError::Malformed`].
@@ -54,41 +54,41 @@ pub(in crate::index) trait Tagged: Debug + Default + PartialEq {
     /// The fields of later releases.
     fn unknown(&self) -> &UnknownFields;
 
-    /// Where fields of later releases are kept.
+    /// The fields of later releases, mutable.
     fn unknown_mut(&mut self) -> &mut UnknownFields;
 }
 
-/// Fields of later releases, by tag: not understood, and written again as they were.
+/// Fields of later releases, by tag. Their bytes are kept and written again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownFields(Vec<(Tag, Bytes)>);
 
 impl UnknownFields {
-    /// Fields with these numbers, in their order; none of them is one that a reader must know.
+    /// Optional fields with these numbers, in this order.
     #[cfg(test)]
     pub(in crate::index) fn of(fields: impl IntoIterator<Item = (u32, Bytes)>) -> Self {
         Self(fields.into_iter().map(|(number, bytes)| (Tag::optional(number), bytes)).collect())
     }
 
-    /// Bytes of all of them.
+    /// The bytes of all fields.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.0.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Why the fields of a row are refused.
+/// Why the fields of a row cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 pub(in crate::index) enum TailError {
-    /// Not what any release writes.
+    /// No release writes such bytes.
     #[error("malformed fields")]
     Malformed,
-    /// A field that a reader must know.
+    /// A required field that this release does not know.
     #[error("field {0} is of a newer release: run that release")]
     Newer(u32),
 }
@@ -102,13 +102,13 @@ impl From<postcard::Error> for TailError {
 /// A field of a row.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) struct Field<'a> {
-    /// Which.
+    /// Its tag.
     pub(in crate::index) tag: Tag,
     bytes: &'a [u8],
 }
 
 impl Field<'_> {
-    /// Its value.
+    /// Decodes its value.
     ///
     /// # Errors
     /// [`TailError::Malformed`].
@@ -119,7 +119,7 @@ impl Field<'_> {
         }
     }
 
-    /// Its value, of a field that is there or not.
+    /// Decodes its value, for an optional member.
     ///
     /// # Errors
     /// [`TailError::Malformed`].
@@ -127,7 +127,7 @@ impl Field<'_> {
         self.value().map(Some)
     }
 
-    /// A field that says something by being there.
+    /// Checks a flag: a field without a value, whose presence is its meaning.
     ///
     /// # Errors
     /// [`TailError::Malformed`].
@@ -141,24 +141,24 @@ impl Field<'_> {
 pub(in crate::index) struct Writer(Vec<(Tag, Bytes)>);
 
 impl Writer {
-    /// A field that may be there.
+    /// Adds a field, if it has a value.
     pub(in crate::index) fn some<T: Serialize>(&mut self, tag: Tag, value: Option<&T>) {
         let bytes = value.map(|value| postcard::to_stdvec(value).expect("plain structs encode"));
         self.0.extend(bytes.map(|bytes| (tag, bytes.into())));
     }
 
-    /// A list; an empty one is no field.
+    /// Adds a list, if it is not empty.
     pub(in crate::index) fn list<T: Serialize>(&mut self, tag: Tag, values: &Vec<T>) {
         self.some(tag, (!values.is_empty()).then_some(values));
     }
 
-    /// A field that says something by being there.
+    /// Adds a flag, if it is set.
     pub(in crate::index) fn flag(&mut self, tag: Tag, is_there: bool) {
         self.0.extend(is_there.then_some((tag, Bytes::new())));
     }
 }
 
-/// The bytes of all fields, in the order of their numbers.
+/// Encodes all fields, in the order of their numbers.
 pub(in crate::index) fn encode<T: Tagged>(fields: &T) -> Vec<u8> {
     let mut writer = Writer::default();
     fields.write(&mut writer);
@@ -172,7 +172,7 @@ pub(in crate::index) fn encode<T: Tagged>(fields: &T) -> Vec<u8> {
     out
 }
 
-/// Reads fields; `None` when there are none.
+/// Decodes fields; `None` if there are none.
 ///
 /// # Errors
 /// [`TailError`].
@@ -197,11 +197,11 @@ pub(in crate::index) fn decode<T: Tagged>(mut bytes: &[u8]) -> Result<Option<Box
         }
         bytes = rest;
     }
-    // A field that says nothing is as good as none.
+    // Fields that are all empty are the same as no fields.
     Ok((*fields != T::default()).then_some(fields))
 }
 
-/// What is wrong with a row: a `Head`, then fields, which could not be read.
+/// Describes why a row could not be decoded that is a `Head` and then fields.
 pub(in crate::index) fn fault<Head: DeserializeOwned, T: Tagged>(bytes: &[u8]) -> String {
     let fault = match postcard::take_from_bytes::<Head>(bytes) {
         Ok((_head, tail)) => match postcard::take_from_bytes::<&[u8]>(tail) {
@@ -213,7 +213,7 @@ pub(in crate::index) fn fault<Head: DeserializeOwned, T: Tagged>(bytes: &[u8]) -
     fault.map_or_else(|| "bad record".to_owned(), |error| error.to_string())
 }
 
-/// Fields as the tail of a struct: a byte string, empty where there are none.
+/// Serializes fields as the last member of a struct: a byte string, empty if there are none.
 pub(in crate::index) mod tail {
     use super::*;
 

@@ -1,24 +1,24 @@
-//! Rows that had earlier shapes.
+//! Rows whose layout has earlier versions.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A row that had an earlier shape.
+/// A kind of row whose layout has earlier versions.
 pub(in crate::index) trait Upgrade: Serialize + DeserializeOwned {
-    /// The version rows of this kind are written in, their first byte.
+    /// The version in which rows of this kind are written: their first byte.
     const VERSION: u8;
 
-    /// Reads a row of an earlier version; answers what stands behind it too. `None`: there is no
+    /// Decodes a row of an earlier version. Also returns the bytes after it. `None` if there is no
     /// such version.
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>>;
 
-    /// What is wrong with a row of the newest version that could not be read.
+    /// Describes why a row of the newest version could not be decoded.
     fn fault(_bytes: &[u8]) -> String {
         "bad record".to_owned()
     }
 }
 
-/// Reads a row in the shape `Old`.
+/// Decodes a row with the layout `Old`.
 pub(in crate::index) fn upgraded<Old: DeserializeOwned + Into<New>, New>(
     bytes: &[u8],
 ) -> postcard::Result<(New, &[u8])> {

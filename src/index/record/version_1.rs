@@ -1,4 +1,4 @@
-//! Records as version 1 wrote them, read for ever.
+//! The layouts of version 1. They stay readable.
 
 use serde::Deserialize;
 

@@ -1,5 +1,5 @@
-//! Records as version 2 wrote them, read for ever. Those of containers and blobs are what version 3
-//! begins with.
+//! The layouts of version 2. They stay readable. Version 3 of containers and blobs begins with
+//! them.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Its secrets were plain, and there were no roles.
+/// Its secrets were plain, and it had no role assignments.
 #[derive(Debug, Deserialize)]
 pub(super) struct Account2 {
     id: AccountId,

@@ -1,4 +1,4 @@
-//! Accounts as version 3 wrote them, read for ever: secrets were plain.
+//! The layout of accounts in version 3, whose secrets were plain. It stays readable.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Accounts as version 4 wrote them, read for ever: what version 5 begins with.
+//! The layout of accounts in version 4, with which version 5 begins. It stays readable.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Which versions of records there are.
+//! The versions of each kind of record.
 
 use crate::index::record::AccountFields;
 use crate::index::record::AccountRecord;

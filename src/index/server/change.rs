@@ -8,9 +8,9 @@ use crate::coordinator::counter::PARTITION_IDS;
 use crate::index::api::Error;
 use crate::index::engine;
 use crate::index::engine::Failed;
+use crate::index::engine::HostContext;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
-use crate::index::engine::Shared;
 use crate::index::server::IndexServer;
 use crate::index::server::changes::{ChangeEvent, ChangeKind};
 use crate::index::server::claims::Claim;
@@ -206,8 +206,8 @@ impl IndexServer {
         let parts = ids.iter().copied().zip(parts).collect();
         let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
-        host.shared.parts.metrics.split(pause);
-        self.note(kind, (&[partition], &ids), host.shared.host, pause);
+        host.context.deps.metrics.split(pause);
+        self.note(kind, (&[partition], &ids), host.context.host, pause);
         tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -246,9 +246,9 @@ impl IndexServer {
         partitions: &[PartitionId],
         has_moved: &mut bool,
     ) -> Result<Vec<Arc<Partition>>, ChangeError> {
-        let to = host.shared.host;
+        let to = host.context.host;
         for partition in partitions {
-            let is_here = self.host_of(*partition).is_some_and(|from| from.shared.host == to);
+            let is_here = self.host_of(*partition).is_some_and(|from| from.context.host == to);
             self.carry_out_move(claim, *partition, to).await?;
             *has_moved |= !is_here;
         }
@@ -266,11 +266,11 @@ impl IndexServer {
         let old: Vec<PartitionId> = parts.iter().map(|part| part.core.id).collect();
         let ids = self.fresh_ids(1).await?;
         let id = *ids.first().ok_or(ChangeError::NotNeighbours)?;
-        let merged = engine::merge(&host.shared, id, &parts).await?;
+        let merged = engine::merge(&host.context, id, &parts).await?;
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
-        host.shared.parts.metrics.merged(pause);
-        self.note(kind, (&old, &ids), host.shared.host, pause);
+        host.context.deps.metrics.merged(pause);
+        self.note(kind, (&old, &ids), host.context.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -284,13 +284,13 @@ impl IndexServer {
     ) -> Result<Changed, ChangeError> {
         let from = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         let to = self.host(to).ok_or(ChangeError::NoSuchHost)?;
-        if from.shared.host == to.shared.host {
+        if from.context.host == to.context.host {
             return Ok(Changed { partitions: vec![partition], pause: Duration::ZERO });
         }
         let old = from.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
         let mut tries = 1;
         let (new, frozen_at) = loop {
-            match engine::hand_off(&old, &to.shared).await {
+            match engine::hand_off(&old, &to.context).await {
                 Ok(done) => break (done.partition, done.frozen_at),
                 Err(NotMoved::Busy(_) | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
                 Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason)),
@@ -306,7 +306,7 @@ impl IndexServer {
                     // Whatever comes of it: it is not served here any more.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
                     // A task of its own: what it panics at does not end this one.
-                    let (server, at) = (Arc::clone(self), Arc::clone(&to.shared));
+                    let (server, at) = (Arc::clone(self), Arc::clone(&to.context));
                     let opening = async move { server.reopen(&at, partition, REOPEN_TRIES).await };
                     match self.in_a_task("partition reopen", opening).await {
                         Ok(new) => break (new, frozen_at),
@@ -328,24 +328,24 @@ impl IndexServer {
 
     /// Notes a move as soon as its partition is served at its new host.
     fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
-        let parts = &to.shared.parts;
-        let pause = parts.env.clock.monotonic().saturating_sub(frozen_at);
-        parts.metrics.moved(pause);
-        self.note(ChangeKind::Move, (&[partition], &[partition]), to.shared.host, pause);
-        tracing::info!(%partition, host = %to.shared.host, ?pause, "partition moved");
+        let deps = &to.context.deps;
+        let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
+        deps.metrics.moved(pause);
+        self.note(ChangeKind::Move, (&[partition], &[partition]), to.context.host, pause);
+        tracing::info!(%partition, host = %to.context.host, ?pause, "partition moved");
         pause
     }
 
     /// Opens a partition that is ours and that nobody serves, in so many tries.
     async fn reopen(
         &self,
-        shared: &Arc<Shared>,
+        context: &Arc<HostContext>,
         partition: PartitionId,
         tries: usize,
     ) -> Result<Partition, ChangeError> {
         let mut tried = 1;
         loop {
-            match Partition::open(shared, partition).await {
+            match Partition::open(context, partition).await {
                 Ok(opened) => return Ok(opened),
                 // It is ours already: that much has happened.
                 Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
@@ -353,7 +353,7 @@ impl IndexServer {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");
                     tried += 1;
                     self.still_serves().map_err(ChangeError::Failed)?;
-                    shared.parts.env.clock.sleep(REOPEN_PAUSE).await;
+                    context.deps.env.clock.sleep(REOPEN_PAUSE).await;
                 }
             }
         }
@@ -362,10 +362,10 @@ impl IndexServer {
     /// Has the one partition of a claim opened by its new host, however long that takes, and
     /// whatever panics meanwhile.
     fn open_later(self: &Arc<Self>, claim: Claim, to: &Host, frozen_at: Duration) {
-        let (server, claim, host) = (Arc::clone(self), Arc::new(claim), to.shared.host);
+        let (server, claim, host) = (Arc::clone(self), Arc::new(claim), to.context.host);
         // The claim ends with the task: only then may the server close what is open.
         let opening = move || Arc::clone(&server).keep_opening(Arc::clone(&claim), host, frozen_at);
-        let env = &to.shared.parts.env;
+        let env = &to.context.deps.env;
         drop(env.supervise("partition reopen", self.stop.clone(), opening));
     }
 
@@ -377,7 +377,7 @@ impl IndexServer {
             // What panicked had opened it.
             return;
         }
-        let clock = &host.shared.parts.env.clock;
+        let clock = &host.context.deps.env.clock;
         tracing::error!(
             %partition,
             "the partition does not open; its keys are not served until it does"
@@ -390,7 +390,7 @@ impl IndexServer {
                 () = clock.sleep(pause) => {}
             }
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
-            match self.reopen(&host.shared, partition, 1).await {
+            match self.reopen(&host.context, partition, 1).await {
                 Ok(new) => {
                     host.opened.add(new);
                     self.moved(host, partition, frozen_at);
@@ -410,7 +410,7 @@ impl IndexServer {
         host: HostId,
         pause: Duration,
     ) {
-        let at = self.parts().map_or(Timestamp::ZERO, |parts| parts.env.clock.now());
+        let at = self.deps().map_or(Timestamp::ZERO, |deps| deps.env.clock.now());
         let (from, to) = (from.to_vec(), to.to_vec());
         self.changes.note(ChangeEvent { number: 0, at, kind, from, to, host, pause });
     }
@@ -426,7 +426,7 @@ impl IndexServer {
     /// counter.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let coordinator = self.parts()?.coordinator.as_ref();
+        let coordinator = self.deps()?.coordinator.as_ref();
         loop {
             let ids = counter::allocate(coordinator, PARTITION_IDS, count);
             let ids = ids.await.map_err(|error| Failed::refused(&error))?;
@@ -446,7 +446,7 @@ async fn replace(
     frozen_at: Duration,
 ) -> Duration {
     host.opened.replace(old, new);
-    let pause = host.shared.parts.env.clock.monotonic().saturating_sub(frozen_at);
+    let pause = host.context.deps.env.clock.monotonic().saturating_sub(frozen_at);
     for old in old {
         old.abandon().await;
     }

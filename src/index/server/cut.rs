@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::capacity::ExtentInfo;
 use crate::coordinator;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::{CutPartition, Failed, KeptExtents, Partition, Paused};
 use crate::index::map::{PARTITION_PREFIX, PartitionDescriptor};
@@ -58,7 +59,7 @@ pub struct ConsistentCut {
 pub enum CutError {
     /// The partitions are being stopped.
     Stops,
-    /// [`Error::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
+    /// [`Damage::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
     /// again later. It names the partitions that do not open or did not stand still.
     Failed(Error),
 }
@@ -79,7 +80,7 @@ impl IndexServer {
     }
 
     async fn cut_in_time(&self) -> Result<ConsistentCut, Error> {
-        let clock = Arc::clone(&self.parts()?.env.clock);
+        let clock = Arc::clone(&self.deps()?.env.clock);
         let began = clock.monotonic();
         let (mut pause, mut again) = (PAUSE_FIRST, AGAIN_FIRST);
         loop {
@@ -104,11 +105,11 @@ impl IndexServer {
     /// Why there is no cut now, if a partition does not open yet. The others go on.
     ///
     /// # Errors
-    /// [`Error::Quarantined`]: one is out of service.
+    /// [`Damage::Quarantined`]: one is out of service.
     fn not_open(&self) -> Result<Option<Error>, Error> {
         let closed: Vec<Closed> = self.hosts.iter().flat_map(|host| host.opened.closed()).collect();
         if let Some(out) = closed.iter().find(|one| one.retry != Retry::Soon) {
-            return Err(Error::Quarantined(out.descriptor.id));
+            return Err(Damage::Quarantined(out.descriptor.id).into());
         }
         let why = |one: &Closed| {
             let (partition, error) = (one.descriptor.id, &one.error);
@@ -122,7 +123,7 @@ impl IndexServer {
     /// # Errors
     /// A partition does not stand still within [`PATIENCE`].
     async fn probe_and_cut(&self, pause: Duration) -> Result<Result<ConsistentCut, Error>, Error> {
-        let clock = Arc::clone(&self.parts()?.env.clock);
+        let clock = Arc::clone(&self.deps()?.env.clock);
         let began = clock.monotonic();
         match self.pause_all(PATIENCE, Together::No).await {
             Err(error) if clock.monotonic().saturating_sub(began) >= PATIENCE => return Err(error),
@@ -140,10 +141,10 @@ impl IndexServer {
     }
 
     async fn try_cut(&self, patience: Duration) -> Result<ConsistentCut, Error> {
-        let parts = self.parts()?;
-        let began = parts.env.clock.monotonic();
+        let deps = self.deps()?;
+        let began = deps.env.clock.monotonic();
         let paused = self.pause_all(patience, Together::Yes).await?;
-        let found = parts.coordinator.range(b"").await;
+        let found = deps.coordinator.range(b"").await;
         let unread = |error: coordinator::Error| Error::Unavailable(error.to_string());
         let found = found.map_err(unread)?.entries;
         let rows: BTreeMap<Bytes, Bytes> =
@@ -153,12 +154,12 @@ impl IndexServer {
         if !is_all(&rows, &partitions) {
             return Err(changing(&rows, &partitions));
         }
-        let extents = parts.capacity.extents().await;
+        let extents = deps.capacity.extents().await;
         let used = partitions.iter().flat_map(CutPartition::extents).collect();
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        let kept = KeptExtents::new(&first.shared, used);
+        let kept = KeptExtents::new(&first.context, used);
         drop(paused);
-        let pause = parts.env.clock.monotonic().saturating_sub(began);
+        let pause = deps.env.clock.monotonic().saturating_sub(began);
         Ok(ConsistentCut { rows, partitions, extents, pause, kept })
     }
 
@@ -168,7 +169,7 @@ impl IndexServer {
         patience: Duration,
         together: Together,
     ) -> Result<Vec<Paused>, Error> {
-        let clock = Arc::clone(&self.parts()?.env.clock);
+        let clock = Arc::clone(&self.deps()?.env.clock);
         let open: Vec<(&Host, Arc<Partition>)> = self
             .hosts
             .iter()
@@ -181,7 +182,7 @@ impl IndexServer {
             // In a task, since it must not be cancelled. If nobody waits for it any more, the
             // partition goes on at once.
             let pausing = async move { drop(found.send((id, partition.pause().await)).await) };
-            drop(host.shared.parts.env.tasks.spawn("pause partition", pausing));
+            drop(host.context.deps.env.tasks.spawn("pause partition", pausing));
         }
         drop(found);
         let mut late: BTreeSet<PartitionId> = open.iter().map(|(_, one)| one.core.id).collect();
@@ -291,7 +292,7 @@ fn is_all(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> bool {
 impl IndexServer {
     /// Whether an extent is kept for a cut, or read or written here.
     pub(crate) fn keeps(&self, extent: crate::types::ExtentId) -> bool {
-        self.hosts.first().is_some_and(|host| host.shared.pins.is_pinned(extent))
+        self.hosts.first().is_some_and(|host| host.context.pins.is_pinned(extent))
     }
 }
 

@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::index::api::Error;
 use crate::index::api::Target;
+use crate::index::engine::HostContext;
 use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
-use crate::index::engine::Shared;
 use crate::types::PartitionId;
 
 /// A shutdown begins no chore after that. The next owners of the partitions do what is left.
@@ -33,7 +33,7 @@ const LAST_CHORES_MAX: Duration = Duration::from_secs(5);
 /// One host.
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<HostContext>,
     pub(crate) opened: Arc<Opened>,
     stop: CancellationToken,
     upkeep: Mutex<Vec<JoinHandle<()>>>,
@@ -46,11 +46,14 @@ impl Host {
     ///
     /// # Errors
     /// The first other error of any of them; then none is open.
-    pub(crate) async fn open(shared: Arc<Shared>, ids: Vec<PartitionId>) -> Result<Self, Error> {
-        let shared_by_all = &shared;
+    pub(crate) async fn open(
+        context: Arc<HostContext>,
+        ids: Vec<PartitionId>,
+    ) -> Result<Self, Error> {
+        let common = &context;
         let opened: Vec<Result<Partition, NotOpened>> = stream::iter(ids)
-            .map(|id| Partition::open_or_tell(shared_by_all, id))
-            .buffer_unordered(shared.config.parallel_opens.max(1))
+            .map(|id| Partition::open_or_tell(common, id))
+            .buffer_unordered(context.config.parallel_opens.max(1))
             .collect()
             .await;
         let mut partitions = BTreeMap::new();
@@ -73,17 +76,17 @@ impl Host {
             return Err(error);
         }
         for one in &closed {
-            shared.parts.metrics.closed(one.is_quarantined(), 1);
+            context.deps.metrics.closed(one.is_quarantined(), 1);
         }
         let opened = Arc::new(Opened::new(partitions, closed));
         let (stop, upkeep) = (CancellationToken::new(), Mutex::default());
-        Ok(Self { shared, opened, stop, upkeep })
+        Ok(Self { context, opened, stop, upkeep })
     }
 
     /// Starts flushing, compacting and removing.
     pub(crate) fn begin_upkeep(&self) {
         let mut tasks = self.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.extend(upkeep::start(&self.shared, &self.opened, &self.stop));
+        tasks.extend(upkeep::start(&self.context, &self.opened, &self.stop));
     }
 
     /// Closes all partitions and ends all tasks; see [`crate::index::IndexServer::shutdown`].
@@ -97,15 +100,18 @@ impl Host {
             }
         }
         stream::iter(self.opened.all())
-            .for_each_concurrent(self.shared.config.parallel_opens.max(1), |partition| async move {
-                partition.close().await;
-            })
+            .for_each_concurrent(
+                self.context.config.parallel_opens.max(1),
+                |partition| async move {
+                    partition.close().await;
+                },
+            )
             .await;
-        let clock = &self.shared.parts.env.clock;
+        let clock = &self.context.deps.env.clock;
         let end = clock.monotonic() + LAST_CHORES_MAX;
-        self.shared.chores.retry();
-        self.shared.do_due_chores(|| clock.monotonic() >= end).await;
-        let left = self.shared.chores.left();
+        self.context.chores.retry();
+        self.context.do_due_chores(|| clock.monotonic() >= end).await;
+        let left = self.context.chores.left();
         if left > 0 {
             tracing::info!(left, "the next start seals and removes logs and runs that are left");
         }

@@ -5,16 +5,18 @@
 //! 2. Here: opening, finding the host of a partition, closing; `host.rs`: one host: partitions that
 //!    share memory, cache, upkeep and perhaps a thread.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
-//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`,
-//!    `changes.rs`: what is shown of partitions and of the latest changes.
+//!    `plan.rs`: those that a manager plans; `spread.rs`: where to cut evenly; `status.rs`,
+//!    `changes.rs`: what is shown of partitions and of the latest changes; `measure.rs`,
+//!    `reports.rs`: what is reported of their load.
 //! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
 //!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
 //!    partitions as of one instant.
 //!
 //! Each host may have a thread of its own. They share nothing but the pins of runs: what one tells
 //! another goes through the coordinator and the partition's log, as between processes.
+//!
+//! Not here: when to change the map (the manager).
 
-mod balance;
 mod bootstrap;
 mod change;
 mod changes;
@@ -22,7 +24,9 @@ mod claims;
 mod cut;
 mod host;
 mod measure;
+mod plan;
 mod reopen;
+mod reports;
 mod rewrite;
 mod spread;
 mod status;
@@ -31,13 +35,11 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit_log::AuditLog;
 use crate::env::Tasks;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -48,9 +50,9 @@ use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::engine;
 use crate::index::engine::Config;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
+use crate::index::engine::HostContext;
 use crate::index::engine::Pins;
-use crate::index::engine::Shared;
 use crate::index::map::PartitionMap;
 use crate::index::server::changes::Changes;
 use crate::index::server::claims::Claims;
@@ -65,6 +67,7 @@ use crate::types::RoutingKey;
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
 pub use changes::{ChangeEvent, ChangeKind};
 pub use cut::{ConsistentCut, CutError};
+pub use reports::LoadReports;
 pub use status::PartitionStatus;
 
 /// All hosts of one process.
@@ -78,27 +81,25 @@ pub struct IndexServer {
     claims: Arc<Claims>,
     stop: CancellationToken,
     changes: Changes,
-    /// What looks at the load and carries changes out.
+    /// What carries changes out.
     control: Tasks,
-    /// Told of changes that nobody asked for.
-    audit_log: OnceLock<AuditLog>,
 }
 
 impl IndexServer {
     /// Opens every partition of the coordinator's map, several at a time, on the host its
     /// descriptor names, or on the first where that is none of these; a new store first gets its
-    /// map of [`Config::initial_partitions`]. `hosts` are the parts of each, which differ in their
-    /// tasks only; they share the memory that `config` grants.
+    /// map of [`Config::initial_partitions`]. `hosts` are the dependencies of each, which differ in
+    /// their tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
-    /// [`Error::Quarantined`], all others serve. One whose files cannot be used for another reason
+    /// [`Damage::Quarantined`], all others serve. One whose files cannot be used for another reason
     /// is tried again until it opens.
     ///
     /// # Errors
     /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the
     /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
     /// the same time.
-    pub async fn open(hosts: Vec<Parts>, config: Config) -> Result<Self, Error> {
+    pub async fn open(hosts: Vec<Dependencies>, config: Config) -> Result<Self, Error> {
         let boundaries = bootstrap::even_boundaries(config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await
     }
@@ -109,7 +110,7 @@ impl IndexServer {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_with(
-        hosts: Vec<Parts>,
+        hosts: Vec<Dependencies>,
         config: Config,
         boundaries: &[RoutingKey],
     ) -> Result<Self, Error> {
@@ -126,20 +127,20 @@ impl IndexServer {
             replay_bytes_max: config.replay_bytes_max / count,
             ..config
         };
-        let shared: Vec<Arc<Shared>> = (0..)
+        let contexts: Vec<Arc<HostContext>> = (0..)
             .zip(hosts)
-            .map(|(id, parts)| {
-                Arc::new(Shared::new(parts, config, HostId::new(id), Arc::clone(&pins)))
+            .map(|(id, deps)| {
+                Arc::new(HostContext::new(deps, config, HostId::new(id), Arc::clone(&pins)))
             })
             .collect();
-        let opening = shared.into_iter().map(|shared| {
+        let opening = contexts.into_iter().map(|context| {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             let here = |host: HostId| {
-                host == shared.host || (host.get() >= count && shared.host.get() == 0)
+                host == context.host || (host.get() >= count && context.host.get() == 0)
             };
             let ids: Vec<PartitionId> =
                 map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
-            Host::open(shared, ids)
+            Host::open(context, ids)
         });
         let mut opened = Vec::new();
         let mut failed = None;
@@ -165,13 +166,13 @@ impl IndexServer {
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
             let reopener = Arc::new(Reopener {
-                shared: Arc::clone(&host.shared),
+                context: Arc::clone(&host.context),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.shared.parts.env;
+            let env = &host.context.deps.env;
             let reopening = move || Arc::clone(&reopener).run();
             drop(env.supervise("index reopener", stop.clone(), reopening));
         }
@@ -183,21 +184,14 @@ impl IndexServer {
             stop,
             changes: Changes::default(),
             control,
-            audit_log: OnceLock::new(),
         })
     }
 
-    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a
-    /// thread of their own they do not queue behind thousands of requests, which is when they are
-    /// needed.
+    /// Changes the map as `control`'s tasks, not the first host's: on a thread of their own they do
+    /// not queue behind thousands of requests, which is when they are needed.
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
-    }
-
-    /// Has the audit log told of changes of the map that nobody asked for; the first one given.
-    pub fn tell(&self, audit_log: AuditLog) {
-        drop(self.audit_log.set(audit_log));
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to
@@ -236,10 +230,10 @@ impl IndexServer {
         Ok(())
     }
 
-    /// The first host's parts: all but the tasks are the same for all.
-    fn parts(&self) -> Result<&Parts, Error> {
+    /// The first host's dependencies: all but the tasks are the same for all.
+    fn deps(&self) -> Result<&Dependencies, Error> {
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        Ok(&first.shared.parts)
+        Ok(&first.context.deps)
     }
 
     fn host(&self, id: HostId) -> Option<&Host> {

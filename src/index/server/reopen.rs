@@ -18,8 +18,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::api::Error;
+use crate::index::engine::HostContext;
 use crate::index::engine::Partition;
-use crate::index::engine::Shared;
 use crate::index::engine::Status;
 use crate::index::map::PartitionMap;
 use crate::index::server::claims::Claims;
@@ -55,7 +55,7 @@ impl NotServing {
 
 /// Opens partitions of one host again.
 pub(super) struct Reopener {
-    pub(super) shared: Arc<Shared>,
+    pub(super) context: Arc<HostContext>,
     pub(super) opened: Arc<Opened>,
     /// The partitions of all hosts of the process.
     pub(super) all: Vec<Arc<Opened>>,
@@ -66,7 +66,7 @@ pub(super) struct Reopener {
 impl Reopener {
     /// Runs until the server stops.
     pub(super) async fn run(self: Arc<Self>) {
-        let clock = Arc::clone(&self.shared.parts.env.clock);
+        let clock = Arc::clone(&self.context.deps.env.clock);
         let this = &self;
         let mut trying = BTreeSet::new();
         let mut tries = FuturesUnordered::new();
@@ -84,7 +84,7 @@ impl Reopener {
                 biased;
                 () = self.stop.cancelled() => {}
                 Some(id) = tries.next(), if !tries.is_empty() => drop(trying.remove(&id)),
-                () = self.shared.stopped.notified() => {}
+                () = self.context.stopped.notified() => {}
                 () = clock.sleep(LOOK) => {}
             }
         }
@@ -106,7 +106,7 @@ impl Reopener {
         // Waits for the change that stopped it; of one that a move left closed that move takes
         // care.
         let Some(mut claim) = self.claims.claim(&[id]).await else { return };
-        let clock = &self.shared.parts.env.clock;
+        let clock = &self.context.deps.env.clock;
         let begun = clock.monotonic();
         let mut pause = PAUSE;
         for tried in 1.. {
@@ -168,8 +168,8 @@ impl Reopener {
 
     /// Opens a partition that did not open at the start, unless it proves to be damaged.
     async fn open_closed(&self, id: PartitionId) -> Result<(), Error> {
-        let metrics = &self.shared.parts.metrics;
-        match Partition::open_or_tell(&self.shared, id).await {
+        let metrics = &self.context.deps.metrics;
+        match Partition::open_or_tell(&self.context, id).await {
             Ok(new) => {
                 self.opened.add_closed(new);
                 metrics.closed(false, -1);
@@ -192,7 +192,7 @@ impl Reopener {
     }
 
     async fn open_again(&self, old: &Arc<Partition>) -> Result<(), Error> {
-        match Partition::open(&self.shared, old.core.id).await {
+        match Partition::open(&self.context, old.core.id).await {
             Ok(new) => {
                 self.opened.replace(&[Arc::clone(old)], vec![new]);
                 old.abandon().await;
@@ -206,7 +206,7 @@ impl Reopener {
 
     /// Opens those that have the keys of `old` since a split or merge.
     async fn follow(&self, old: &Arc<Partition>) -> Result<(), Error> {
-        let map = PartitionMap::load(self.shared.parts.coordinator.as_ref()).await?;
+        let map = PartitionMap::load(self.context.deps.coordinator.as_ref()).await?;
         if map.partitions().iter().any(|one| one.id == old.core.id) {
             return Err(Error::WrongPartition);
         }
@@ -216,7 +216,7 @@ impl Reopener {
         });
         let mut new = Vec::new();
         for heir in heirs {
-            match Partition::open(&self.shared, heir.id).await {
+            match Partition::open(&self.context, heir.id).await {
                 Ok(opened) => new.push(opened),
                 Err(error) => {
                     for opened in new {

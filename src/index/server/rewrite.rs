@@ -31,7 +31,7 @@ impl IndexServer {
                 }
             }
             for host in &self.hosts {
-                host.shared.do_chores().await;
+                host.context.do_chores().await;
             }
             if all && before == self.versions() {
                 return Ok(self.hosts.iter().all(|host| host.opened.closed().is_empty()));

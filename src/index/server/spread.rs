@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::index::api::Error;
 use crate::index::engine::Partition;
 use crate::index::server::ChangeError;
 use crate::index::server::IndexServer;
-use crate::index::server::balance::border;
 use crate::index::server::change::is_inside_a_table;
 use crate::index::server::host::Host;
 use crate::types::KeyRange;
@@ -34,7 +35,7 @@ impl IndexServer {
     ) -> Result<Vec<RoutingKey>, ChangeError> {
         let (host, opened) = self.opened(partition)?;
         let range = opened.core.range();
-        let recent = opened.core.meter.recent(host.shared.parts.env.clock.monotonic());
+        let recent = opened.core.meter.recent(host.context.deps.env.clock.monotonic());
         let recent: Vec<_> = recent
             .into_iter()
             .filter_map(border)
@@ -84,7 +85,7 @@ impl IndexServer {
         let mut spread = Vec::new();
         for partition in opened {
             let keys = KEYS_PER_PART.saturating_mul(parts);
-            spread.extend(partition.spread(range, keys, ROWS_MAX).await?);
+            spread.extend(partition.row_distribution(range, keys, ROWS_MAX).await?);
         }
         Ok(even(spread, parts, range))
     }
@@ -92,8 +93,16 @@ impl IndexServer {
 
 async fn row_cuts_of(opened: &Partition, parts: usize) -> Result<Vec<RoutingKey>, ChangeError> {
     let range = opened.core.range();
-    let spread = opened.spread(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
+    let spread =
+        opened.row_distribution(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
     Ok(even(spread, parts, range))
+}
+
+/// The place before the blob a request was about; `None` where no border may be. What has no
+/// routing key in it is a position between blobs.
+pub(super) fn border(key: Bytes) -> Option<Bytes> {
+    let key = RoutingKey::of_row(&key).unwrap_or_else(|| RoutingKey::from_bytes(key));
+    (!is_inside_a_table(&key)).then(|| key.as_bytes().clone())
 }
 
 /// The keys at which parts of equal weight begin, of those where a border may be inside `range`.
@@ -126,7 +135,7 @@ mod tests {
     use crate::index::api::IndexHost;
     use crate::index::api::Target;
     use crate::index::api::Write;
-    use crate::index::engine::Parts;
+    use crate::index::engine::Dependencies;
     use crate::index::engine::testing::World;
     use crate::index::map::PartitionMap;
     use crate::types::AccountId;
@@ -136,8 +145,8 @@ mod tests {
         RoutingKey::account(&AccountName::new(&format!("acc{number:05}")).unwrap())
     }
 
-    async fn write(server: &IndexServer, parts: &Parts, numbers: std::ops::Range<u64>) {
-        let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    async fn write(server: &IndexServer, deps: &Dependencies, numbers: std::ops::Range<u64>) {
+        let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
         for number in numbers {
             let name = AccountName::new(&format!("acc{number:05}")).unwrap();
             let target = Target::of(map.owner(key(number).as_bytes()).unwrap());
@@ -166,8 +175,8 @@ mod tests {
     #[tokio::test]
     async fn rows_are_cut_evenly_wherever_they_are() {
         let world = World::empty();
-        let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-        let server = Arc::new(IndexServer::open(vec![parts.clone()], world.config).await.unwrap());
+        let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+        let server = Arc::new(IndexServer::open(vec![deps.clone()], world.config).await.unwrap());
         let only = server.status()[0].id;
         let near = |cuts: &[RoutingKey], wanted: &[u64]| {
             assert_eq!(cuts.len(), wanted.len());
@@ -176,19 +185,19 @@ mod tests {
                 assert!(around.contains(cut), "{cut:?} is not about {wanted}");
             }
         };
-        write(&server, &parts, 0..3).await;
+        write(&server, &deps, 0..3).await;
         assert_eq!(server.even_cuts(only, 3).await.unwrap(), [key(1), key(2)], "each row counts");
         assert_eq!(server.even_cuts(only, 9).await.unwrap().len(), 2, "no more than there are");
-        write(&server, &parts, 3..1_000).await;
+        write(&server, &deps, 3..1_000).await;
         near(&server.even_cuts(only, 4).await.unwrap(), &[250, 500, 750]);
         server.flush().await.unwrap();
         let opened = server.hosts[0].opened.all().pop().unwrap();
-        let coarse = opened.spread(&KeyRange::all(), 1_000, 0).await.unwrap();
+        let coarse = opened.row_distribution(&KeyRange::all(), 1_000, 0).await.unwrap();
         let rows: u64 = coarse.iter().map(|(_, weight)| weight).sum();
         assert!(coarse.len() < 100 && (900..=1_000).contains(&rows), "{coarse:?}");
         assert_eq!(coarse[0].0, key(0));
         near(&server.even_cuts(only, 4).await.unwrap(), &[250, 500, 750]);
-        write(&server, &parts, 1_000..2_000).await;
+        write(&server, &deps, 1_000..2_000).await;
         near(&server.even_cuts(only, 4).await.unwrap(), &[500, 1_000, 1_500]);
 
         let made = server.split(only, &[key(500), key(900)]).await.unwrap();
@@ -202,13 +211,13 @@ mod tests {
     #[tokio::test]
     async fn recent_requests_decide_where_there_are_enough() {
         let world = World::empty();
-        let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-        let server = Arc::new(IndexServer::open(vec![parts.clone()], world.config).await.unwrap());
-        write(&server, &parts, 0..400).await;
+        let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+        let server = Arc::new(IndexServer::open(vec![deps.clone()], world.config).await.unwrap());
+        write(&server, &deps, 0..400).await;
         let partition = server.hosts[0].opened.all().pop().unwrap();
-        // As the balancer does, which is not running here.
+        // As a manager does, which is not running here.
         drop(partition.core.meter.samples(Duration::ZERO, 0.0));
-        write(&server, &parts, 300..400).await;
+        write(&server, &deps, 300..400).await;
         let cuts = server.even_cuts(partition.core.id, 2).await.unwrap();
         // With the few that were sampled before.
         let wanted = key(340)..=key(350);

@@ -53,13 +53,13 @@ impl IndexServer {
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
         let of_host = |host: &crate::index::server::host::Host| {
-            let id = host.shared.host;
+            let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| status(&partition, id))
         };
         let mut all: Vec<PartitionStatus> = self.hosts.iter().flat_map(of_host).collect();
         for host in &self.hosts {
             let closed = host.opened.closed();
-            all.extend(closed.iter().map(|one| out_of_service(one, host.shared.host)));
+            all.extend(closed.iter().map(|one| out_of_service(one, host.context.host)));
         }
         all.sort_by(|a, b| (a.range.low(), a.stripe).cmp(&(b.range.low(), b.stripe)));
         all

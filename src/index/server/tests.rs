@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::index::ExtentRecord;
+use crate::index::api::Damage;
 use crate::index::api::ReadReply;
 use crate::index::engine::Config;
 use crate::index::engine::testing::{Fault, When, World};
@@ -14,8 +15,8 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-fn parts(world: &World) -> Parts {
-    Parts { machine: Arc::new(crate::index::Objects), ..world.parts() }
+fn deps(world: &World) -> Dependencies {
+    Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() }
 }
 
 fn account(name: &str, id: u64) -> Write {
@@ -23,8 +24,8 @@ fn account(name: &str, id: u64) -> Write {
     Write::CreateAccount { name, id: crate::types::AccountId::new(id), anonymous: false }
 }
 
-async fn target(parts: &Parts, key: &[u8]) -> Target {
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+async fn target(deps: &Dependencies, key: &[u8]) -> Target {
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let owner = map.owner(key).unwrap();
     Target::of(owner)
 }
@@ -34,7 +35,7 @@ async fn host_keeps_accounts_over_restarts_with_any_number_of_partitions() {
     for count in [1, 16] {
         let world = World::empty();
         let config = Config { initial_partitions: count, ..world.config };
-        let first = parts(&world);
+        let first = deps(&world);
         let host = IndexServer::open(vec![first.clone()], config).await.unwrap();
         let map = PartitionMap::load(first.coordinator.as_ref()).await.unwrap();
         assert_eq!(map.partitions().len() as u64, count);
@@ -49,7 +50,7 @@ async fn host_keeps_accounts_over_restarts_with_any_number_of_partitions() {
         host.shutdown().await;
         assert!(matches!(host.write(at, write.clone()).await, Err(Error::Unavailable(_))));
 
-        let second = parts(&world);
+        let second = deps(&world);
         let host =
             IndexServer::open(vec![second.clone()], Config { initial_partitions: 3, ..config })
                 .await
@@ -71,10 +72,10 @@ async fn host_refuses_keys_of_other_partitions() {
     let low = account("aaaa", 1);
     let high = account("zzzz", 2);
     let bound = RoutingKey::account(&AccountName::new("mmmm").unwrap());
-    let parts = parts(&world);
-    let host = IndexServer::open_with(vec![parts.clone()], world.config, &[bound]).await.unwrap();
-    let first = target(&parts, &low.routing_key()).await;
-    let second = target(&parts, &high.routing_key()).await;
+    let deps = deps(&world);
+    let host = IndexServer::open_with(vec![deps.clone()], world.config, &[bound]).await.unwrap();
+    let first = target(&deps, &low.routing_key()).await;
+    let second = target(&deps, &high.routing_key()).await;
     assert_ne!(first.partition, second.partition);
     assert_eq!(host.write(first, high.clone()).await, Err(Error::WrongPartition));
     assert_eq!(host.write(second, low.clone()).await, Err(Error::WrongPartition));
@@ -88,12 +89,12 @@ async fn host_refuses_keys_of_other_partitions() {
 #[tokio::test]
 async fn host_with_damaged_descriptor_does_not_open() {
     let world = World::empty();
-    let parts = parts(&world);
+    let deps = deps(&world);
     let key = PartitionDescriptor::coordinator_key(PartitionId::new(1));
     let put = crate::coordinator::Op::Put(key, b"nonsense".as_slice().into());
-    parts.coordinator.txn(&[], &[put]).await.unwrap();
-    let refused = IndexServer::open(vec![parts], world.config).await.map(|_| ());
-    assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    deps.coordinator.txn(&[], &[put]).await.unwrap();
+    let refused = IndexServer::open(vec![deps], world.config).await.map(|_| ());
+    assert!(matches!(refused, Err(Error::Corrupt(Damage::Rows(_)))), "{refused:?}");
 }
 
 #[test]
@@ -111,16 +112,16 @@ async fn four_accounts(world: &World) -> Vec<(Write, Vec<ExtentId>)> {
         let name = AccountName::new(&name.repeat(3)).unwrap();
         RoutingKey::account(&name)
     });
-    let parts = parts(world);
-    let host = IndexServer::open_with(vec![parts.clone()], world.config, &bounds).await.unwrap();
+    let deps = deps(world);
+    let host = IndexServer::open_with(vec![deps.clone()], world.config, &bounds).await.unwrap();
     let mut made = Vec::new();
     for (id, name) in (1..).zip(["aaaa", "iiii", "oooo", "zzzz"]) {
         let write = account(name, id);
-        host.write(target(&parts, &write.routing_key()).await, write.clone()).await.unwrap();
+        host.write(target(&deps, &write.routing_key()).await, write.clone()).await.unwrap();
         made.push(write);
     }
     host.shutdown().await;
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let log = |write: &Write| map.owner(&write.routing_key()).unwrap().log.clone();
     made.into_iter().map(|write| (write.clone(), log(&write))).collect()
 }
@@ -130,16 +131,16 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
     let world = World::empty();
     let made = four_accounts(&world).await;
     world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
-    let parts = parts(&world);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
+    let deps = deps(&world);
+    let host = IndexServer::open(vec![deps.clone()], world.config).await.unwrap();
     let before = world.capacity.extents_of_index();
     for (number, (write, _)) in made.iter().enumerate() {
-        let at = target(&parts, &write.routing_key()).await;
+        let at = target(&deps, &write.routing_key()).await;
         let Write::CreateAccount { name, .. } = write else { panic!("no account") };
         let read = host.read(at, Read::Account(name.clone())).await;
         let again = host.write(at, write.clone()).await;
         if number == 1 {
-            let refused = Error::Quarantined(at.partition);
+            let refused = Error::Corrupt(Damage::Quarantined(at.partition));
             assert_eq!((read.unwrap_err(), again.unwrap_err()), (refused.clone(), refused));
         } else {
             read.unwrap();
@@ -147,7 +148,7 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
         }
     }
     let status = host.status();
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let ranges = |of: &[PartitionStatus]| of.iter().map(|p| p.range.clone()).collect::<Vec<_>>();
     let tiles: Vec<_> = map.partitions().iter().map(|p| p.keys.range().clone()).collect();
     assert_eq!(ranges(&status), tiles, "the map still tiles, and the status names every range");
@@ -156,14 +157,14 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
     assert!(status[1].stopped.as_ref().unwrap().contains("damaged"), "{:?}", status[1].stopped);
     // Whoever concludes from the absence of references must not forget those that cannot be read.
     assert!(before.iter().all(|id| world.capacity.extents_of_index().contains(id)));
-    let records = ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap().read;
+    let records = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().read;
     let recorded: Vec<_> = records.values().flat_map(ExtentRecord::all).collect();
     assert!(before.iter().all(|id| recorded.contains(id)));
     host.shutdown().await;
 
     world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
-    let at = target(&parts, &made[1].0.routing_key()).await;
+    let host = IndexServer::open(vec![deps.clone()], world.config).await.unwrap();
+    let at = target(&deps, &made[1].0.routing_key()).await;
     host.write(at, made[1].0.clone()).await.unwrap();
     host.shutdown().await;
 }
@@ -171,11 +172,11 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
 #[tokio::test]
 async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
     let world = World::empty();
-    let parts = parts(&world);
-    let host = Arc::new(IndexServer::open(vec![parts.clone()], world.config).await.unwrap());
+    let deps = deps(&world);
+    let host = Arc::new(IndexServer::open(vec![deps.clone()], world.config).await.unwrap());
     for number in 0..200 {
         let write = account(&format!("acc{number:05}"), number);
-        host.write(target(&parts, &write.routing_key()).await, write).await.unwrap();
+        host.write(target(&deps, &write.routing_key()).await, write).await.unwrap();
     }
     host.flush().await.unwrap();
     let cut = RoutingKey::account(&AccountName::new("acc00100").unwrap());
@@ -183,9 +184,9 @@ async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
     let children = host.split(only, &[cut]).await.unwrap().partitions;
     // Stopped as by a kill: the children still share the run.
     let log = |id: PartitionId| {
-        let parts = parts.clone();
+        let deps = deps.clone();
         async move {
-            let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+            let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
             map.partitions().iter().find(|p| p.id == id).unwrap().log.clone()
         }
     };
@@ -194,7 +195,7 @@ async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
     drop(host);
     world.capacity.crash();
     world.capacity.flip(damaged, 0, 77);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
+    let host = IndexServer::open(vec![deps.clone()], world.config).await.unwrap();
     let first = host.hosts[0].opened.all().pop().unwrap();
     assert_eq!(first.core.id, children[0]);
     while first.separate().await.unwrap() {}
@@ -203,9 +204,9 @@ async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
     assert!(runs.iter().all(|run| left.contains(run)), "{runs:?} were there, {left:?} are left");
 
     world.capacity.flip(damaged, 0, 77);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
+    let host = IndexServer::open(vec![deps.clone()], world.config).await.unwrap();
     let name = AccountName::new("acc00150").unwrap();
-    let at = target(&parts, RoutingKey::account(&name).as_bytes()).await;
+    let at = target(&deps, RoutingKey::account(&name).as_bytes()).await;
     assert!(matches!(host.read(at, Read::Account(name)).await, Ok(ReadReply::Account(_))));
     host.shutdown().await;
 }
@@ -214,9 +215,9 @@ async fn run_that_a_quarantined_partition_shares_outlives_its_siblings() {
 async fn coordinator_that_does_not_answer_is_no_damage() {
     let world = World::empty();
     four_accounts(&world).await;
-    let parts = parts(&world);
+    let deps = deps(&world);
     world.store.inject(crate::coordinator::Fault::Unavailable);
-    let refused = IndexServer::open(vec![parts], world.config).await.map(|_| ());
+    let refused = IndexServer::open(vec![deps], world.config).await.map(|_| ());
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
 }
 
@@ -234,30 +235,30 @@ fn passing() -> [crate::capacity::Error; 2] {
 async fn start_with(
     world: &World,
     fault: (When, crate::capacity::Error),
-) -> (Parts, Result<IndexServer, Error>) {
+) -> (Dependencies, Result<IndexServer, Error>) {
     world.capacity.crash();
     world.capacity.fail(fault.0, Fault::Refused(fault.1));
-    let parts = parts(world);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await;
-    (parts, host)
+    let deps = deps(world);
+    let host = IndexServer::open(vec![deps.clone()], world.config).await;
+    (deps, host)
 }
 
 /// Asks for an account until its partition is open, as a router does.
-async fn comes_back(parts: &Parts, host: &IndexServer, made: &Write) {
+async fn comes_back(deps: &Dependencies, host: &IndexServer, made: &Write) {
     let Write::CreateAccount { name, .. } = made else { panic!("no account") };
-    let clock = &parts.env.clock;
+    let clock = &deps.env.clock;
     let begun = clock.monotonic();
     loop {
-        let at = target(parts, &made.routing_key()).await;
+        let at = target(deps, &made.routing_key()).await;
         match host.read(at, Read::Account(name.clone())).await {
             Ok(_) => break,
-            Err(Error::WrongPartition | Error::Quarantined(_)) => {}
+            Err(Error::WrongPartition | Error::Corrupt(Damage::Quarantined(_))) => {}
             Err(error) => panic!("{error}"),
         }
         assert!(clock.monotonic() - begun < LONG, "{name} does not come back");
         clock.sleep(Duration::from_millis(10)).await;
     }
-    let at = target(parts, &made.routing_key()).await;
+    let at = target(deps, &made.routing_key()).await;
     host.write(at, made.clone()).await.unwrap();
 }
 
@@ -267,18 +268,18 @@ async fn partition_that_meets_a_passing_trouble_at_the_start_opens_later() {
         for call in 0..4 {
             let world = World::empty();
             let made = four_accounts(&world).await;
-            let (parts, host) = start_with(&world, (When::Once(call), error.clone())).await;
+            let (deps, host) = start_with(&world, (When::Once(call), error.clone())).await;
             let host = host.unwrap();
             assert_eq!(host.partitions(), 3, "{error:?} at {call} kept none closed");
             assert!(host.status().iter().all(|one| !one.quarantined), "nothing is damaged");
             for (write, _) in &made {
-                comes_back(&parts, &host, write).await;
+                comes_back(&deps, &host, write).await;
             }
             assert_eq!(host.partitions(), 4);
             assert!(host.status().iter().all(|one| one.stopped.is_none()));
             // What was kept from removal while nobody knew what the partition uses counts no more.
             host.flush().await.unwrap();
-            host.hosts[0].shared.do_chores().await;
+            host.hosts[0].context.do_chores().await;
             let mut used = world.capacity.extents_of_index();
             used.sort();
             assert_eq!(host.owned_extents().await, used);
@@ -293,15 +294,15 @@ async fn partition_is_tried_as_long_as_a_trouble_lasts_and_refuses_meanwhile() {
         for call in 0..4 {
             let world = World::empty();
             let made = four_accounts(&world).await;
-            let (parts, host) = start_with(&world, (When::From(call), error.clone())).await;
+            let (deps, host) = start_with(&world, (When::From(call), error.clone())).await;
             let host = host.unwrap();
-            parts.env.clock.sleep(LONG).await;
+            deps.env.clock.sleep(LONG).await;
             assert!(host.partitions() < 4);
             let mut refused = 0;
             for (write, _) in &made {
-                let at = target(&parts, &write.routing_key()).await;
+                let at = target(&deps, &write.routing_key()).await;
                 match host.write(at, write.clone()).await {
-                    Err(Error::Quarantined(id)) => {
+                    Err(Error::Corrupt(Damage::Quarantined(id))) => {
                         assert_eq!(id, at.partition);
                         refused += 1;
                     }
@@ -314,7 +315,7 @@ async fn partition_is_tried_as_long_as_a_trouble_lasts_and_refuses_meanwhile() {
             assert!(host.status().iter().all(|one| !one.quarantined));
             world.capacity.fail(When::Once(usize::MAX), Fault::Refused(error.clone()));
             for (write, _) in &made {
-                comes_back(&parts, &host, write).await;
+                comes_back(&deps, &host, write).await;
             }
             assert_eq!(host.partitions(), 4);
             host.shutdown().await;
@@ -328,20 +329,23 @@ async fn partition_that_turns_out_to_be_damaged_is_quarantined_for_good() {
     let world = World::empty();
     let made = four_accounts(&world).await;
     let full = crate::capacity::Error::Full;
-    let (parts, host) = start_with(&world, (When::From(0), full.clone())).await;
+    let (deps, host) = start_with(&world, (When::From(0), full.clone())).await;
     let host = host.unwrap();
     world.capacity.flip(*made[1].1.last().unwrap(), 0, 77);
     world.capacity.fail(When::Once(usize::MAX), Fault::Refused(full));
-    parts.env.clock.sleep(LONG).await;
+    deps.env.clock.sleep(LONG).await;
     assert_eq!(host.partitions(), 3);
     let status = host.status();
     let out: Vec<usize> = (0..4).filter(|number| status[*number].quarantined).collect();
     assert_eq!(out, [1]);
-    let at = target(&parts, &made[1].0.routing_key()).await;
+    let at = target(&deps, &made[1].0.routing_key()).await;
     let epoch = at.epoch;
-    assert_eq!(host.write(at, made[1].0.clone()).await, Err(Error::Quarantined(at.partition)));
-    parts.env.clock.sleep(LONG).await;
-    let at = target(&parts, &made[1].0.routing_key()).await;
+    assert_eq!(
+        host.write(at, made[1].0.clone()).await,
+        Err(Error::Corrupt(Damage::Quarantined(at.partition)))
+    );
+    deps.env.clock.sleep(LONG).await;
+    let at = target(&deps, &made[1].0.routing_key()).await;
     assert_eq!(at.epoch, epoch, "it is not tried again");
     host.shutdown().await;
 }
@@ -353,13 +357,13 @@ async fn start_that_fails_removes_no_extent() {
     let mut failed = 0;
     for after in 0..4 {
         let world = World::empty();
-        let parts = parts(&world);
-        let hosts = || vec![parts.clone(); 2];
+        let deps = deps(&world);
+        let hosts = || vec![deps.clone(); 2];
         let host = Arc::new(IndexServer::open(hosts(), world.config).await.unwrap());
         let name = |number: u64| format!("acc{number:05}");
         for number in 0..200 {
             let write = account(&name(number), number);
-            host.write(target(&parts, &write.routing_key()).await, write).await.unwrap();
+            host.write(target(&deps, &write.routing_key()).await, write).await.unwrap();
         }
         let cut = RoutingKey::account(&AccountName::new(&name(100)).unwrap());
         let only = host.status()[0].id;
@@ -367,13 +371,13 @@ async fn start_that_fails_removes_no_extent() {
         // As when it was left on the other host: the children share the log.
         drop(host);
         world.capacity.crash();
-        let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+        let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
         let second = map.partitions().iter().find(|one| one.id == children[1]).unwrap();
         let mut moved = second.clone();
         moved.host = HostId::new(1);
         let key = PartitionDescriptor::coordinator_key(moved.id);
         let put = crate::coordinator::Op::Put(key, moved.encode());
-        parts.coordinator.txn(&[], &[put]).await.unwrap();
+        deps.coordinator.txn(&[], &[put]).await.unwrap();
         world.store.inject_after(after, crate::coordinator::Fault::Unavailable);
         let start = IndexServer::open(hosts(), world.config).await;
         failed += u64::from(start.is_err());
@@ -381,14 +385,14 @@ async fn start_that_fails_removes_no_extent() {
             host.shutdown().await;
         }
         for _ in 0..20 {
-            drop(parts.coordinator.txn(&[], &[]).await);
+            drop(deps.coordinator.txn(&[], &[]).await);
         }
         let host = IndexServer::open(hosts(), world.config).await.unwrap();
         let status = host.status();
         assert!(status.iter().all(|one| one.stopped.is_none()), "after {after}: {status:?}");
         for number in 0..200 {
             let name = AccountName::new(&name(number)).unwrap();
-            let at = target(&parts, RoutingKey::account(&name).as_bytes()).await;
+            let at = target(&deps, RoutingKey::account(&name).as_bytes()).await;
             host.read(at, Read::Account(name)).await.unwrap();
         }
         host.shutdown().await;
@@ -401,16 +405,16 @@ async fn start_that_fails_removes_no_extent() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_leaves_chores_on_slow_disks_to_the_next_start() {
     let world = World::empty();
-    let parts = parts(&world);
-    let host = IndexServer::open(vec![parts.clone()], world.config).await.unwrap();
+    let deps = deps(&world);
+    let host = IndexServer::open(vec![deps.clone()], world.config).await.unwrap();
     for id in 1_000..1_100 {
         let chore = engine::Chore::Seal(ExtentId::new(id), Epoch::new(1));
-        host.hosts[0].shared.chores.add(chore);
+        host.hosts[0].context.chores.add(chore);
     }
     world.capacity.slow_seals(Duration::from_secs(1));
-    let begun = parts.env.clock.monotonic();
+    let begun = deps.env.clock.monotonic();
     host.shutdown().await;
-    let took = parts.env.clock.monotonic() - begun;
+    let took = deps.env.clock.monotonic() - begun;
     assert!(took < Duration::from_secs(30), "{took:?} for 100 seals of a second");
-    assert!(host.hosts[0].shared.chores.left() > 50);
+    assert!(host.hosts[0].context.chores.left() > 50);
 }

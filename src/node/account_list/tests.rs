@@ -4,10 +4,10 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::counter;
 use crate::env::Tasks;
 use crate::index;
+use crate::index::Dependencies;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
-use crate::index::Parts;
 use crate::index::UpdateAccount;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
@@ -21,8 +21,8 @@ pub(in crate::node) fn name(text: &str) -> AccountName {
     AccountName::new(text).unwrap()
 }
 
-fn parts(world: &World) -> Parts {
-    Parts { machine: Arc::new(index::Objects), ..world.parts() }
+fn deps(world: &World) -> Dependencies {
+    Dependencies { machine: Arc::new(index::Objects), ..world.deps() }
 }
 
 pub(in crate::node) struct Started {
@@ -38,9 +38,9 @@ pub(in crate::node) async fn start(
     bounds: &[RoutingKey],
     configured: &[&str],
 ) -> Started {
-    let parts = parts(world);
-    let (env, coordinator) = (parts.env.clone(), Arc::clone(&parts.coordinator));
-    let index = IndexServer::open_with(vec![parts], world.config, bounds).await.unwrap();
+    let deps = deps(world);
+    let (env, coordinator) = (deps.env.clone(), Arc::clone(&deps.coordinator));
+    let index = IndexServer::open_with(vec![deps], world.config, bounds).await.unwrap();
     let index = Arc::new(index);
     let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
@@ -76,7 +76,7 @@ pub(in crate::node) async fn four_accounts() -> World {
 
 /// Damages the log of an account's partition, or repairs it.
 pub(in crate::node) async fn flip(world: &World, account: &str) {
-    let map = PartitionMap::load(parts(world).coordinator.as_ref()).await.unwrap();
+    let map = PartitionMap::load(deps(world).coordinator.as_ref()).await.unwrap();
     let key = RoutingKey::account(&name(account));
     world.capacity.flip(*map.owner(key.as_bytes()).unwrap().log.last().unwrap(), 0, 77);
 }

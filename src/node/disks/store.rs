@@ -86,7 +86,7 @@ impl NodeDisks {
                             () = stop.cancelled() => return,
                             () = env.clock.sleep(SPACE_EVERY) => {}
                         }
-                        capacity.look_at_space().await;
+                        capacity.refresh_space().await;
                     }
                 }
             }

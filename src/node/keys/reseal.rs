@@ -90,8 +90,9 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
     while let Some(start) = from {
         let read = ReadCopyJobs { from: start.clone(), limit: PAGE };
         let (high, answers) = match router.ask_each(&start, read).await {
-            Err(error) if error.is_outage() => (router.end_of_range(&start), vec![Err(error)]),
-            answers => answers?,
+            Ok(answers) => answers,
+            Err(error @ index::Error::Refused(_)) => return Err(error.into()),
+            Err(error) => (router.end_of_range(&start), vec![Err(error)]),
         };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         for answer in answers {
@@ -100,14 +101,14 @@ async fn copies(router: &Router, secrets: &Secrets, done: &mut Resealed) -> Resu
                     jobs.extend(page.jobs);
                     nexts.push(page.next);
                 }
-                Err(error) if error.is_outage() => {
+                Err(error @ index::Error::Refused(_)) => return Err(error.into()),
+                Err(error) => {
                     tracing::warn!(
                         %error,
                         "pending copies cannot be read; their secrets are sealed later"
                     );
                     done.incomplete = true;
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         for PendingCopy { blob, job } in jobs {
@@ -136,13 +137,13 @@ async fn changed(
 ) -> Result<bool, NodeError> {
     match router.tell(write).await {
         Ok(_) => Ok(true),
-        Err(index::Error::AccountNotFound) => Ok(false),
-        Err(error) if error.is_outage() => {
+        Err(index::Error::Refused(index::Refused::AccountNotFound)) => Ok(false),
+        Err(error @ index::Error::Refused(_)) => Err(error.into()),
+        Err(error) => {
             tracing::warn!(%error, "a sealed secret could not be written; it is sealed later");
             done.incomplete = true;
             Ok(false)
         }
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::env::Env;
 use crate::env::Rand;
 use crate::env::Tasks;
 use crate::env::clock::SimClock;
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
@@ -65,7 +66,7 @@ impl FakeIndex {
         let number = usize::try_from(target.partition.get()).unwrap();
         let known = number < self.partitions.lock().unwrap().len();
         if known && *self.quarantined.lock().unwrap() == Some(number) {
-            Err(Error::Quarantined(target.partition))
+            Err(Error::Corrupt(Damage::Quarantined(target.partition)))
         } else if known && target.epoch.get() == *self.epoch.lock().unwrap() {
             Ok(number)
         } else {
@@ -111,7 +112,7 @@ impl IndexHost for FakeIndex {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
         let number = self.at(target)?;
         if *self.fail_reads_of.lock().unwrap() == Some(number) {
-            return Err(Error::Corrupt("as told".to_owned()));
+            return Err(Error::Corrupt(Damage::Rows("as told".to_owned())));
         }
         let slow = *self.slow_reads.lock().unwrap();
         self.clock.sleep(slow).await;

@@ -62,11 +62,11 @@ impl Machine {
         let coordinator = Arc::new(self.coordinator.open(&env));
         let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator) as _, EXTENT_IDS));
         let metrics = Metrics::default();
-        let parts = Parts {
+        let deps = Dependencies {
             env: env.clone(),
             capacity: Arc::clone(&capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
-            extents: Arc::clone(&ids) as _,
+            extent_ids: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
             metrics: metrics.clone(),
         };
@@ -75,7 +75,7 @@ impl Machine {
         };
         let borders = [border("c"), border("m")];
         let host = Arc::new(
-            IndexServer::open_with(vec![parts], Config::default(), &borders).await.unwrap(),
+            IndexServer::open_with(vec![deps], Config::default(), &borders).await.unwrap(),
         );
         let reclaim = Reclaim::new(Setup {
             host: Arc::clone(&host) as _,

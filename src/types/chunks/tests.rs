@@ -17,7 +17,7 @@ fn plain(len: u64) -> Vec<u8> {
     (0..len).map(|n| (n * 7 + n / 256).to_le_bytes()[0]).collect()
 }
 
-/// The content encrypted, given in pieces of `step` bytes.
+/// Encrypts the content, in pieces of `step` bytes.
 fn encrypted(nonce: u8, content: &[u8], step: usize) -> Vec<u8> {
     let mut writer = ChunkWriter::new(cipher(nonce, content.len() as u64));
     let mut out = Vec::new();
@@ -49,7 +49,7 @@ fn lengths_are_mapped_in_both_directions() {
     ] {
         assert_eq!((authenticated_len(len), content_len(encrypted)), (encrypted, len));
     }
-    // No content is that long encrypted.
+    // No encrypted content has such a length.
     for none in 1..=16 {
         assert_eq!(content_len(AUTHENTICATED_CHUNK_BYTES + none), chunk);
     }
@@ -106,7 +106,7 @@ fn another_key_nonce_or_length_decrypts_nothing() {
     assert_eq!(decrypt(7, 40_000, 5..35_000, &good).unwrap(), content[5..35_000]);
     assert_eq!(decrypt(8, 40_000, 5..35_000, &good), None, "another nonce");
     assert!(key(2).chunks(&key(1).keyed_nonce([7; 16]), 40_000).is_none(), "another key");
-    // Content cut at a chunk, as a shortened row would have it; and made longer.
+    // Content that is shortened at a chunk, as in a changed row; and content that is longer.
     let cut = authenticated_len(2 * CHUNK_BYTES);
     assert_eq!(decrypt(7, 2 * CHUNK_BYTES, 0..10, &good[..index(cut)]), None, "cut");
     assert_eq!(decrypt(7, 40_001, 0..10, &good), None, "longer");
@@ -132,7 +132,7 @@ fn a_chunk_decrypts_in_its_own_place_only() {
     let mut moved = good;
     moved[chunk..2 * chunk].copy_from_slice(&other[chunk..2 * chunk]);
     assert_eq!(decrypt(7, whole.end, whole, &moved), None, "a chunk of other content");
-    // What is not touched by it is read.
+    // The other chunks can be read.
     let rest = 2 * CHUNK_BYTES..4 * CHUNK_BYTES;
     let len = content.len() as u64;
     let right = &content[index(rest.start)..];

@@ -46,11 +46,11 @@ fn reads_of_what_exists() {
         ((None, None, second(11), None), NotModified),
         ((None, None, None, second(10)), Proceed),
         ((None, None, None, second(9)), Failed),
-        // One of the second pair suffices.
+        // One of the second pair is enough.
         ((None, tags(&[OURS]), second(9), None), Proceed),
         ((None, tags(&[OTHER]), second(10), None), Proceed),
         ((None, tags(&[OURS]), second(10), None), NotModified),
-        // The first two are needed both.
+        // Both of the first pair must hold.
         ((tags(&[OURS]), None, None, second(9)), Failed),
         ((tags(&[OTHER]), None, None, second(10)), Failed),
         ((tags(&[OURS]), tags(&[OURS]), None, second(10)), NotModified),

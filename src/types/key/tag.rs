@@ -1,5 +1,4 @@
-//! Keys of the tag index: from a tag of a blob to a row that sorts by tag key, value, container and
-//! blob name.
+//! Keys of the tag index. The key of an entry sorts by tag key, value, container and blob name.
 //!
 //! Byte layout: `api-spec/keys.md`.
 
@@ -14,15 +13,15 @@ use super::TERMINATOR;
 use super::escape;
 use super::unescape;
 
-/// The container whose "blobs" are the entries of an account's tag index; never issued.
+/// The container whose "blobs" are the entries of an account's tag index. The id is never issued.
 pub const TAG_INDEX: ContainerId = ContainerId::new(u64::MAX);
 
-/// Between the parts of an entry's name: what a NUL inside a name is written as.
+/// Separates the parts of an entry's name. It is the encoding of a NUL in a name.
 const SEPARATOR: [u8; 2] = [0x00, 0xFF];
 /// Hexadecimal digits of a container id.
 const CONTAINER_DIGITS: usize = 16;
 
-/// An entry of the tag index, by its parts.
+/// The parts of an entry of the tag index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagEntryKey {
     /// The tag's key.
@@ -34,7 +33,8 @@ pub struct TagEntryKey {
 }
 
 impl TagEntryKey {
-    /// The entry of a tag of `blob`. Tags hold no NUL, which [`crate::types::Tags`] checks.
+    /// The key of the entry for a tag of `blob`. Tags have no NUL; [`crate::types::Tags`] checks
+    /// that.
     #[must_use]
     pub fn routing_key(&self) -> RoutingKey {
         let blob = self.blob.as_bytes();
@@ -47,12 +47,12 @@ impl TagEntryKey {
             out.extend_from_slice(format!("{byte:02x}").as_bytes());
         }
         out.extend_from_slice(&SEPARATOR);
-        // As the blob's own key has it: escaped in its container's collation, terminator included.
+        // The name as in the blob's key: escaped in its container's collation, with the terminator.
         out.extend_from_slice(blob.get(16..).unwrap_or(&TERMINATOR));
         RoutingKey::from_bytes(out.into())
     }
 
-    /// Takes an entry's key apart; `None` when it is none.
+    /// Parses the key of an entry; `None` if it is not one.
     #[must_use]
     pub fn parse(entry: &RoutingKey) -> Option<Self> {
         let bytes = entry.as_bytes();
@@ -77,8 +77,8 @@ impl TagEntryKey {
         })
     }
 
-    /// Where the entries of a tag key begin; with a value, those of this value and of all that
-    /// start so.
+    /// The position at which the entries of a tag key begin. With a value, those of values that
+    /// start with it.
     #[must_use]
     pub fn start(account: AccountId, key: &str, value: &str) -> Bytes {
         let mut out = prefix_bytes(&account.get().to_be_bytes(), key);
@@ -86,7 +86,7 @@ impl TagEntryKey {
         out.into()
     }
 
-    /// What all entries of a tag key and value start with; with a container, those of its blobs.
+    /// The prefix of all entries of a tag key and value; with a container, of those of its blobs.
     #[must_use]
     pub fn exact(
         account: AccountId,
@@ -113,7 +113,7 @@ fn prefix_bytes(account: &[u8], key: &str) -> Vec<u8> {
     out
 }
 
-/// What stands before the next separator, and what behind it.
+/// The bytes before the next separator, and those after it.
 fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = bytes.windows(2).position(|pair| pair == SEPARATOR)?;
     Some((bytes.get(..at)?, bytes.get(at + 2..)?))

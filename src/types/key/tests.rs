@@ -13,8 +13,8 @@ fn units(name: &str) -> Vec<u16> {
     name.encode_utf16().collect()
 }
 
-/// Names with the characters whose order differs between UTF-8 and UTF-16, NUL and 0xFF-like ends
-/// among them.
+/// Names with characters whose order differs between UTF-8 and UTF-16, and with NUL and the highest
+/// characters.
 fn name() -> impl Strategy<Value = String> {
     let awkward = prop::sample::select(vec![
         '\0',

@@ -7,7 +7,7 @@ fn ticks_count_from_the_year_one() {
     assert_eq!(epoch.to_string(), "Thu, 01 Jan 1970 00:00:00 GMT");
     let time = Timestamp::from_unix(Duration::new(1_795_227_198, 131_000_099));
     assert_eq!(time.to_string(), "Sat, 21 Nov 2026 02:13:18 GMT");
-    // A tick is 100 ns: what is finer is lost.
+    // A tick is 100 ns; shorter times are lost.
     assert_eq!(time.since_unix(), Duration::new(1_795_227_198, 131_000_000));
     assert_eq!(time.whole_seconds().since_unix(), Duration::from_secs(1_795_227_198));
     assert_eq!(Timestamp::from_ticks(time.ticks()), time);

@@ -1,11 +1,11 @@
-//! One of several writers, and what it does.
+//! One of several writers, and its operations.
 
 use super::*;
 use blockyard::types::ByteLen;
 use blockyard::types::Crc32c;
 use blockyard::types::ExtentOffset;
 
-/// One writer: its extents are its own, as in life.
+/// One writer. No other writer uses its extents.
 pub(super) struct Writer<'a> {
     pub(super) node: &'a CapacityNode,
     pub(super) plan: Plan,
@@ -34,7 +34,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether an error is no surprise.
+    /// Whether the faults of the session excuse an error.
     fn excused(&self, error: &Error) -> bool {
         let down = self.sims.iter().any(SimDisk::is_down);
         match error {
@@ -147,7 +147,7 @@ impl Writer<'_> {
         Ok(Some(open))
     }
 
-    /// The same bytes in one piece or two.
+    /// Splits the bytes into one or two pieces.
     fn cut(&self, bytes: &Bytes) -> Vec<Bytes> {
         let at = usize::try_from(self.draw.between(0, bytes.len() as u64)).unwrap();
         vec![bytes.slice(..at), bytes.slice(at..)]
@@ -190,7 +190,7 @@ impl Writer<'_> {
         let down = self.sims.iter().any(SimDisk::is_down);
         let may_fail = down || self.plan.trouble == Trouble::ReadErrors;
         let read = check_read(self.node, &stored, from..to, may_fail).await;
-        // It may have been freed, or the power gone, while the read was on its way.
+        // The payload may have been freed, or the power may have failed, during the read.
         let freed = |model: &Model| {
             let same = |other: &&Stored| other.tag == stored.tag;
             model.stored.iter().find(same).is_none_or(|other| other.claim == Claim::Freed)
@@ -231,7 +231,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A higher epoch takes the extent over; the lower one is out, for good.
+    /// Fences the extent with a higher epoch. Appends with the lower epoch are then refused.
     async fn fence(&self, mut open: Open) -> Result<Option<Open>, Violation> {
         let old = open.epoch;
         open.epoch = old.next();
@@ -254,7 +254,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A log read from the front gives what was appended, in order.
+    /// Reads a log from the start and compares it with the appends, in order.
     async fn replay(&self, open: &Open) -> Result<(), Violation> {
         let expected = log_of(&self.model.borrow(), open.extent);
         if open.kind == ExtentKind::Log
@@ -262,7 +262,7 @@ impl Writer<'_> {
             && !self.node_holds_log(open.extent, &expected).await
             && !self.sims.iter().any(SimDisk::is_down)
             && self.plan.trouble != Trouble::ReadErrors
-            // Another writer may have freed some of it meanwhile.
+            // Another writer may have freed some payloads meanwhile.
             && log_of(&self.model.borrow(), open.extent).is_some()
         {
             return Err(format!("log {} reads back otherwise than written", open.extent));
@@ -274,7 +274,7 @@ impl Writer<'_> {
         matches!(read_log(self.node, extent).await, Ok(log) if log.starts_with(expected))
     }
 
-    /// An append at a wrong place is refused and harms nothing.
+    /// Checks that an append at a wrong offset is refused without an effect.
     async fn refused(&self, open: &Open) -> Result<(), Violation> {
         let request = AppendRequest {
             extent: open.extent,

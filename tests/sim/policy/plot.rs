@@ -1,4 +1,4 @@
-//! A replay as a picture.
+//! The plot of a replay.
 
 use std::fmt::Write;
 

@@ -1,15 +1,16 @@
-//! Steady load and a low `--split-requests`: a tick counts a handful of requests, so that what it
-//! shows is mostly chance. Once the load is split and shared out, nothing may move, split or merge.
+//! Steady load and a low `--split-requests`: a tick counts a few requests, so its counts are mostly
+//! chance. After the load is split and distributed over the hosts, there may be no further moves,
+//! splits or merges.
 
 use super::*;
 
 const HOT_REQUESTS: f64 = 50.0;
-/// Until then the load may be split and shared out.
+/// Until then the load may be split and moved.
 const SETTLED: f64 = 4.0 * MINUTE;
-/// From then on nothing may.
+/// From then on the map may not change.
 const WATCHED: f64 = 10.0 * MINUTE;
 
-/// How many of requests that come by chance fall into a tick, `mean` on average.
+/// A random number of requests in a tick, with the average `mean`.
 fn poisson(draw: &Draw, mean: f64) -> f64 {
     let (limit, mut product, mut count) = ((-mean).exp(), 1.0, 0.0);
     loop {
@@ -21,7 +22,7 @@ fn poisson(draw: &Draw, mean: f64) -> f64 {
     }
 }
 
-/// What a tick counts of each load.
+/// Replaces each load by the count of a tick.
 fn counted(draw: &Draw, loads: &mut [PartitionLoad]) {
     for one in loads {
         let writes = poisson(draw, one.load.writes * TICK.as_secs_f64()) / TICK.as_secs_f64();

@@ -1,8 +1,8 @@
-//! The made-up load, second by second.
+//! The synthetic load, second by second.
 
 use super::*;
 
-/// Load on a run of places: requests a second, spread evenly.
+/// Load on a range of names: requests per second, evenly distributed.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) from: usize,
@@ -17,14 +17,14 @@ impl Part {
     }
 }
 
-/// What clients do at a time, in seconds.
+/// The load at a time, in seconds from the start.
 #[derive(Debug)]
 pub(super) struct World {
-    /// Bursts: begin, end, first place.
+    /// Bursts: begin, end, first name.
     pub(super) bursts: Vec<(f64, f64, usize)>,
-    /// The weights of the places by day, summed up.
+    /// The cumulative weights of the names in the daily load.
     pub(super) daily: Vec<f64>,
-    /// Requests a second to all places, when that does not depend on the time.
+    /// Requests per second to all names, if that does not depend on the time.
     rate: Option<f64>,
 }
 
@@ -41,17 +41,17 @@ impl World {
         Self { bursts, daily: Self::weights(), rate: None }
     }
 
-    /// So many requests a second, and nothing else.
+    /// A load of this many requests per second, and nothing else.
     pub(super) fn steady(rate: f64) -> Self {
         Self { bursts: Vec::new(), daily: Self::weights(), rate: Some(rate) }
     }
 
-    /// The weights of the places, summed up.
+    /// The cumulative weights of the names.
     fn weights() -> Vec<f64> {
         let mut sum = 0.0;
         let mut daily = vec![0.0];
         for place in 0..ALL {
-            // A few folders have most of the load.
+            // A few names have most of the load.
             let weight = 1.0 / (1.0 + (place * 2_654_435_761 % PLACES) as f64 / 40.0);
             sum += if place < PLACES { weight } else { 0.0 };
             daily.push(sum);
@@ -60,7 +60,7 @@ impl World {
         daily
     }
 
-    /// Load beside the daily one.
+    /// The load in addition to the daily one.
     pub(super) fn parts(&self, at: f64) -> Vec<Part> {
         let mut parts = Vec::new();
         for (begin, end, place) in &self.bursts {
@@ -74,7 +74,7 @@ impl World {
             let from = turn * 997 % (PLACES - 256);
             parts.push(Part::of_writes(from, from + 256, 15_000.0));
         }
-        // An hour a day names only grow.
+        // For an hour a day there are new names in ascending order.
         let of_day = at % (24.0 * HOUR);
         if (10.0 * HOUR..11.0 * HOUR).contains(&of_day) {
             let day = (at / (24.0 * HOUR)) as usize;
@@ -82,7 +82,7 @@ impl World {
             let place = PLACES + (grown * GROWN as f64) as usize;
             parts.push(Part::of_writes(place, place + GROWN / 4, 14_000.0));
         }
-        // Two hours a day a client lists, which takes two processors and a half.
+        // For two hours a day a client lists, which takes 2.5 processors.
         if (15.0 * HOUR..17.0 * HOUR).contains(&of_day) {
             parts.push(Part { from: 500, to: 1_012, writes: 0.0, lists: 600.0 });
         }
@@ -90,7 +90,7 @@ impl World {
         parts
     }
 
-    /// Requests a second to all places by day: from a few to many.
+    /// Requests per second to all names in the daily load, from few to many.
     pub(super) fn daily(at: f64) -> f64 {
         let day = (at / (24.0 * HOUR) * std::f64::consts::TAU).sin();
         1_500.0 + 12_000.0 * (day + 1.0)
@@ -107,7 +107,7 @@ impl World {
             load.lists += part.lists * share;
         }
         load.cpu = load.writes * WRITE_COST + load.lists * LIST_COST;
-        // One processor is what a partition can have.
+        // A partition can use one processor.
         load.queue_age = Duration::from_millis(if load.cpu > 0.9 { 100 } else { 0 });
         load
     }

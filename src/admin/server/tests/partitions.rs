@@ -27,9 +27,9 @@ pub(super) struct Rig {
 
 pub(super) async fn rig(env: &Env) -> Rig {
     let world = World::empty();
-    let parts = index::Parts { machine: Arc::new(index::Objects), ..world.parts() };
-    let coordinator = Arc::clone(&parts.coordinator);
-    let index = Arc::new(IndexServer::open(vec![parts; 2], world.config).await.unwrap());
+    let deps = index::Dependencies { machine: Arc::new(index::Objects), ..world.deps() };
+    let coordinator = Arc::clone(&deps.coordinator);
+    let index = Arc::new(IndexServer::open(vec![deps; 2], world.config).await.unwrap());
     let host = Arc::clone(&index) as Arc<dyn IndexHost>;
     let router = Arc::new(Router::new(host, coordinator, env.clone()).await.unwrap());
     let name = AccountName::new("photos").unwrap();

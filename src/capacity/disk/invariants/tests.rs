@@ -1,4 +1,4 @@
-//! Each test breaks an invariant and sees the disk stop.
+//! Each test breaks an invariant and checks that the disk is poisoned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::types::ExtentOffset;
 
 const ID: ExtentId = ExtentId::new(1);
 const ONE: Epoch = Epoch::new(1);
-/// Appends that are shorter go through the journal.
+/// An append of this length goes directly to the file.
 const LARGE: usize = 50_000;
 
-/// A disk whose journal runs only where a test says so, and an extent on it.
+/// A disk whose journal does not run, and an extent on it.
 async fn disk() -> (Arc<Store>, Arc<Extent>) {
     let env = Env {
         clock: Arc::new(SimClock::new()),
@@ -59,7 +59,7 @@ async fn large(store: &Arc<Store>, extent: &Arc<Extent>) -> Appended {
 }
 
 fn assert_stopped<T>(store: &Store, done: &Result<T, Error>, log: &CapturedLog, invariant: &str) {
-    assert!(matches!(done, Err(Error::Poisoned { disk: 0 })), "the caller got another answer");
+    assert!(matches!(done, Err(Error::Poisoned { disk: 0 })), "the caller got another result");
     assert!(store.health.poisoned(), "the disk takes writes");
     let named = format!("invariant=\"{invariant}\"");
     assert_eq!(log.lines_with(&["ERROR", &named, "disk=0"]), 1, "{}", log.text());
@@ -72,25 +72,26 @@ async fn sync_of_bytes_that_were_not_written_breaks_i1() {
     let _kept = log.begin();
     large(&store, &extent).await;
     // As if an append had moved the end without writing its bytes.
-    extent.state().end += 4096;
+    let end = extent.state().end;
+    extent.state().end = end + 4096;
     let done = store.flush(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn answer_before_the_sync_of_its_bytes_breaks_i1() {
+async fn acknowledgement_before_the_sync_of_its_bytes_breaks_i1() {
     let (store, extent) = disk().await;
     let log = CapturedLog::default();
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
-    // As if the sync had been left out.
-    extent.state().synced = 0;
-    let done = store.assert_synced(&extent, end.get());
+    // As if the sync had been omitted.
+    extent.state().synced = ExtentOffset::START;
+    let done = store.assert_synced(&extent, end);
     assert_stopped(&store, &done, &log, "I1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn answer_before_the_sync_of_its_journal_batch_breaks_i1() {
+async fn acknowledgement_before_the_sync_of_its_journal_batch_breaks_i1() {
     let (store, extent) = disk().await;
     let log = CapturedLog::default();
     let _kept = log.begin();
@@ -105,22 +106,22 @@ async fn answer_before_the_sync_of_its_journal_batch_breaks_i1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn extent_that_changes_during_the_turn_of_an_append_breaks_i2() {
+async fn extent_that_changes_under_the_lock_of_an_append_breaks_i2() {
     for fenced in [true, false] {
         let (store, extent) = disk().await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         let end = large(&store, &extent).await.end;
-        extent.state().synced = 0;
-        // The append waits with its turn for a sync.
+        extent.state().synced = ExtentOffset::START;
+        // The append holds the change lock and waits for a sync.
         let syncing = extent.syncing.lock().await;
         let (on, to, small) = (Arc::clone(&store), Arc::clone(&extent), request(end.get(), 100));
         let append = store.env.tasks.spawn("append", async move { on.append(&to, small).await });
-        while extent.turn.try_lock().is_ok() {
+        while extent.changing.try_lock().is_ok() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
-        // As if a fence or a seal had not waited for the turn.
+        // As if a fence or a seal had not waited for the change lock.
         match fenced {
             true => extent.state().slot.epoch = Epoch::new(2),
             false => extent.state().slot.sealed = true,
@@ -137,9 +138,9 @@ async fn seal_before_the_end_of_acknowledged_bytes_breaks_i4() {
     let log = CapturedLog::default();
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
-    assert_eq!(extent.state().acknowledged, end.get());
-    // As if the node had forgotten an append.
-    extent.state().end = 0;
+    assert_eq!(extent.state().acknowledged, end);
+    // As if an append were missing from the state in memory.
+    extent.state().end = ExtentOffset::START;
     let done = store.seal(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I4");
 }
@@ -152,7 +153,8 @@ async fn copy_that_would_end_elsewhere_breaks_i3() {
     store.seal(&extent, ONE).await.unwrap();
     let log = CapturedLog::default();
     let _kept = log.begin();
-    extent.state().end += 1;
+    let end = extent.state().end;
+    extent.state().end = end + 1;
     let done = store.copy_whole_to(&extent, &to).await;
     assert_stopped(&store, &done, &log, "I3");
     assert!(!to.health.poisoned(), "the other disk is not to blame");

@@ -214,8 +214,9 @@ async fn next_account(
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         let (end, answers) = match router.ask_each(&start, read).await {
-            Err(error) if error.is_outage() => (router.end_of_range(&start), vec![Err(error)]),
-            answers => answers?,
+            Ok(answers) => answers,
+            Err(error @ index::Error::Refused(_)) => return Err(error),
+            Err(error) => (router.end_of_range(&start), vec![Err(error)]),
         };
         for (number, answer) in answers.into_iter().enumerate() {
             match answer {
@@ -223,13 +224,13 @@ async fn next_account(
                     jobs.extend(page.jobs);
                     nexts.extend(page.next);
                 }
+                Err(error @ index::Error::Refused(_)) => return Err(error),
                 // A partition that is damaged or overloaded delays only the copies in it.
-                Err(error) if error.is_outage() => {
+                Err(error) => {
                     tracing::debug!(%error, "some pending copies cannot be read");
                     scan.missed.extend(router.map().at(&start).get(number).map(|one| one.id));
                     nexts.extend(end.clone());
                 }
-                Err(error) => return Err(error),
             }
         }
         if let Some(account) = jobs.iter().map(account_of).min() {
@@ -302,9 +303,11 @@ async fn settle(
     match take::commit(&front.rows, Box::new(end), hold).await {
         // Aborted meanwhile, or deleted with its container.
         Ok(_)
-        | Err(index::Error::NoPendingCopy | index::Error::OtherCopy | index::Error::BlobNotFound) => {
-            Ok(())
-        }
+        | Err(index::Error::Refused(
+            index::Refused::NoPendingCopy
+            | index::Refused::OtherCopy
+            | index::Refused::BlobNotFound,
+        )) => Ok(()),
         Err(error) => Err(error),
     }
 }

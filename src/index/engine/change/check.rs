@@ -1,5 +1,5 @@
-//! What must hold of a change of the map before it is carried out. A change that would violate an
-//! invariant is refused, and the partitions go on as they are.
+//! Checks a change of the map before it is carried out. A change that would violate an invariant is
+//! refused, and the partitions stay as they are.
 
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
@@ -10,20 +10,20 @@ use crate::index::map::PartitionDescriptor;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
-/// The refusal of a change that would violate an invariant.
+/// Logs a violation, and returns the refusal of the change.
 pub(super) fn refused(violation: &Violation) -> Failed {
     tracing::error!(%violation, "a change of the partition map is refused");
     Failed::Refused(violation.to_string())
 }
 
 /// # Errors
-/// [`Invariant::Tiling`] unless `parts`, in order, are `whole` (I5).
+/// [`Invariant::Tiling`] if `parts`, in order, do not tile `whole` (I5).
 pub(super) fn check_tiles<'a>(
     whole: &PartitionKeys,
     parts: impl IntoIterator<Item = &'a PartitionKeys>,
 ) -> Result<(), Violation> {
     let parts: Vec<&PartitionKeys> = parts.into_iter().collect();
-    // The stripes of a range make that range, which may have neighbours.
+    // The stripes of a range are first joined to that range, which may have neighbours.
     let ranges = parts.chunk_by(|one, next| one.range() == next.range());
     let ranges: Option<Vec<PartitionKeys>> = ranges.map(join).collect();
     let joined = ranges.and_then(|ranges| join(&ranges.iter().collect::<Vec<_>>()));
@@ -31,7 +31,7 @@ pub(super) fn check_tiles<'a>(
         .assert(joined.as_ref() == Some(whole), || format!("{parts:?} do not tile {whole:?}"))
 }
 
-/// What parts make together, if they tile it.
+/// Joins parts; `None` if they tile no range.
 fn join(parts: &[&PartitionKeys]) -> Option<PartitionKeys> {
     match parts {
         [only] => Some((*only).clone()),
@@ -40,8 +40,9 @@ fn join(parts: &[&PartitionKeys]) -> Option<PartitionKeys> {
 }
 
 /// # Errors
-/// [`Invariant::Tiling`] unless the new partitions have the keys of the old ones (I5);
-/// [`Invariant::AtomicChange`] unless they have ids of their own and higher epochs (I8).
+/// [`Invariant::Tiling`] if the new partitions do not have exactly the keys of the old ones (I5);
+/// [`Invariant::AtomicChange`] if one of them has the id of another, or an epoch that is not higher
+/// than the old ones (I8).
 pub(super) fn check_replacement(old: &[Old<'_>], new: &[New]) -> Result<(), Violation> {
     let before: Vec<&PartitionDescriptor> = old.iter().map(|old| &old.log.descriptor).collect();
     let after: Vec<&PartitionDescriptor> = new.iter().map(|new| &new.descriptor).collect();
@@ -61,7 +62,7 @@ pub(super) fn check_replacement(old: &[Old<'_>], new: &[New]) -> Result<(), Viol
 }
 
 /// # Errors
-/// [`Invariant::AtomicChange`] unless a move changes epoch and host alone (I8).
+/// [`Invariant::AtomicChange`] if a move changes more than epoch and host (I8).
 pub(super) fn check_move(
     old: &PartitionDescriptor,
     new: &PartitionDescriptor,
@@ -73,9 +74,9 @@ pub(super) fn check_move(
 }
 
 /// # Errors
-/// [`Invariant::Seamless`] unless a partition that begins with `manifest` and has commits up to
-/// `sequence` goes on where the old ones ended: no commit of theirs is after its own, and no time
-/// of theirs is given again (I17).
+/// [`Invariant::Seamless`] if a partition that begins with `manifest` and has commits up to
+/// `sequence` does not continue where the old ones ended: if an old partition has a later commit,
+/// or a later time (I17).
 pub(super) fn check_goes_on(
     manifest: &Manifest,
     sequence: Sequence,

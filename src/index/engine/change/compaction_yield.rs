@@ -16,7 +16,7 @@ impl CompactionYield {
     /// Waits until a change wants the compaction to end. Cancel safe.
     pub(crate) async fn wanted(&self) {
         loop {
-            // Made before looking: it is told of what is rung from here on.
+            // Registered before the check, so that it gets every notification after the check.
             let rung = self.rung.notified();
             if self.wanted.load(Ordering::SeqCst) > 0 {
                 return;
@@ -25,7 +25,7 @@ impl CompactionYield {
         }
     }
 
-    /// Wants the compaction to end until the answer is dropped.
+    /// Asks the compaction to end until the returned value is dropped.
     pub(super) fn want(&self) -> Wants<'_> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let wants = Wants(self);
@@ -34,7 +34,7 @@ impl CompactionYield {
     }
 }
 
-/// One that wants it, while it waits.
+/// A change that waits for the compaction to end.
 pub(super) struct Wants<'a>(&'a CompactionYield);
 
 impl Drop for Wants<'_> {

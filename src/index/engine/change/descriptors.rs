@@ -1,11 +1,11 @@
-//! The transaction by which descriptors replace others.
+//! The transaction that replaces descriptors.
 
 use std::time::Duration;
 
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::api::Full;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::check::{check_move, check_replacement, refused};
 use crate::index::engine::change::replacement::{New, Old};
@@ -14,20 +14,20 @@ use crate::index::engine::failed::Failed;
 use crate::index::engine::log::writer::LogState;
 use crate::index::map::PartitionDescriptor;
 
-/// Tries of unknown outcome.
+/// The most tries with an unknown outcome.
 const TRIES: usize = 4;
-/// Pauses before tries, since another change of a list of sharers may have outrun the one before.
-/// Each round one contender succeeds, so n contenders need n rounds. Writes wait meanwhile: the
-/// pauses together are half a second.
+/// Pauses before tries. A try fails if another change of a list of sharers was faster. In each
+/// round one contender succeeds, so n contenders need n rounds. Writes wait meanwhile: all pauses
+/// together are half a second.
 const PAUSES_MS: [u64; 12] = [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 245];
-/// Conditions, and changes, that the coordinator takes in one transaction.
+/// The most conditions, and the most changes, that the coordinator takes in one transaction.
 const ITEMS_MAX: usize = 128;
-/// Of these, for the logs that the children of a split share, and for the parent.
+/// Items for the logs that the children of a split share, and for the parent.
 const OTHER_ITEMS: usize = 16;
-/// Of these, for a child itself: its descriptor and its record.
+/// Items for each child: its descriptor and its record.
 const ITEMS_OF_A_CHILD: usize = 3;
 
-/// Why a change is refused until compaction has made fewer runs.
+/// The reason of a refused change: it is refused until compaction has reduced the number of runs.
 pub const TOO_MANY_RUNS: &str = "too many runs to share: they are being compacted";
 
 /// A transaction of the coordinator.
@@ -37,19 +37,20 @@ struct Txn<'a> {
     then: &'a [Op],
 }
 
-/// What a transaction replaced old partitions by.
+/// The result of a replacement.
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) revision: Revision,
-    /// The extents of each new one.
+    /// The extent record of each new partition.
     pub(super) records: Vec<ExtentRecord>,
-    /// Whether the records may be slightly others: an earlier try was carried out.
+    /// Whether the coordinator may have other records: an earlier try, with an unknown outcome, may
+    /// be the one that was carried out.
     pub(super) is_stale: bool,
 }
 
 /// Refuses a split whose children would share so many runs that one transaction cannot record it.
-/// Asked before compaction is kept out: a refused change that ended it each time would be refused
-/// for ever.
+/// Call it before the change stops compaction: otherwise each refused change would end the
+/// compaction that it needs.
 ///
 /// # Errors
 /// [`Failed::Busy`].
@@ -62,20 +63,20 @@ fn too_many_runs() -> Failed {
     Failed::Busy(TOO_MANY_RUNS)
 }
 
-/// Replaces `old` by `new`, none of which has the id of an old one, all or nothing; each with the
-/// extents it uses.
+/// Replaces the partitions `old` by `new` in one transaction, and records the extents of each new
+/// one. No new partition has the id of an old one.
 ///
 /// # Errors
-/// [`NotChanged::Busy`], [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed.
-/// [`Failed::Fenced`]: another owner changed one of the old ones. [`Failed::Other`]: the outcome is
-/// unknown.
+/// [`NotChanged::Busy`], [`Failed::Full`], [`Failed::Refused`]: nothing has changed.
+/// [`Failed::Fenced`]: another owner changed one of the old partitions. [`Failed::Other`]: the
+/// outcome is unknown.
 pub(super) async fn replace(
-    parts: &Parts,
+    deps: &Dependencies,
     old: &[Old<'_>],
     new: &[New],
 ) -> Result<Replaced, NotChanged> {
     check_replacement(old, new).map_err(|violation| refused(&violation))?;
-    let coordinator = parts.coordinator.as_ref();
+    let coordinator = deps.coordinator.as_ref();
     let heirs: Vec<Heir> = new.iter().map(|new| new.heir.clone()).collect();
     let extents: Vec<&Extents> = old.iter().map(|old| old.extents).collect();
     let states: Vec<&LogState> = old.iter().map(|old| old.log).collect();
@@ -95,7 +96,7 @@ pub(super) async fn replace(
     let mut doubt = Doubt::default();
     for pause in PAUSES_MS.map(Duration::from_millis) {
         if !pause.is_zero() {
-            parts.env.clock.sleep(pause).await;
+            deps.env.clock.sleep(pause).await;
         }
         let passed = match pass_on(coordinator, &extents, &heirs).await {
             Ok(passed) => passed,
@@ -112,7 +113,10 @@ pub(super) async fn replace(
             return Ok(Replaced { revision, records, is_stale: doubt.is_any() });
         }
         if doubt.tries >= TRIES {
-            return Err(Failed::Other("the coordinator does not say what it did".into()).into());
+            return Err(Failed::Other(
+                "the coordinator does not say whether the partitions were replaced".into(),
+            )
+            .into());
         }
     }
     if doubt.is_any() {
@@ -121,7 +125,7 @@ pub(super) async fn replace(
     Err(NotChanged::Busy("the lists of sharers keep changing"))
 }
 
-/// Names another host in a descriptor; the extents stay as they are recorded.
+/// Names another host in a descriptor. The record of extents does not change.
 ///
 /// # Errors
 /// As of [`replace`].
@@ -151,7 +155,7 @@ fn unchanged(old: &LogState) -> Compare {
     Compare::ModRevision(key(&old.descriptor), old.revision)
 }
 
-/// How many earlier tries may have been carried out.
+/// Counts the tries with an unknown outcome.
 #[derive(Debug, Default)]
 struct Doubt {
     tries: usize,
@@ -162,7 +166,8 @@ impl Doubt {
         self.tries > 0
     }
 
-    /// Tries a transaction that makes `first` true; nothing when it is to be tried again.
+    /// Tries a transaction that writes the descriptor `first`. Returns `None` if it must be tried
+    /// again.
     async fn attempt(
         &mut self,
         coordinator: &dyn Coordinator,
@@ -194,7 +199,8 @@ impl Doubt {
         Ok(None)
     }
 
-    /// A failure of this try: the outcome of all of them together.
+    /// Combines the failure of this try with the outcomes of earlier ones: if one of those is
+    /// unknown, the result is unknown.
     fn failed(&self, failed: Failed) -> Failed {
         if !self.is_any() {
             return failed;

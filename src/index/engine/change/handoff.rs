@@ -1,10 +1,10 @@
-//! Handoff: a partition goes to another host. The host to be opens its runs and follows its log
-//! while the old one serves; then the partition is held, the last records are read, and one change
-//! of the descriptor, to the next epoch and the new host, decides. The log goes on in the same
-//! extent, which is fenced: the old owner could not add to it (I2).
+//! Handoff: a partition moves to another host. The new host opens the runs and follows the log
+//! while the old host serves. Then the partition is held, and the new host reads the last records.
+//! One change of the descriptor, to the next epoch and the new host, completes the move. The log
+//! continues in the same extent, which is fenced: the old owner can no longer append to it (I2).
 //!
-//! Nothing but the descriptor, the log and the runs goes from one to the other, so that hosts may
-//! be processes. A crash before the change leaves the old owner, after it the new one, who recovers
+//! The hosts exchange nothing but the descriptor, the log and the runs, so hosts may be processes.
+//! After a crash before the change the old host is the owner; after it the new one is, and recovers
 //! as after any crash (I8).
 
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use crate::capacity;
 use crate::index::api::Error;
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner};
 use crate::index::engine::failed::Failed;
@@ -23,33 +24,32 @@ use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::{Claimed, Recovered};
 use crate::index::engine::replay::Replay;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::engine::write_run;
 use crate::index::map::PartitionDescriptor;
 use crate::types::ExtentId;
 
-/// A partition that serves at its new host as soon as it is stopped at the old one.
+/// A partition at its new host. It serves as soon as the caller has stopped it at the old one.
 #[derive(Debug)]
 pub(crate) struct HandedOff {
     pub(crate) partition: Partition,
-    /// Monotonic time since which no write was made durable.
+    /// Since when no write has been made durable; monotonic time.
     pub(crate) frozen_at: Duration,
 }
 
 /// Why a partition was not handed off.
 #[derive(Debug)]
 pub(crate) enum NotMoved {
-    /// Its log moved on while it was read; nothing has happened.
+    /// Its log grew or changed while it was read. Nothing has changed.
     Busy(&'static str),
-    /// It could not be read. Nothing has happened. Perhaps a compaction was installed meanwhile,
-    /// and a run that the manifest read before named is gone.
+    /// It could not be read. Nothing has changed. The reason may be that a compaction has removed a
+    /// run that an older manifest names.
     Unread(String),
-    /// The new host owns it and must open it anew: what failed was after the change. No write was
-    /// made durable since then, in monotonic time.
+    /// The failure came after the change: the new host is the owner and must open the partition.
+    /// The time says since when no write has been made durable; monotonic.
     Owned(Failed, Duration),
-    /// As for a split.
+    /// See [`NotChanged::Failed`](crate::index::engine::NotChanged::Failed).
     Failed(Failed),
 }
 
@@ -64,22 +64,23 @@ impl From<Failed> for NotMoved {
     }
 }
 
-/// Hands `from` over to the host of `to`. When it returns the coordinator names that one; the old
-/// one takes no write, and its reads are right until the new one is given its first write: the
-/// caller stops it first.
+/// Hands `from` over to the host `to`. When this returns, the coordinator names the new host, and
+/// the old one takes no writes. Reads at the old host are correct until the new one gets its first
+/// write. The caller must stop the old partition before that.
 ///
 /// # Errors
 /// [`NotMoved`]. After [`NotMoved::Busy`], [`NotMoved::Unread`], [`Failed::Full`] and
-/// [`Failed::Refused`] nothing has changed and the partition goes on.
+/// [`Failed::Refused`] nothing has changed, and the old partition goes on.
 pub(crate) async fn hand_off(
     from: &Arc<Partition>,
-    to: &Arc<Shared>,
+    to: &Arc<HostContext>,
 ) -> Result<HandedOff, NotMoved> {
-    // Little is left to follow, and nothing but appends changes what is followed.
+    // After a flush the log is short. With flush and compaction locked out, only appends change
+    // what the new host follows.
     from.flush().await?;
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;
-    // A log that cannot be read now is no reason to stop its owner.
+    // If the log cannot be read now, its owner goes on.
     let unread = |error: Error| match Failed::unread(error) {
         Failed::Refused(reason) => NotMoved::Unread(reason),
         failed @ (Failed::Full(_) | Failed::Busy(_) | Failed::Fenced | Failed::Other(_)) => {
@@ -101,7 +102,7 @@ pub(crate) async fn hand_off(
     let mut next = held.log.descriptor.clone();
     next.epoch = next.epoch.next();
     next.host = to.host;
-    let coordinator = to.parts.coordinator.as_ref();
+    let coordinator = to.deps.coordinator.as_ref();
     let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
         Ok(revision) => revision,
         Err(unchanged @ (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))) => {
@@ -120,17 +121,17 @@ pub(crate) async fn hand_off(
     Ok(HandedOff { partition: Partition::start(to, recovered), frozen_at })
 }
 
-/// The partition's descriptor as the coordinator has it.
-async fn current(to: &Shared, from: &Partition) -> Result<PartitionDescriptor, Error> {
+/// The partition's descriptor in the coordinator.
+async fn current(to: &HostContext, from: &Partition) -> Result<PartitionDescriptor, Error> {
     let key = PartitionDescriptor::coordinator_key(from.core.id);
-    let found = to.parts.coordinator.get(&key).await;
+    let found = to.deps.coordinator.get(&key).await;
     let found = found.map_err(|error| failure::coordinator(&error))?;
     found.and_then(|found| PartitionDescriptor::decode(&found.value)).ok_or(Error::WrongPartition)
 }
 
-/// A partition read by a host that does not own it yet. The runs that it has open are pinned.
+/// Reads a partition that this host does not own yet. Its open runs are pinned.
 struct Follower<'a> {
-    shared: &'a Arc<Shared>,
+    context: &'a Arc<HostContext>,
     log: Vec<ExtentId>,
     replay: Replay<'a>,
     sources: Sources,
@@ -138,28 +139,28 @@ struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     async fn start(
-        shared: &'a Arc<Shared>,
+        context: &'a Arc<HostContext>,
         descriptor: &PartitionDescriptor,
     ) -> Result<Self, Error> {
-        let replay = Replay::start(shared.parts.capacity.as_ref(), descriptor).await?;
-        let active = Arc::new(Tables::new(Arc::clone(&shared.budget)));
+        let replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
+        let active = Arc::new(Tables::new(Arc::clone(&context.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
-        let mut follower = Self { shared, log, replay, sources };
+        let mut follower = Self { context, log, replay, sources };
         for entry in follower.replay.manifest().runs.clone() {
-            let run = write_run::open_run(shared, entry).await?;
+            let run = write_run::open_run(context, entry).await?;
             follower.sources.runs_mut(run.family()).push(run);
         }
         Ok(follower)
     }
 
-    /// Applies what was appended meanwhile.
+    /// Applies the records that were appended meanwhile.
     async fn catch_up(&mut self) -> Result<(), Error> {
         while self.replay.step(&self.sources.active).await? {}
         Ok(())
     }
 
-    /// Whether all of the held partition has been read, and nothing else.
+    /// Whether the follower has read exactly the state of the held partition.
     fn is_at(&self, held: &Held) -> bool {
         let same_log = self.log == held.log.descriptor.log && self.replay.link() == held.log.link;
         let same_runs = self.sources.entries() == held.sources.entries();
@@ -167,36 +168,37 @@ impl<'a> Follower<'a> {
         same_log && same_runs && same_state && self.replay.sequence() == held.sequence
     }
 
-    /// Becomes the owner that the descriptor names already.
+    /// Makes this host the owner; the descriptor names it already.
     async fn take_over(self, held: &Held, claimed: Claimed) -> Result<Recovered, Failed> {
         let Claimed { descriptor, revision } = claimed;
         let mut is_open = held.is_open;
         if let Some(newest) = descriptor.log.last() {
-            match self.shared.parts.capacity.fence(*newest, descriptor.epoch).await {
+            match self.context.deps.capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
-                // As good as a fence (see `Capacity::fence`): the log goes on in another extent.
+                // A poisoned disk takes no appends, which is as good as a fence (see
+                // `Capacity::fence`). The log continues in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
                 Err(error) => return Err(error.into()),
             }
         }
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         let record = ExtentRecord::load(coordinator, descriptor.id).await;
         let record = record.map_err(|error| Failed::Other(error.to_string().into()))?;
         let extents = Extents::new(descriptor.id, record, Vec::new());
         let sources = Arc::new(self.sources);
         let used: BTreeSet<ExtentId> = self.log.into_iter().chain(sources.extents()).collect();
-        self.shared.release_unused(&extents, &used);
+        self.context.release_unused(&extents, &used);
         let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
         let keys = descriptor.keys.clone();
         let owner = Owner { extents: &extents, epoch: descriptor.epoch };
-        let core = Core::new(Arc::clone(self.shared), owner, keys, published);
+        let core = Core::new(Arc::clone(self.context), owner, keys, published);
         let log = LogState { descriptor, revision, ..held.log.clone() };
         Ok(Recovered {
             core,
             log: if is_open {
-                Log::begun(Arc::clone(self.shared), extents, log)
+                Log::begun(Arc::clone(self.context), extents, log)
             } else {
-                Log::recovered(Arc::clone(self.shared), extents, log)
+                Log::recovered(Arc::clone(self.context), extents, log)
             },
             sources,
             sequence: held.sequence,

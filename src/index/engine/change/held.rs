@@ -1,4 +1,4 @@
-//! The durable state of a partition that stands still, and what its holder decides.
+//! The durable state of a held partition, and the verdict of its holder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,9 @@ use crate::index::engine::sources::Sources;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// The durable state of a partition whose committer waits. Dropped without a verdict, the partition
-/// takes no write until it is opened again: what its holder did is unknown.
+/// The durable state of a partition whose committer waits for a verdict. If this is dropped without
+/// a verdict, the partition takes no write until it is opened again: it is unknown what the holder
+/// did.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) core: Arc<Core>,
@@ -24,43 +25,44 @@ pub(crate) struct Held {
     pub(crate) log: LogState,
     /// Whether the newest log extent takes appends.
     pub(crate) is_open: bool,
-    /// Monotonic time since which no write is made durable.
+    /// Since when no write has been made durable; monotonic time.
     pub(crate) since: Duration,
     pub(super) verdict: oneshot::Sender<Verdict>,
 }
 
-/// What becomes of a partition that stood still.
+/// How a held partition goes on.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// Nothing has changed.
+    /// Nothing has changed: it serves on.
     Resume,
-    /// Other partitions have its range now.
+    /// Other partitions have its range now: it ends.
     Gone,
-    /// Another host has it now, log and all.
+    /// Another host has it now, with the same log and runs: it ends here.
     Moved,
-    /// As after a failed append.
+    /// It stops as after a failed append.
     Stop(Failed),
 }
 
 impl Held {
-    /// Lets the partition go on: nothing has changed.
+    /// Resumes the partition: nothing has changed.
     pub(crate) fn resume(self) {
-        // Whoever closed the partition meanwhile needs no verdict.
+        // A committer that was ended meanwhile needs no verdict.
         drop(self.verdict.send(Verdict::Resume));
     }
 
-    /// The partition is no more: its range has other owners, who share what they need of it.
+    /// Ends the partition: other partitions have its range, and share its memtable, runs and log as
+    /// they need.
     pub(crate) fn gone(self) {
         drop(self.verdict.send(Verdict::Gone));
     }
 
-    /// The partition is served elsewhere, with the same log and runs.
+    /// Ends the partition here: another host serves it with the same log and runs.
     pub(crate) fn moved(self) {
         drop(self.verdict.send(Verdict::Moved));
     }
 
-    /// Ends its writes as `failed` demands. What was made for the change is in use if it came true,
-    /// and recorded.
+    /// Stops the partition as `failed` requires. Extents made for the change are recorded, and are
+    /// in use if the change happened.
     pub(crate) fn stop(self, failed: &Failed) {
         drop(self.verdict.send(Verdict::Stop(failed.clone())));
     }

@@ -1,5 +1,4 @@
-//! A partition that stands still: nothing is appended to its log, so what its holder sees is all
-//! there is.
+//! Holds a partition: its committer appends nothing, so its durable state does not change.
 
 use std::sync::Arc;
 
@@ -14,33 +13,33 @@ use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
 
 impl Partition {
-    /// Keeps compaction out; one that runs is given up.
+    /// Locks compaction out. A running compaction gives up.
     pub(crate) async fn keep_compaction_out(&self) -> MutexGuard<'_, ()> {
         let _wants = self.compaction_yield.want();
         self.compacting.lock().await
     }
 
-    /// Has the committer stand still after the batch it is at. Flush and compaction are to be kept
-    /// out before: they would wait for it.
+    /// Holds the committer after its current batch. The caller must lock out flush and compaction
+    /// first: they would wait for the committer.
     ///
     /// # Errors
-    /// Why the partition takes no writes.
+    /// The reason why the partition takes no writes.
     pub(crate) async fn hold(&self) -> Result<Held, Failed> {
         self.command(Command::Hold).await.and_then(|held| held)
     }
 }
 
 impl Committer {
-    /// Waits for the holder's verdict.
+    /// Holds this committer until the holder's verdict.
     pub(crate) async fn hold(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
         if let Some(failed) = &self.failed {
             drop(answer.send(Err(failed.clone())));
             return;
         }
-        // What waits meanwhile waits for a change of the map, which is no overload.
+        // Writes that wait meanwhile wait for a change of the map. That is no overload.
         self.waits.pause();
         self.hold_until_decided(answer).await;
-        self.waits.resume(self.core.shared.parts.env.clock.monotonic());
+        self.waits.resume(self.core.context.deps.env.clock.monotonic());
     }
 
     async fn hold_until_decided(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
@@ -53,33 +52,34 @@ impl Committer {
             flushed: self.flushed,
             log: self.log.state().clone(),
             is_open: self.log.is_open(),
-            since: self.core.shared.parts.env.clock.monotonic(),
+            since: self.core.context.deps.env.clock.monotonic(),
             verdict,
         };
         if answer.send(Ok(held)).is_err() {
-            // Nobody holds it.
+            // The holder has left.
             return;
         }
         match decided.await {
             Ok(Verdict::Resume) => {}
             Ok(Verdict::Gone) => {
-                // Whoever still waits is told that the range is elsewhere.
+                // Writes that still wait get
+                // [`Error::WrongPartition`](crate::index::api::Error::WrongPartition).
                 self.failed = Some(Failed::Fenced);
                 if let Some(link) = self.log.state().link {
-                    self.core.shared.chores.add(Chore::Seal(link.extent, self.core.epoch));
+                    self.core.context.chores.add(Chore::Seal(link.extent, self.core.epoch));
                 }
             }
             Ok(Verdict::Moved) => self.failed = Some(Failed::Fenced),
             Ok(Verdict::Stop(failed)) => self.stop_after(&failed),
             Err(_) => {
-                let reason = "a change of the partition map was left half-way";
+                let reason = "a change of the partition map was interrupted";
                 self.stop_after(&Failed::Other(reason.into()));
             }
         }
     }
 
-    /// Tells everybody who waits, and whoever comes until nobody can, that the partition is
-    /// elsewhere.
+    /// Refuses all waiting writes, and those that come until the queue is closed: another owner has
+    /// the partition.
     pub(crate) async fn send_away(&mut self) {
         self.core.stop(Status::Lost);
         self.queue.close();

@@ -1,10 +1,11 @@
-//! Merge: neighbours become one, or all stripes of a range. Runs are taken over as they are: each
-//! is first brought to hold rows of one of the partitions only. While they still serve, they are
-//! flushed; what was written since is copied into the log of the new one, which needs neither of
-//! the old logs.
+//! Merge: neighbouring partitions, or all stripes of a range, become one partition. The new one
+//! takes over their runs. Before that, runs with rows of other partitions are rewritten, and all
+//! partitions are flushed while they still serve. Rows written since then are copied into the log
+//! of the new partition, which needs none of the old logs.
 //!
-//! A crash before the transaction leaves the old partitions, the first of which has the new extent
-//! in its record and removes it; after it the new one (I8), which removes the old logs.
+//! After a crash before the transaction the old partitions serve; the first of them has the new log
+//! extent in its record and removes it. After a crash later the new partition serves (I8) and
+//! removes the old logs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::index::engine::change::check::{check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
+use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{Extents, Heir, Owner, PinnedExtent, RecordAt};
 use crate::index::engine::failed::Failed;
@@ -26,16 +28,16 @@ use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::log::writer;
 use crate::index::engine::log::writer::{Log, LogState};
-use crate::index::engine::merge::Merge;
+use crate::index::engine::merge_rows::MergedRows;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::Recovered;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::sources::{Published, Sources};
 use crate::index::engine::table::Tables;
 use crate::index::invariant::Invariant;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -43,31 +45,32 @@ use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Rows copied while writes wait are at most this; more means that the partitions are too busy to
-/// be merged.
+/// The most bytes of rows that are copied while writes wait. With more the partitions are too busy
+/// to be merged.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 /// Bytes of rows in one record of the copied tail, as in a batch of the committer.
 const RECORD_BYTES: usize = 40 << 10;
-/// Tries to bring partitions into runs of their own while they go on writing.
+/// The most tries to separate the runs of partitions that go on writing.
 const TRIES: usize = 4;
 
-/// A partition that serves as soon as those it was made of are stopped.
+/// The new partition. It serves as soon as the caller has stopped the old ones.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub(crate) partition: Partition,
-    /// Monotonic time since which no write of the first partition was made durable.
+    /// Since when the first held partition has made no write durable; monotonic time.
     pub(crate) frozen_at: Duration,
 }
 
-/// Merges neighbours, given in key order, or all stripes of a range, by number, into partition
-/// `id`. When it returns the coordinator names that one; the old ones take no write, and their
-/// reads are right until the new one is given its first write: the caller stops them first.
+/// Merges partitions into partition `id`: neighbours in key order, or all stripes of a range by
+/// number. When this returns, the coordinator names the new partition, and the old ones take no
+/// writes. Reads of the old ones are correct until the new one gets its first write. The caller
+/// must stop the old ones before that.
 ///
 /// # Errors
-/// [`NotChanged::Busy`] and [`Failed::Full`]: nothing has changed and they go on; the others stop
-/// them.
+/// After [`NotChanged::Busy`], [`Failed::Full`] and [`Failed::Refused`] nothing has changed and the
+/// old partitions go on. The other errors stop them.
 pub(crate) async fn merge(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
     parts: &[Arc<Partition>],
 ) -> Result<Merged, NotChanged> {
@@ -76,20 +79,20 @@ pub(crate) async fn merge(
             part.flush().await?;
             while !part.is_separate() && part.separate().await? {}
         }
-        // Always in key order: nobody else takes locks of two partitions.
+        // Locks are taken in key order. No other code takes the locks of two partitions.
         let mut kept_out = Vec::new();
         for part in parts {
             kept_out.push((part.flushing.lock().await, part.keep_compaction_out().await));
         }
         if parts.iter().all(|part| part.is_separate()) {
-            return quiet(shared, id, parts).await;
+            return quiet(context, id, parts).await;
         }
     }
     Err(NotChanged::Busy("compactions keep running"))
 }
 
 impl Partition {
-    /// Whether nothing waits to be flushed and no run holds rows of others.
+    /// Whether no memtable is frozen and no run holds rows of other partitions.
     fn is_separate(&self) -> bool {
         let sources = self.core.published().sources;
         let own = sources.runs.iter().flatten().all(|run| run.lies_in(&self.core.keys));
@@ -97,9 +100,9 @@ impl Partition {
     }
 }
 
-/// Merges partitions that neither flush nor compact.
+/// Merges partitions whose flush and compaction are locked out.
 async fn quiet(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     id: PartitionId,
     parts: &[Arc<Partition>],
 ) -> Result<Merged, NotChanged> {
@@ -108,8 +111,8 @@ async fn quiet(
     first.reserve(1).await?;
     let extents = &first.core.extents;
     let owner = Owner { extents, epoch };
-    let PinnedExtent { extent, pin: _pin } = shared.create(ExtentKind::Log, owner).await?;
-    let forget = || shared.release(extents, extent);
+    let PinnedExtent { extent, pin: _pin } = context.create(ExtentKind::Log, owner).await?;
+    let forget = || context.release(extents, extent);
     let mut held: Vec<Held> = Vec::new();
     for part in parts {
         match part.hold().await {
@@ -121,10 +124,10 @@ async fn quiet(
             }
         }
     }
-    match unite(shared, United { id, epoch, extent }, &held).await {
+    match unite(context, United { id, epoch, extent }, &held).await {
         Ok(recovered) => {
             let frozen_at = held.iter().map(|held| held.since).min().unwrap_or_default();
-            let partition = Partition::start(shared, recovered);
+            let partition = Partition::start(context, recovered);
             held.into_iter().for_each(Held::gone);
             Ok(Merged { partition, frozen_at })
         }
@@ -140,7 +143,7 @@ async fn quiet(
     }
 }
 
-/// The new partition: its id and epoch, and the extent of its log.
+/// The id and epoch of the new partition, and the extent of its log.
 #[derive(Clone, Copy)]
 struct United {
     id: PartitionId,
@@ -148,9 +151,9 @@ struct United {
     extent: ExtentId,
 }
 
-/// Writes the new partition's log and has the coordinator name it.
+/// Writes the log of the new partition, and replaces the old descriptors by its descriptor.
 async fn unite(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     united: United,
     held: &[Held],
 ) -> Result<Recovered, NotChanged> {
@@ -163,7 +166,7 @@ async fn unite(
         keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
     let tail = tail(held).await?;
     let sources = Sources {
-        active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
+        active: Arc::new(Tables::new(Arc::clone(&context.budget))),
         frozen: None,
         runs: std::array::from_fn(|family| {
             let of_all = held.iter().filter_map(|held| held.sources.runs.get(family));
@@ -179,24 +182,24 @@ async fn unite(
         let mut batch = BatchBuilder::new(sequence);
         batch.push(&rows);
         records.push(batch.finish(time).ok_or(Failed::Full(Full::Disks))?);
-        for (family, key, value) in rows.changes {
+        for RowChange { family, key, value } in rows.changes {
             sources.active.insert(family, key, sequence, value);
         }
     }
     check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
-    let parts = &shared.parts;
-    // Whatever goes wrong, no descriptor names that log: the old partitions are as they were.
-    let end = writer::write_first(parts.capacity.as_ref(), extent, epoch, records)
+    let deps = &context.deps;
+    // If this fails, no descriptor names the log, and the old partitions are unchanged.
+    let end = writer::write_first(deps.capacity.as_ref(), extent, epoch, records)
         .await
         .map_err(Failed::before_it_counts)?;
-    let (log, host) = (vec![extent], shared.host);
+    let (log, host) = (vec![extent], context.host);
     let descriptor = PartitionDescriptor { id, keys: keys.clone(), epoch, log, host };
     let old = held.iter().map(|held| Old { log: &held.log, extents: &held.core.extents });
     let old: Vec<Old<'_>> = old.collect();
     let uses: BTreeSet<ExtentId> = sources.extents().chain([extent]).collect();
     let heir = Heir { id, uses: uses.clone() };
     let new = [New { descriptor: descriptor.clone(), heir }];
-    let replaced = descriptors::replace(parts, &old, &new).await?;
+    let replaced = descriptors::replace(deps, &old, &new).await?;
     let revision = replaced.revision;
     let fresh = held.iter().flat_map(|held| held.core.extents.hand_on()).collect();
     let record = replaced.records.into_iter().next().unwrap_or_default();
@@ -204,18 +207,18 @@ async fn unite(
     if replaced.is_stale {
         extents.set_stale();
     }
-    shared.release_unused(&extents, &uses);
+    context.release_unused(&extents, &uses);
     let sources = Arc::new(own(sources));
     let published = Published { sources: Arc::clone(&sources), sequence };
     let owner = Owner { extents: &extents, epoch };
-    let core = Core::new(Arc::clone(shared), owner, keys, published);
+    let core = Core::new(Arc::clone(context), owner, keys, published);
     let link = Some(Link { extent, end });
     let state = LogState { descriptor, revision, highest: vec![sequence], link, last: sequence };
-    let log = Log::begun(Arc::clone(shared), extents, state);
+    let log = Log::begun(Arc::clone(context), extents, state);
     Ok(Recovered { core, log, sources, sequence, time, flushed })
 }
 
-/// The same sources with uses of the runs of its own.
+/// The same sources, with an own use of each run.
 fn own(mut sources: Sources) -> Sources {
     for run in sources.runs.iter_mut().flatten() {
         *run = Arc::new(run.share());
@@ -223,7 +226,7 @@ fn own(mut sources: Sources) -> Sources {
     sources
 }
 
-/// What is in memory only, newest versions, in pieces that fit a record each.
+/// The rows that are only in memory, in their newest versions, in pieces that each fit in a record.
 async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
     let unreadable = |error: Error| Failed::Other(error.to_string().into());
     let mut pieces = vec![RowBatch::default()];
@@ -231,8 +234,8 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
     for held in held {
         for family in Family::ALL {
             let active = Arc::clone(&held.sources.active);
-            let mut rows = Merge::of_tables(active, family, held.sequence, &held.core.keys);
-            // Memory only: there is nothing to fail on.
+            let mut rows = MergedRows::of_tables(active, family, held.sequence, &held.core.keys);
+            // These rows are in memory; reading them does not fail.
             while let Some((key, value)) = rows.next().await.map_err(unreadable)? {
                 let cost = key.len() + value.as_ref().map_or(0, Bytes::len);
                 all += cost;
@@ -245,7 +248,7 @@ async fn tail(held: &[Held]) -> Result<Vec<RowBatch>, NotChanged> {
                 }
                 bytes += cost;
                 if let Some(piece) = pieces.last_mut() {
-                    piece.changes.push((family, key, value));
+                    piece.changes.push(RowChange { family, key, value });
                 }
             }
         }

@@ -1,19 +1,19 @@
-//! Changes of the partition map, carried out by the owner of what changes.
+//! Changes of the partition map, carried out by the owners of the partitions.
 //!
-//! 1. `hold.rs`: a partition's committer stands still between two batches; its holder sees all that
-//!    is durable (`held.rs`).
-//! 2. `split.rs`: one partition becomes several, by metadata alone.
-//! 3. `merge.rs`: neighbours become one; what little is not yet in runs is copied.
-//! 4. `handoff.rs`: a partition goes to another host, which has read all of it before.
-//! 5. `compaction_yield.rs`: a running compaction is ended for a change of the map.
-//! 6. `descriptors.rs`: the one transaction that makes a split or merge true (I5, I8). `check.rs`
-//!    refuses one that would violate an invariant; `replacement.rs`: its partitions.
+//! 1. `hold.rs`: holds a partition's committer between two batches. `held.rs`: its durable state
+//!    meanwhile.
+//! 2. `split.rs`: one partition becomes several. Only metadata is written.
+//! 3. `merge.rs`: several partitions become one. Only rows that are not in runs are copied.
+//! 4. `handoff.rs`: a partition moves to another host, which has read its log before.
+//! 5. `compaction_yield.rs`: ends a running compaction for a change of the map.
+//! 6. `descriptors.rs`: the one transaction that replaces descriptors (I5, I8). `check.rs` refuses
+//!    a change that would violate an invariant. `replacement.rs`: the old and new partitions.
 //!
-//! Invariants: nothing of the old partitions changes before the transaction, so that every failure
-//! before it leaves them serving; after one of unknown outcome they take no write until they are
-//! opened again; after it only the new ones serve.
+//! Invariants: before the transaction nothing of the old partitions changes, so they go on after a
+//! failure. If the outcome of the transaction is unknown, they take no write until they are opened
+//! again. After the transaction only the new partitions serve.
 //!
-//! Not here: when to change what (`load/`), and who carries it out (`server/`).
+//! Not here: the decision when to change what (`load/`), and its execution (`server/`).
 
 mod check;
 mod compaction_yield;
@@ -33,13 +33,14 @@ pub(crate) use merge::merge;
 
 use crate::index::engine::failed::Failed;
 
-/// Why partitions were not split or merged.
+/// Why a split or merge failed.
 #[derive(Debug)]
 pub(crate) enum NotChanged {
-    /// They, or others that use the same extents, change too fast. Nothing has happened.
+    /// The partitions, or others that share extents with them, change too fast. Nothing has
+    /// changed.
     Busy(&'static str),
-    /// [`Failed::Full`], [`Failed::Refused`]: nothing has changed and they go on. The others stop
-    /// them.
+    /// After [`Failed::Full`] and [`Failed::Refused`] nothing has changed, and the partitions go
+    /// on. The other failures stop them.
     Failed(Failed),
 }
 

@@ -1,13 +1,14 @@
-//! Split: one partition becomes several, by metadata alone. Nothing is flushed or copied: the
-//! children share the parent's memtable, runs and unflushed log, each clipped to its keys;
-//! compaction separates them later. The children are ranges, or the stripes of the parent's range
+//! Split: one partition becomes several. Only metadata is written; nothing is flushed or copied.
+//! The children share the parent's memtable, runs and unflushed log, each clipped to its keys.
+//! Compaction separates them later. The children are ranges, or the stripes of the parent's range
 //! (ADR 0019).
 //!
-//! While the parent still serves, the children's log extents are made. Then, with the parent held,
-//! each child's first manifest, which links to where the parent's log ends, becomes durable, and
-//! one coordinator transaction swaps the descriptors (I5, I8), and records which children use what.
-//! A crash before it leaves the parent, which has the new extents in its record and removes them;
-//! after it the children, which replay the parent's log clipped to their keys.
+//! While the parent still serves, the log extents of the children are created. Then the parent is
+//! held, and the first manifest of each child becomes durable; it links to the end of the parent's
+//! log. One coordinator transaction replaces the descriptors (I5, I8), and records which extents
+//! each child uses. After a crash before it the parent serves; it has the new extents in its record
+//! and removes them. After a crash later the children serve; they replay the parent's log clipped
+//! to their keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,7 @@ use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 
-/// A child to be: its id, its keys, and the log extent made for it.
+/// A planned child: its id, its keys, and the log extent created for it.
 #[derive(Clone, Debug)]
 struct Child {
     id: PartitionId,
@@ -47,18 +48,18 @@ struct Child {
     extent: ExtentId,
 }
 
-/// Children that serve as soon as the parent is stopped, and when writes were frozen.
+/// The children. They serve as soon as the caller has stopped the parent.
 pub(crate) struct Split {
     /// In key order.
     pub(crate) children: Vec<Partition>,
-    /// Monotonic time at which the last write of the parent was durable.
+    /// Since when the parent has made no write durable; monotonic time.
     pub(crate) frozen_at: Duration,
 }
 
 impl Partition {
-    /// Splits into these, which tile the partition's keys. When it returns the coordinator names
-    /// the children, and the parent takes no write; its reads are right until a child is given its
-    /// first write: the caller stops it first.
+    /// Splits the partition into `parts`, which tile its keys. When this returns, the coordinator
+    /// names the children, and the parent takes no writes. Reads of the parent are correct until a
+    /// child gets its first write. The caller must stop the parent before that.
     ///
     /// # Errors
     /// See [`NotChanged`].
@@ -71,24 +72,13 @@ impl Partition {
             .map_err(|violation| refused(&violation))?;
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
-        // Only when nothing is frozen is there one memtable to share: an earlier flush may have
-        // failed.
+        // The children share one memtable, so none may be frozen. An earlier flush may have failed
+        // and left one.
         self.flush_frozen().await?;
         let _no_flush = self.flushing.lock().await;
         let _no_compaction = self.keep_compaction_out().await;
-        let shared = &self.core.shared;
-        let owner = Owner { extents: &self.core.extents, epoch: self.core.epoch.next() };
-        let mut children = Vec::new();
-        self.reserve(parts.len()).await?;
-        for (id, keys) in parts {
-            match shared.create(ExtentKind::Log, owner).await {
-                Ok(PinnedExtent { extent, .. }) => children.push(Child { id, keys, extent }),
-                Err(failed) => {
-                    self.forget(&children);
-                    return Err(failed.into());
-                }
-            }
-        }
+        let context = &self.core.context;
+        let children = self.plan_children(parts).await?;
         let held = match self.hold().await {
             Ok(held) => held,
             Err(failed) => {
@@ -118,26 +108,45 @@ impl Partition {
         let Replaced { revision, records, is_stale } = replaced;
         let children = made.into_iter().zip(records).map(|(made, record)| {
             let Made { new: New { descriptor, heir }, end } = made;
-            // What nobody uses, ids under which nothing was created among it, is recorded with the
-            // first.
+            // The first child gets the unused extents of the parent, and its unused ids.
             let fresh = fresh.take().unwrap_or_default();
             let extents = Extents::new(heir.id, Some(RecordAt { record, revision }), fresh);
             if is_stale {
                 extents.set_stale();
             }
-            shared.release_unused(&extents, &heir.uses);
+            context.release_unused(&extents, &heir.uses);
             let claimed = Claimed { descriptor, revision };
-            Self::start(shared, child(&held, extents, claimed, end))
+            Self::start(context, child(&held, extents, claimed, end))
         });
         let children = children.collect();
         held.gone();
         Ok(Split { children, frozen_at })
     }
 
-    /// Removes the logs of children that are not to be.
+    /// Creates a log extent for each child.
+    async fn plan_children(
+        &self,
+        parts: Vec<(PartitionId, PartitionKeys)>,
+    ) -> Result<Vec<Child>, Failed> {
+        let owner = Owner { extents: &self.core.extents, epoch: self.core.epoch.next() };
+        let mut children = Vec::new();
+        self.reserve(parts.len()).await?;
+        for (id, keys) in parts {
+            match self.core.context.create(ExtentKind::Log, owner).await {
+                Ok(PinnedExtent { extent, .. }) => children.push(Child { id, keys, extent }),
+                Err(failed) => {
+                    self.forget(&children);
+                    return Err(failed);
+                }
+            }
+        }
+        Ok(children)
+    }
+
+    /// Releases the log extents of planned children after a failure.
     fn forget(&self, children: &[Child]) {
-        let shared = &self.core.shared;
-        children.iter().for_each(|child| shared.release(&self.core.extents, child.extent));
+        let context = &self.core.context;
+        children.iter().for_each(|child| context.release(&self.core.extents, child.extent));
     }
 
     async fn flush_frozen(&self) -> Result<(), Failed> {
@@ -146,22 +155,22 @@ impl Partition {
     }
 }
 
-/// A child that the coordinator names.
+/// A child whose first manifest is durable.
 struct Made {
     new: New,
-    /// Where its log ends.
+    /// The end of its own log extent.
     end: u64,
 }
 
-/// The children of a parent that the coordinator names no more.
+/// The children, after the coordinator has replaced the parent.
 struct Swapped {
     made: Vec<Made>,
     replaced: Replaced,
 }
 
-/// Makes the children durable, then true.
+/// Makes the first manifests of the children durable, then replaces the parent.
 async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
-    let parts = &held.core.shared.parts;
+    let deps = &held.core.context.deps;
     let epoch = held.core.epoch.next();
     let manifest = |partition| Manifest {
         partition,
@@ -177,11 +186,11 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
             check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
                 .map_err(|violation| refused(&violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
-            writer::write_first(parts.capacity.as_ref(), child.extent, epoch, vec![record]).await
+            writer::write_first(deps.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }
     });
-    // Whatever goes wrong, no descriptor names those logs: the parent is as it was and may go on as
-    // after a full disk.
+    // If this fails, no descriptor names these logs: the parent is unchanged and goes on as after a
+    // full disk.
     let ends = try_join_all(writes).await.map_err(Failed::before_it_counts)?;
     let log = &held.log.descriptor.log;
     let new: Vec<New> = children
@@ -195,19 +204,19 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
         })
         .collect();
     let old = [Old { log: &held.log, extents: &held.core.extents }];
-    let replaced = descriptors::replace(parts, &old, &new).await?;
+    let replaced = descriptors::replace(deps, &old, &new).await?;
     let made = new.into_iter().zip(ends).map(|(new, end)| Made { new, end }).collect();
     Ok(Swapped { made, replaced })
 }
 
-/// A child as recovery would make it, but from memory.
+/// Makes a child as a recovery would, but from the memory of the parent.
 fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Recovered {
     let Claimed { descriptor, revision } = claimed;
-    let shared = &held.core.shared;
+    let context = &held.core.context;
     let share = |run: &Arc<Run>| Arc::new(run.share());
     let active = &held.sources.active;
     let sources = Arc::new(Sources {
-        active: Arc::new(Tables::new(Arc::clone(&shared.budget))),
+        active: Arc::new(Tables::new(Arc::clone(&context.budget))),
         frozen: (!active.is_empty())
             .then(|| Frozen { tables: Arc::clone(active), through: held.sequence }),
         runs: std::array::from_fn(|family| {
@@ -216,7 +225,7 @@ fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Reco
     });
     let owner = Owner { extents: &extents, epoch: descriptor.epoch };
     let published = Published { sources: Arc::clone(&sources), sequence: held.sequence };
-    let core = Core::new(Arc::clone(shared), owner, descriptor.keys.clone(), published);
+    let core = Core::new(Arc::clone(context), owner, descriptor.keys.clone(), published);
     let own = descriptor.log.last().copied();
     let state = LogState {
         highest: held.log.highest.iter().copied().chain([Sequence::new(0)]).collect(),
@@ -227,7 +236,7 @@ fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Reco
     };
     Recovered {
         core,
-        log: Log::begun(Arc::clone(shared), extents, state),
+        log: Log::begun(Arc::clone(context), extents, state),
         sources,
         sequence: held.sequence,
         time: held.time,

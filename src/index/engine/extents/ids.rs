@@ -1,50 +1,51 @@
-//! Ids of extents to be created are recorded in a transaction of their own when the changes of the
-//! descriptor do not bring enough. The committer is not needed for it, so writes do not wait.
+//! Records ids for new extents. Changes of the descriptor record ids too; if these do not suffice,
+//! ids are recorded in a transaction of their own. That needs no committer, so writes do not wait.
 
 use std::sync::Arc;
 
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, TxnReply};
 use crate::index::engine::chores::Chore;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::ExtentRecord;
 use crate::index::engine::extents::reserve::Extents;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::shared::Shared;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
 
-/// Recorded ids a partition is given at once. A flush takes one for each family that has rows, and
-/// one for the log.
+/// Ids that are recorded for a partition at once. A flush takes one for each family that has rows,
+/// and one for the log.
 pub(crate) const RESERVE: usize = 16;
-/// Ids that a roll, a compaction and a change may take between a reservation of others and its use.
+/// Ids that a roll, a compaction and a change of the map may take between a reservation and its
+/// use.
 const SPARE: usize = 4;
-/// With fewer left after a flush, more are asked for before anybody waits for them.
+/// With fewer ids left after a flush, more are recorded before a task waits for them.
 const FEW: usize = Family::ALL.len() + SPARE;
-/// A roll leaves as many as a flush may need: a roll that the coordinator refuses at its end has
-/// used up one, and while that goes on there are no others.
+/// A roll needs one id and leaves as many as a flush may need. A roll that the coordinator refuses
+/// at its end has used up an id, and while it refuses, no others are recorded.
 const FOR_A_ROLL: usize = Family::ALL.len() + 1;
-/// Transactions that lose against a change of the descriptor by the same owner, or find another
-/// record than is known here.
+/// The most transactions that are rejected because the same owner changed the descriptor, or
+/// because the record is not the known one.
 const TRIES: usize = 4;
 
-/// Has so many ids recorded for a partition, at least: nothing is created under an id that is not.
-/// A few more are for what others of the partition create before the caller does. After a refusal
-/// the coordinator is not asked again before a pause is over. The refusal of these few alone is no
-/// error.
+/// Makes sure that at least `count` recorded ids are left: no extent is created under an id that is
+/// not recorded. [`SPARE`] more are for extents that other tasks of the partition create before the
+/// caller does. After a refusal the coordinator is asked again only after a pause. It is no error
+/// if only the spare ids are refused.
 ///
 /// # Errors
-/// [`Failed::Full`], [`Failed::Refused`]: nothing was taken. [`Failed::Fenced`]: another owner has
-/// the partition.
+/// [`Failed::Full`], [`Failed::Refused`], [`Failed::Busy`]: no id was recorded. [`Failed::Fenced`]:
+/// another owner has the partition.
 pub(crate) async fn reserve(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<(), Failed> {
     if extents.fresh() >= count + SPARE {
         return Ok(());
     }
-    match ask(shared, extents, count + SPARE).await {
+    match ask(context, extents, count + SPARE).await {
         Err(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) if extents.fresh() >= count => {
             Ok(())
         }
@@ -52,45 +53,47 @@ pub(crate) async fn reserve(
     }
 }
 
-/// As [`reserve`], but does not wait for the spare ones: writes wait for a flush. If others take an
-/// id meanwhile, the flush is tried again.
+/// As [`reserve`], but does not wait for the spare ids, since writes wait for a flush. If another
+/// task takes an id meanwhile, the flush is tried again.
 ///
 /// # Errors
 /// As of [`reserve`].
 pub(crate) async fn reserve_for_a_flush(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Arc<Extents>,
     count: usize,
 ) -> Result<(), Failed> {
     if extents.fresh() < count {
-        return reserve(shared, extents, count).await;
+        return reserve(context, extents, count).await;
     }
     if are_few(extents) {
-        shared.chores.add(Chore::Refill(Arc::clone(extents)));
+        context.chores.add(Chore::Refill(Arc::clone(extents)));
     }
     Ok(())
 }
 
-/// Has an id recorded for a roll. It does not wait for others that ask the coordinator, unless few
-/// ids are left.
+/// Makes sure that a roll has an id. It waits for the coordinator only if few ids are left.
 ///
 /// # Errors
 /// As of [`reserve`].
-pub(crate) async fn reserve_for_a_roll(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
-    reserve_now(shared, extents, FOR_A_ROLL).await
+pub(crate) async fn reserve_for_a_roll(
+    context: &HostContext,
+    extents: &Extents,
+) -> Result<(), Failed> {
+    reserve_now(context, extents, FOR_A_ROLL).await
 }
 
-async fn ask(shared: &Shared, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let clock = &shared.parts.env.clock;
+async fn ask(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
+    let clock = &context.deps.env.clock;
     extents.may_ask(clock.monotonic())?;
-    let reserved = reserve_now(shared, extents, count).await;
+    let reserved = reserve_now(context, extents, count).await;
     extents.asked(clock.monotonic(), &reserved);
     reserved
 }
 
-/// As [`reserve`], whatever was refused before, and with none to spare.
+/// As [`reserve`], without spare ids and without regard to earlier refusals.
 pub(crate) async fn reserve_now(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<(), Failed> {
@@ -102,7 +105,7 @@ pub(crate) async fn reserve_now(
         if extents.fresh() >= count {
             return Ok(());
         }
-        record(shared, extents, count.max(RESERVE)).await?;
+        record(context, extents, count.max(RESERVE)).await?;
     }
     if extents.fresh() >= count {
         return Ok(());
@@ -110,25 +113,25 @@ pub(crate) async fn reserve_now(
     Err(Failed::Busy("the record of extents keeps changing"))
 }
 
-/// Whether a partition that was just flushed should have more ids.
+/// Whether a partition that was just flushed needs more ids.
 pub(crate) fn are_few(extents: &Extents) -> bool {
     extents.fresh() < FEW
 }
 
-/// Has as many ids recorded as a partition is given at once, when few are left.
+/// Records ids up to [`RESERVE`] if few are left.
 ///
 /// # Errors
 /// As of [`reserve`].
-pub(crate) async fn refill(shared: &Shared, extents: &Extents) -> Result<(), Failed> {
-    if are_few(extents) { ask(shared, extents, RESERVE).await } else { Ok(()) }
+pub(crate) async fn refill(context: &HostContext, extents: &Extents) -> Result<(), Failed> {
+    if are_few(extents) { ask(context, extents, RESERVE).await } else { Ok(()) }
 }
 
-/// One try; it may change nothing, and then the next one knows more.
-async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), Failed> {
-    let coordinator = shared.parts.coordinator.as_ref();
+/// One try to record ids. It may change nothing; the next try then knows the current record.
+async fn record(context: &HostContext, extents: &Extents, count: usize) -> Result<(), Failed> {
+    let coordinator = context.deps.coordinator.as_ref();
     refresh(coordinator, extents).await?;
     let (epoch, revision) = extents.owner()?;
-    let Some(change) = extents.change(fresh_ids(shared, extents, count).await?) else {
+    let Some(change) = extents.change(fresh_ids(context, extents, count).await?) else {
         return Ok(());
     };
     let key = PartitionDescriptor::coordinator_key(extents.partition());
@@ -140,10 +143,10 @@ async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), 
         }
         Ok(TxnReply::Rejected(_)) => {}
         Err(error) => {
-            // If it happened all the same: nothing is created under those ids.
+            // The transaction may have happened: no extent is created under its ids.
             extents.set_stale();
             let error = match error {
-                // What keeps it from answering, it may say now.
+                // The coordinator may say now what kept it from answering.
                 coordinator::Error::Ambiguous => coordinator.get(&key).await.err().unwrap_or(error),
                 coordinator::Error::Unavailable { .. }
                 | coordinator::Error::Compacted
@@ -153,8 +156,7 @@ async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), 
             return Err(Failed::refused(&error));
         }
     }
-    // The record is another one, or the descriptor: of this owner, whose roll was faster, or of
-    // the next.
+    // The record or the descriptor was changed: by a roll of this owner, or by the next owner.
     extents.set_stale();
     let found = coordinator.get(&key).await.map_err(|error| Failed::refused(&error))?;
     let found = found.and_then(|found| PartitionDescriptor::decode(&found.value));
@@ -165,7 +167,7 @@ async fn record(shared: &Shared, extents: &Extents, count: usize) -> Result<(), 
     }
 }
 
-/// Reads the record again if it may be another one than is known here.
+/// Reads the record again if its last change had an unknown outcome.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`].
@@ -180,18 +182,18 @@ pub(crate) async fn refresh(
     Ok(())
 }
 
-/// Ids never issued before, so that there are `count` at hand; to be recorded.
+/// Takes newly issued ids, as many as are missing to `count`. They are not recorded yet.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`].
 pub(crate) async fn fresh_ids(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     count: usize,
 ) -> Result<Vec<ExtentId>, Failed> {
     let mut ids = Vec::new();
     for _ in extents.fresh()..count {
-        let id = shared.parts.extents.next_extent().await;
+        let id = context.deps.extent_ids.next_extent().await;
         ids.push(id.map_err(Failed::unread)?);
     }
     Ok(ids)

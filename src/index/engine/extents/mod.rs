@@ -1,19 +1,21 @@
-//! Which log and run extents a partition has, as the coordinator records it (ADR 0022). An extent
-//! is removed against these records only, never because one process does not use it.
+//! The records in the coordinator of the log and run extents that partitions have (ADR 0022). An
+//! extent is removed only if these records allow it, never because one process does not use it.
 //!
-//! 1. `record.rs`: the two kinds of records and their bytes.
-//! 2. `reserve.rs`: the record of one open partition: ids are recorded before an extent is created
+//! 1. `record.rs`: the record of a partition, the list of an extent's sharers, and their layouts.
+//! 2. `reserve.rs`: the record of one open partition. Ids are recorded before an extent is created
 //!    under them.
-//! 3. `ids.rs`: more ids are recorded when few are left, without the committer.
-//! 4. `pass.rs`: what a split or merge passes on to the new partitions, in its own transaction.
-//! 5. `release.rs`: a partition uses an extent no more; the last one removes it.
-//! 6. `pins.rs`: runs that this process reads right now are removed later.
-//! 7. `upgrade.rs`: stores written before there were records.
+//! 3. `ids.rs`: records more ids when few are left, without the committer.
+//! 4. `pass.rs`: the records of the partitions that a split or merge makes, as a part of its
+//!    transaction.
+//! 5. `release.rs`: a partition no longer uses an extent. The last one to release it removes the
+//!    extent.
+//! 6. `pins.rs`: delays the removal of runs that this process reads.
+//! 7. `upgrade.rs`: makes the records of stores that older releases wrote.
 //!
-//! Invariants: an extent exists only while some partition's record names it · a partition uses only
-//! what its record names · an extent that several partitions may use has a list of them, and each
-//! partition that uses it is on the list · an extent without a list is used by one partition at
-//! most · nothing comes back into use once it is not used, and an id is used once.
+//! Invariants: an extent exists only while the record of some partition names it · a partition uses
+//! only extents that its record names · an extent that several partitions may use has a list of
+//! sharers, and each partition that uses it is on the list · an extent without a list is used by at
+//! most one partition · an extent that is not used is never used again, and an id is used once.
 
 pub(crate) mod ids;
 mod pass;

@@ -1,5 +1,5 @@
-//! What old partitions pass on to those that replace them, as part of the transaction that replaces
-//! them: whoever uses an extent is recorded from the moment it may.
+//! Passes the extents of old partitions on to the partitions that replace them, in the transaction
+//! that replaces them. So every partition that may use an extent is recorded from that moment on.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::index::engine::failed::Failed;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// A partition to be, and the logs and runs it uses.
+/// A partition that a change makes, and the logs and runs that it uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Heir {
     pub(crate) id: PartitionId,
@@ -29,10 +29,10 @@ pub(crate) struct Passed {
     pub(crate) records: Vec<ExtentRecord>,
 }
 
-/// Gives each extent of the old partitions to the heirs that use it. Several heirs are put on its
-/// list. A single heir takes over the names that the old partitions have on the list, so the list
-/// stays as it is. What no heir uses goes to the first one in the same way, which releases it. ADR
-/// 0022 has an example.
+/// Gives each extent of the old partitions to the heirs that use it. If several heirs use it, they
+/// are put on its list of sharers. A single heir takes over the names that the old partitions have
+/// on the list, so the list does not change. An extent that no heir uses goes to the first heir in
+/// the same way, which releases it. ADR 0022 has an example.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`]: the lists of sharers cannot be read.
@@ -108,18 +108,18 @@ impl Passed {
     }
 }
 
-/// The places of those that use an extent; the first place when nobody does.
+/// The indexes of the heirs that use an extent; the first index if none does.
 fn heirs(new: &[Heir], extent: ExtentId) -> Vec<usize> {
     let uses = |(_, heir): &(usize, &Heir)| heir.uses.contains(&extent);
     let found: Vec<usize> = new.iter().enumerate().filter(uses).map(|(at, _)| at).collect();
     if found.is_empty() { vec![0] } else { found }
 }
 
-/// The list of an extent's sharers as the coordinator has it.
+/// The list of an extent's sharers in the coordinator.
 #[derive(Default)]
 struct Listed {
     sharers: Sharers,
-    /// The last change of it; `None` while there is no list.
+    /// The last change of the list; `None` while there is no list.
     at: Option<Revision>,
 }
 
@@ -167,11 +167,11 @@ mod tests {
         Heir { id: PartitionId::new(id), uses: ids(uses) }
     }
 
-    /// However much is still to be released, the transaction has room for it.
+    /// The transaction stays small however many extents are still to be released.
     #[tokio::test]
     async fn extents_of_one_new_partition_keep_their_names_and_no_list_changes() {
         let world = World::empty();
-        let coordinator = world.parts().coordinator;
+        let coordinator = world.deps().coordinator;
         let (one, two) = (old(1, 0..300), old(2, 100..400));
         let new = [heir(3, (0..10).chain(150..160))];
         let passed = pass_on(coordinator.as_ref(), &[&one, &two], &new).await.unwrap();
@@ -187,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn extents_of_several_new_partitions_are_listed_with_those_of_others() {
         let world = World::empty();
-        let coordinator = world.parts().coordinator;
+        let coordinator = world.deps().coordinator;
         let put = Op::Put(Sharers::key(ExtentId::new(7)), Sharers(names([1, 9])).encode());
         coordinator.txn(&[], &[put]).await.unwrap();
         let one = old(1, [7, 8, 200]);

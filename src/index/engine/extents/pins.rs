@@ -1,5 +1,5 @@
-//! Runs that are read or written in this process: they are removed only afterwards. Not stored, and
-//! no record of who uses what: a pin holds a removal back, its absence permits none.
+//! Pins delay the removal of runs that this process reads or writes. They are not stored and record
+//! no use: a pin prevents a removal, but a missing pin permits none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::types::ExtentId;
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<BTreeMap<ExtentId, usize>>);
 
-/// Keeps an extent from being removed by this process until it is dropped.
+/// A pin of an extent: until it is dropped this process does not remove the extent.
 #[derive(Debug)]
 pub(crate) struct Pin {
     of: Arc<Pins>,
     extent: ExtentId,
 }
 
-/// An extent that this process does not remove while it has this.
+/// An extent and its pin.
 #[derive(Debug)]
 pub(crate) struct PinnedExtent {
     pub(crate) extent: ExtentId,
@@ -27,14 +27,14 @@ pub(crate) struct PinnedExtent {
 }
 
 impl Pins {
-    /// One pin more.
+    /// Pins an extent.
     pub(crate) fn pin(self: &Arc<Self>, extent: ExtentId) -> Pin {
         let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *pins.entry(extent).or_insert(0) += 1;
         Pin { of: Arc::clone(self), extent }
     }
 
-    /// Whether anybody here reads or writes it.
+    /// Whether this process has a pin of the extent.
     pub(crate) fn is_pinned(&self, extent: ExtentId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&extent)
     }

@@ -20,21 +20,21 @@ const RECORD_PREFIX: &str = "extents/";
 /// Coordinator keys of lists of sharers: this, then the extent's id as 16 hex digits.
 const SHARERS_PREFIX: &str = "sharers/";
 
-/// Coordinator key that is there while logs and runs of an older store may be in no record. Its
+/// A coordinator key that exists while logs and runs of an older store may be in no record. Its
 /// value is an empty record.
 pub(crate) const UNRECORDED_KEY: &[u8] = b"unrecorded-extents";
 
 const VERSION: u8 = 1;
 
-/// The extents of a partition: all it uses, all it may have created, all it has not yet removed.
-/// Which of them it uses stands in its descriptor and in its newest manifest.
+/// The extents of a partition: those that it uses, that it may have created, and that it has not
+/// yet removed. Its descriptor and its newest manifest say which of them it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtentRecord {
-    /// No other partition uses them.
+    /// Extents that no other partition uses.
     pub own: BTreeSet<ExtentId>,
-    /// Other partitions may use them too: there is a list of sharers, unless all of them have
-    /// released the extent. With the names under which this partition is on the list: its own, or
-    /// those of partitions that it replaced. Each name is in one record only.
+    /// Extents that other partitions may use too. Each has a list of sharers, unless all of them
+    /// have released it. The value is the set of names under which this partition is on the list:
+    /// its own id, or ids of partitions that it replaced. Each name is in one record only.
     pub shared: BTreeMap<ExtentId, BTreeSet<PartitionId>>,
 }
 
@@ -49,7 +49,7 @@ impl ExtentRecord {
         encode(&(&self.own, &self.shared))
     }
 
-    /// Reads a value.
+    /// Decodes a value.
     ///
     /// # Errors
     /// [`Unread`].
@@ -58,32 +58,30 @@ impl ExtentRecord {
         Ok(Self { own, shared })
     }
 
-    /// Whether a coordinator key is that of a record, of a list of sharers, or of the mark that
-    /// some extents are in no record.
+    /// Whether a coordinator key is that of a record, of a list of sharers, or [`UNRECORDED_KEY`].
     #[must_use]
     pub fn is_key(key: &[u8]) -> bool {
         let prefixes = [RECORD_PREFIX, SHARERS_PREFIX].map(str::as_bytes);
         prefixes.iter().any(|prefix| key.starts_with(prefix)) || key == UNRECORDED_KEY
     }
 
-    /// All extents, own and shared.
+    /// All extents of the record, own and shared.
     pub fn all(&self) -> impl Iterator<Item = ExtentId> {
         self.own.iter().chain(self.shared.keys()).copied()
     }
 
-    /// Whether an extent is own or shared.
+    /// Whether the record has an extent.
     pub(crate) fn has(&self, extent: ExtentId) -> bool {
         self.own.contains(&extent) || self.shared.contains_key(&extent)
     }
 
-    /// Takes an extent out.
+    /// Removes an extent from the record.
     pub(crate) fn remove(&mut self, extent: ExtentId) {
         self.own.remove(&extent);
         self.shared.remove(&extent);
     }
 
-    /// The record of a partition, with the revision it is of; `None` before it has created
-    /// anything.
+    /// Reads the record of a partition, and its revision; `None` if it has none yet.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -99,7 +97,7 @@ impl ExtentRecord {
         Ok(Some(RecordAt { record, revision: found.mod_revision }))
     }
 
-    /// The records of all partitions, as of one instant.
+    /// Reads the records of all partitions, at one instant.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -110,46 +108,46 @@ impl ExtentRecord {
     }
 }
 
-/// A partition's record as the coordinator had it.
+/// A partition's record as it was read from the coordinator.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordAt {
     pub(crate) record: ExtentRecord,
-    /// The last change of it.
+    /// The last change of the record.
     pub(crate) revision: Revision,
 }
 
-/// The records, or the lists, of a coordinator.
+/// All records, or all lists, of a coordinator.
 #[derive(Clone, Debug)]
 pub struct Loaded<K, V> {
     /// Those that can be read.
     pub read: BTreeMap<K, V>,
-    /// The others, and why not, with the key.
+    /// Those that cannot be read, and why. The error names the key.
     pub unread: BTreeMap<K, Error>,
 }
 
 impl<K, V> Loaded<K, V> {
-    /// All of them.
+    /// All values.
     ///
     /// # Errors
-    /// Why one cannot be read.
+    /// Why one of them cannot be read.
     pub fn whole(self) -> Result<BTreeMap<K, V>, Error> {
         self.unread.into_values().next().map_or(Ok(self.read), Err)
     }
 }
 
-/// Why a value is not read.
+/// Why a value cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is of this version, which is not known here.
+    /// It has this version, which only newer releases know.
     Newer(u8),
     Malformed,
 }
 
 impl Unread {
-    /// For whoever has to repair it.
+    /// The error for the operator, with the key of the value.
     pub(crate) fn at(self, key: &[u8]) -> Error {
         let key = String::from_utf8_lossy(key);
-        Error::Corrupt(match self {
+        Error::damaged_rows(match self {
             Self::Newer(version) => format!(
                 "the coordinator's value `{key}` is of version {version}, and this release reads \
                  {VERSION}: written by a newer release: run that release"
@@ -159,7 +157,7 @@ impl Unread {
     }
 }
 
-/// The names of the partitions that use an extent, or have not yet released it.
+/// The list of an extent's sharers: the names of the partitions that have not released it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sharers(pub(crate) BTreeSet<PartitionId>);
 
@@ -174,7 +172,7 @@ impl Sharers {
         encode(&self.0)
     }
 
-    /// Reads a value.
+    /// Decodes a value.
     ///
     /// # Errors
     /// [`Unread`].
@@ -182,7 +180,7 @@ impl Sharers {
         decode(value).map(Self)
     }
 
-    /// All lists, as of one instant.
+    /// Reads all lists, at one instant.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -193,7 +191,7 @@ impl Sharers {
     }
 }
 
-/// Everything below a prefix that ids follow.
+/// Reads all values whose keys are a prefix and an id.
 async fn load<K: Ord, V>(
     coordinator: &dyn Coordinator,
     prefix: &str,
@@ -207,7 +205,7 @@ async fn load<K: Ord, V>(
         let number =
             key.strip_prefix(prefix.as_bytes()).and_then(|id| std::str::from_utf8(id).ok());
         let Some(number) = number.and_then(|id| u64::from_str_radix(id, 16).ok()) else {
-            // Nobody looks for it.
+            // No code reads such a key.
             tracing::error!(?key, "a key in the coordinator belongs to no partition or extent");
             continue;
         };

@@ -1,4 +1,4 @@
-//! A partition uses an extent no more: a durable manifest or descriptor of it says so.
+//! Releases an extent that a partition no longer uses, as its durable manifest or descriptor says.
 
 use std::collections::BTreeSet;
 
@@ -6,35 +6,37 @@ use crate::capacity::Error;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::Sharers;
 use crate::index::engine::extents::reserve::{Extents, Holding};
 use crate::index::engine::failure;
-use crate::index::engine::shared::Shared;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// Lost races, and answers lost, before giving up for now.
+/// The most rejected and unanswered transactions before the release is put off.
 const TRIES: usize = 8;
 
-/// Takes a partition off the list of an extent's sharers, and removes the extent if nobody else is
-/// on it. Where a disk takes no writes, that is left to the next opening. Done twice, or by an
-/// owner that lost the partition meanwhile, it changes nothing more. False while a reader of this
-/// process holds the removal back: then it is to be done again.
+/// Removes a partition's names from the list of an extent's sharers, and removes the extent if the
+/// list is empty then. If the disk takes no writes, the removal is left to the next opening of the
+/// partition. A repeated release changes nothing, not even by an owner that lost the partition
+/// meanwhile. Returns false while a pin of this process delays the removal: the caller must try
+/// again.
 ///
 /// # Errors
-/// To be tried again.
+/// The release must be tried again.
 pub(crate) async fn release(
-    shared: &Shared,
+    context: &HostContext,
     extents: &Extents,
     extent: ExtentId,
 ) -> Result<bool, api::Error> {
-    let coordinator = shared.parts.coordinator.as_ref();
+    let coordinator = context.deps.coordinator.as_ref();
     let is_last = match extents.holding(extent) {
         Holding::Alone => true,
         Holding::Shared(names) => match leave(coordinator, &names, extent).await? {
             Left::Nobody => true,
             Left::Others => false,
-            // Anybody may be on it: it stays, and the record keeps the id for the next opening.
+            // Any partition may be on the list. The extent is kept, and the record keeps its id for
+            // the next opening.
             Left::Unknown(error) => {
                 tracing::error!(
                     %extent, %error,
@@ -43,16 +45,17 @@ pub(crate) async fn release(
                 return Ok(true);
             }
         },
-        // Removed, or never this partition's.
+        // It is removed, or was never in this partition's record.
         Holding::Not => return Ok(true),
     };
     if is_last {
-        if shared.pins.is_pinned(extent) {
+        if context.pins.is_pinned(extent) {
             return Ok(false);
         }
-        match shared.parts.capacity.remove(extent).await {
+        match context.deps.capacity.remove(extent).await {
             Ok(()) => {}
-            // A disk takes no writes until a restart. The record keeps the id for the next opening.
+            // The disk takes no writes until a restart. The record keeps the id for the next
+            // opening.
             Err(error @ (Error::Poisoned { .. } | Error::OutOfService { .. })) => {
                 tracing::debug!(
                     %extent, %error,
@@ -67,15 +70,15 @@ pub(crate) async fn release(
     Ok(true)
 }
 
-/// Who is on a list of sharers after some were taken off.
+/// What is left of a list of sharers.
 enum Left {
     Nobody,
     Others,
-    /// It cannot be read.
+    /// The list cannot be read.
     Unknown(api::Error),
 }
 
-/// Takes names off the list.
+/// Removes names from the list of an extent's sharers.
 async fn leave(
     coordinator: &dyn Coordinator,
     names: &BTreeSet<PartitionId>,
@@ -84,7 +87,7 @@ async fn leave(
     let key = Sharers::key(extent);
     for _ in 0..TRIES {
         let found = coordinator.get(&key).await.map_err(|error| failure::coordinator(&error))?;
-        // The last one on the list took it away; perhaps it was this partition, before a crash.
+        // The last sharer deleted the list. That may have been this partition, before a crash.
         let Some(found) = found else { return Ok(Left::Nobody) };
         let mut sharers = match Sharers::decode(&found.value) {
             Ok(sharers) => sharers,

@@ -1,5 +1,5 @@
-//! The extents of one open partition. Ids are recorded before an extent is created under them, so
-//! that whatever a crash leaves behind is found in the record by the next owner.
+//! The extents of one open partition. Ids are recorded before an extent is created under them. So
+//! the next owner finds in the record every extent that a crash left unused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,46 +17,46 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// One owner's view of its partition's record; only the owner changes it.
+/// An owner's copy of its partition's record, which only the owner changes.
 #[derive(Debug)]
 pub(crate) struct Extents {
     partition: PartitionId,
     state: Mutex<State>,
-    /// Locked while the record is changed. Who has it waits for the coordinator only, never for
-    /// the committer.
+    /// Locked while the record is changed. A task that holds it may wait for the coordinator, never
+    /// for the committer.
     changing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     record: ExtentRecord,
-    /// Of the record; `None` while there is none.
+    /// The revision of the record; `None` while there is none.
     revision: Option<Revision>,
-    /// Recorded by this owner, and nothing was created under them.
+    /// Ids that this owner recorded and under which nothing was created.
     fresh: Vec<ExtentId>,
-    /// Removed, or left to the other sharers: not in the next record.
+    /// Extents that are removed or left to the other sharers. The next record does not have them.
     gone: BTreeSet<ExtentId>,
-    /// Nobody knows whether the last change of the record happened.
+    /// Whether the last change of the record had an unknown outcome.
     is_stale: bool,
     is_closed: bool,
-    /// The owner's epoch, and its last change of the descriptor.
+    /// The epoch of the owner, and its last change of the descriptor.
     owner: Option<(Epoch, Revision)>,
     /// Refused requests for ids, and when the next may be made.
     refusals: Refusals,
 }
 
-/// How a partition's record has an extent.
+/// How a partition's record lists an extent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Holding {
     /// No other partition uses it.
     Alone,
-    /// Others may use it; the partition is on the list under these names.
+    /// Other partitions may use it. This one is on the list of sharers under these names.
     Shared(BTreeSet<PartitionId>),
-    /// It is not there.
+    /// The record does not have it.
     Not,
 }
 
-/// What is known of a record; it is empty while there is none.
+/// A record and its revision; empty while there is none.
 #[derive(Default)]
 struct Known {
     record: ExtentRecord,
@@ -70,14 +70,14 @@ impl From<Option<RecordAt>> for Known {
     }
 }
 
-/// Whose logs and runs are written: a partition's, at an epoch of its owner.
+/// The owner of logs and runs that are written: a partition's extents, and the epoch of its owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner<'a> {
     pub(crate) extents: &'a Arc<Extents>,
     pub(crate) epoch: Epoch,
 }
 
-/// A record to be, as part of a transaction.
+/// A new record, as a part of a transaction.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) when: Compare,
@@ -87,7 +87,7 @@ pub(crate) struct Change {
 }
 
 impl Extents {
-    /// Of a partition whose record, at this revision, is known.
+    /// The extents of a partition whose record was read.
     pub(crate) fn new(
         partition: PartitionId,
         found: Option<RecordAt>,
@@ -107,30 +107,30 @@ impl Extents {
         self.partition
     }
 
-    /// Waits until nobody else changes the record, and keeps others from it.
+    /// Waits until no other task changes the record, and locks it.
     pub(crate) async fn changing(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.changing.lock().await
     }
 
-    /// As [`Self::changing`]; `None` when somebody changes it now.
+    /// As [`Self::changing`]; `None` if another task changes the record now.
     pub(crate) fn try_changing(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         self.changing.try_lock().ok()
     }
 
-    /// Notes who owns the partition: the record is changed only as long as this is so.
+    /// Notes the owner. The record is changed only if the descriptor still has this revision.
     pub(crate) fn set_owner(&self, epoch: Epoch, revision: Revision) {
         self.lock().owner = Some((epoch, revision));
     }
 
     /// # Errors
-    /// [`Failed::Refused`] before there is an owner.
+    /// [`Failed::Refused`] if no owner was noted yet.
     pub(crate) fn owner(&self) -> Result<(Epoch, Revision), Failed> {
         let none = || Failed::Refused("the partition has no owner yet".into());
         self.lock().owner.ok_or_else(none)
     }
 
     /// # Errors
-    /// Why ids were refused a moment ago.
+    /// The last refusal of ids, while its pause lasts.
     pub(crate) fn may_ask(&self, now: Duration) -> Result<(), Failed> {
         self.lock().refusals.may_try(now)
     }
@@ -150,41 +150,41 @@ impl Extents {
         }
     }
 
-    /// Takes an id to create an extent under; `None` when there is none, or others own the
-    /// partition.
+    /// Takes a recorded id for a new extent; `None` if none is left, or if the partition is closed.
     pub(crate) fn take(&self, pins: &Arc<Pins>) -> Option<PinnedExtent> {
         let mut state = self.lock();
         if state.is_closed {
             return None;
         }
         let extent = state.fresh.pop()?;
-        // Under the lock: who opens the partition again after `close` sees the pin.
+        // The pin is made under the lock: a later opening of the partition, which comes after
+        // `close`, sees it.
         Some(PinnedExtent { extent, pin: pins.pin(extent) })
     }
 
-    /// Gives an id back under which nothing was created.
+    /// Returns an id under which nothing was created.
     pub(crate) fn give_back(&self, extent: ExtentId) {
         self.lock().fresh.push(extent);
     }
 
-    /// How many ids there are to take.
+    /// The number of ids that can be taken.
     pub(crate) fn fresh(&self) -> usize {
         self.lock().fresh.len()
     }
 
-    /// Gives out no ids from now on.
+    /// Makes [`Self::take`] return `None` from now on.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
     }
 
-    /// Closes this, and gives what is left to a partition that follows it.
+    /// Closes this, and returns the unused ids for a partition that replaces this one.
     pub(crate) fn hand_on(&self) -> Vec<ExtentId> {
         let mut state = self.lock();
         state.is_closed = true;
         std::mem::take(&mut state.fresh)
     }
 
-    /// How the record has an extent.
+    /// How the record lists an extent.
     pub(crate) fn holding(&self, extent: ExtentId) -> Holding {
         let state = self.lock();
         match state.record.shared.get(&extent) {
@@ -194,13 +194,13 @@ impl Extents {
         }
     }
 
-    /// The extent is removed, or left to the other sharers.
+    /// Notes that an extent is removed, or left to the other sharers.
     pub(crate) fn set_gone(&self, extent: ExtentId) {
         self.lock().gone.insert(extent);
     }
 
-    /// What is recorded and neither used nor fresh nor gone: created and not used, or never
-    /// created.
+    /// The extents of the record that are not used, not available and not gone. They were created
+    /// and are not used, or were never created.
     pub(crate) fn unused(&self, used: &BTreeSet<ExtentId>) -> Vec<ExtentId> {
         let state = self.lock();
         let is_left = |extent: &ExtentId| {
@@ -209,17 +209,18 @@ impl Extents {
         state.record.all().filter(is_left).collect()
     }
 
-    /// The record without what is gone.
+    /// The record without the extents that are gone.
     pub(crate) fn current(&self) -> ExtentRecord {
         self.lock().pruned()
     }
 
-    /// The condition that the record is still the one known here.
+    /// The condition that the record in the coordinator still has the known revision.
     pub(crate) fn unchanged(&self) -> Compare {
         unchanged(self.partition, self.lock().revision)
     }
 
-    /// The next record: with these ids, without what is gone. `None` when it is the same.
+    /// The next record: with these ids, without the extents that are gone. `None` if it would not
+    /// change.
     pub(crate) fn change(&self, fresh: Vec<ExtentId>) -> Option<Change> {
         let state = self.lock();
         if fresh.is_empty() && state.gone.is_empty() {
@@ -232,7 +233,7 @@ impl Extents {
         Some(Change { when, then, record, fresh })
     }
 
-    /// The change happened: its ids may be taken.
+    /// Notes that a change happened. Its ids can be taken now.
     pub(crate) fn changed(&self, change: Change, at: Revision) {
         let mut state = self.lock();
         state.revision = Some(at);
@@ -241,17 +242,18 @@ impl Extents {
         state.fresh.extend(change.fresh);
     }
 
-    /// Nobody knows whether the last change happened.
+    /// Notes that the outcome of the last change is unknown.
     pub(crate) fn set_stale(&self) {
         self.lock().is_stale = true;
     }
 
-    /// Whether the record is to be read again.
+    /// Whether the record must be read again.
     pub(crate) fn is_stale(&self) -> bool {
         self.lock().is_stale
     }
 
-    /// The record was read again. Nothing was created under ids that only the coordinator knows.
+    /// Notes the record that was read again. Ids that only the coordinator had are gone: nothing
+    /// was created under them.
     pub(crate) fn refresh(&self, found: Option<RecordAt>) {
         let mut state = self.lock();
         let Known { record, revision } = found.into();

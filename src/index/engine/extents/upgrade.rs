@@ -1,5 +1,5 @@
-//! Stores written before extents were recorded: one process had them, so what its partitions use
-//! tells who uses what.
+//! Records the extents of stores that were written before there were records. One process had such
+//! a store, so the logs and manifests of its partitions say which extents they use.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -16,19 +16,20 @@ use crate::index::map::{PartitionDescriptor, PartitionMap};
 use crate::types::ExtentId;
 use crate::types::PartitionId;
 
-/// Changes in one transaction, below what the coordinator takes.
+/// Changes in one transaction. The coordinator takes more.
 const AT_ONCE: usize = 64;
 
-/// Records what the partitions of an older store use, before any of them is opened. A partition is
-/// of an older store if its record lacks an extent of its log, or if it has a log and no record: an
-/// older release served it last, and gave it a new log with its first write. Cut short, this is
-/// done again at the next start: nothing changes before all is recorded.
+/// Records the extents that the partitions of an older store use, before any of them is opened. A
+/// partition is of an older store if its record lacks an extent of its log, or if it has a log and
+/// no record: an older release served it last, and gave it a new log with its first write. If this
+/// is interrupted, the next start does it again: no extent is changed before all are recorded.
 ///
-/// A log or run that nobody names is left to the first of them, which removes it. A partition that
-/// cannot be read may use anything: it shares all extents until it is repaired. What it has on a
-/// missing disk is in no record, so nobody removes it. A mark in the coordinator says that there
-/// may be such extents. They are recorded at the first start that finds them. The same holds for a
-/// partition whose record cannot be read: the record stays as it is, and it is not opened.
+/// A log or run that no partition names is given to the first partition, which removes it. A
+/// partition that cannot be read may use any extent: it shares all of them until it is repaired.
+/// Its extents on a missing disk are in no record, so no partition removes them. The key
+/// [`UNRECORDED_KEY`] in the coordinator says that there may be such extents. The first start that
+/// finds them records them. The same holds for a partition whose record cannot be read: the record
+/// is left as it is, and the partition is not opened.
 ///
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -37,7 +38,8 @@ pub(crate) async fn upgrade(
     capacity: &dyn Capacity,
     map: &PartitionMap,
 ) -> Result<(), Error> {
-    // Before the records: what is there and in none of them is no extent just created.
+    // The extents are listed before the records are read: an extent that is in no record was not
+    // just created.
     let present = present(capacity).await;
     let Loaded { read: known, unread } = ExtentRecord::load_all(coordinator).await?;
     let Loaded { read: lists, unread: unread_lists } = Sharers::load_all(coordinator).await?;
@@ -56,8 +58,8 @@ pub(crate) async fn upgrade(
         map.partitions().iter().filter(is_older).map(|one| one.id).collect();
     let mark =
         coordinator.get(UNRECORDED_KEY).await.map_err(|error| failure::coordinator(&error))?;
-    // The first start of an older release may have been cut short before it named its first log,
-    // which may lie on a disk that is missing now.
+    // The first start of an older release may have been interrupted before it named its first log,
+    // which may be on a disk that is missing now.
     let may_have_any = !present.is_empty() || !capacity.is_whole();
     let is_begun = known.is_empty() && unread.is_empty() && may_have_any;
     if older.is_empty() && mark.is_none() && !is_begun {
@@ -73,7 +75,7 @@ pub(crate) async fn upgrade(
     let ids = map.partitions().iter().map(|one| one.id).collect();
     let found = Found { ids, older, known, unread, lists, unread_lists };
     let New { records, lists } = found.record(users, &present);
-    // The lists first: a record that calls an extent shared is not without them.
+    // Lists are written first: an extent that a record calls shared must have a list.
     for puts in lists.chunks(AT_ONCE) {
         commit(coordinator, &[], puts).await?;
     }
@@ -86,11 +88,11 @@ pub(crate) async fn upgrade(
     Ok(())
 }
 
-/// What the coordinator has at the start.
+/// The partitions, records and lists in the coordinator at the start.
 struct Found {
     /// All partitions.
     ids: Vec<PartitionId>,
-    /// Those of an older store.
+    /// The partitions of an older store.
     older: BTreeSet<PartitionId>,
     known: BTreeMap<PartitionId, ExtentRecord>,
     unread: BTreeMap<PartitionId, Error>,
@@ -98,7 +100,7 @@ struct Found {
     unread_lists: BTreeMap<ExtentId, Error>,
 }
 
-/// What is to be written.
+/// The records and lists to be written.
 struct New {
     /// Extents to be added to the records of partitions.
     records: BTreeMap<PartitionId, ExtentRecord>,
@@ -107,7 +109,7 @@ struct New {
 }
 
 impl Found {
-    /// Records who may use what.
+    /// Determines the records and lists from the partitions that may use each extent.
     fn record(&self, mut users: Users, present: &BTreeSet<ExtentId>) -> New {
         for (extent, list) in &self.lists {
             let here = list.0.iter().filter(|name| self.ids.contains(name));
@@ -124,7 +126,7 @@ impl Found {
         // An older partition may have been left without a record by a start that was cut short.
         let records = self.older.iter().map(|id| (*id, ExtentRecord::default())).collect();
         let mut new = New { records, lists: Vec::new() };
-        // What a record calls its partition's own, no other partition can have come to use since.
+        // An extent that a record lists as own cannot have got another user since.
         for (extent, users) in users.into_iter().filter(|(extent, _)| !owned.contains(extent)) {
             self.record_extent(extent, users, !recorded.contains(&extent), &mut new);
         }
@@ -160,7 +162,7 @@ impl Found {
     }
 }
 
-/// All logs and runs there are.
+/// All logs and runs that exist.
 async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
     let is_of_index = |kind| matches!(kind, ExtentKind::Log | ExtentKind::Run);
     let infos = capacity.extents().await;
@@ -169,10 +171,10 @@ async fn present(capacity: &dyn Capacity) -> BTreeSet<ExtentId> {
 
 type Users = BTreeMap<ExtentId, BTreeSet<PartitionId>>;
 
-/// Which partitions may use which extents.
+/// The partitions that may use each extent.
 struct Usage {
     users: Users,
-    /// Partitions of which that is not known: they, or their records, cannot be read.
+    /// Partitions whose extents are unknown: they or their records cannot be read.
     silent: BTreeSet<PartitionId>,
 }
 
@@ -216,7 +218,7 @@ async fn uses(
     Ok(descriptor.log.iter().copied().chain(runs).collect())
 }
 
-/// Adds to the record of a partition what it does not have.
+/// Adds the missing extents to the record of a partition.
 async fn add(
     coordinator: &dyn Coordinator,
     id: PartitionId,
@@ -237,7 +239,7 @@ async fn add(
 }
 
 async fn commit(coordinator: &dyn Coordinator, when: &[Compare], then: &[Op]) -> Result<(), Error> {
-    // Written twice is no harm.
+    // A repeated transaction does no harm.
     match coordinator.txn(when, then).await.map_err(|error| failure::coordinator(&error))? {
         TxnReply::Committed(_) => Ok(()),
         TxnReply::Rejected(_) => {

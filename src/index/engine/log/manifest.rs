@@ -1,4 +1,4 @@
-//! The manifest: everything durable about a partition that is not in the log's rows. Layout:
+//! The manifest: the durable state of a partition beside the rows in its log. Layout:
 //! `api-spec/log-record.md`.
 
 #![deny(clippy::indexing_slicing)]
@@ -14,53 +14,53 @@ use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
-/// Where the log's previous extent ends: whatever lies behind was never acknowledged and is not
+/// Where the previous extent of the log ends. Bytes after that were never acknowledged and are not
 /// replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     /// The extent before this one.
     pub(crate) extent: ExtentId,
-    /// The offset after its last record.
+    /// The offset after its last valid record.
     pub(crate) end: u64,
 }
 
-/// A sorted run.
+/// A sorted run of the partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunEntry {
     /// Number of its family.
     pub(crate) family: u8,
-    /// Its footer; the run is the whole extent.
+    /// The location of its footer. The run is the whole extent.
     pub(crate) footer: Location,
     /// Rows, tombstones included.
     pub(crate) rows: u64,
-    /// Encoded bytes, the measure of compaction.
+    /// Encoded bytes. Compaction chooses runs by this size.
     pub(crate) bytes: u64,
 }
 
-/// A partition's state at one point of its log. The newest one counts.
+/// The state of a partition at one point of its log. The newest manifest is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// The partition, so that a log is never read as another's.
+    /// The partition. A reader checks it, so that a log is never read as that of another partition.
     pub(crate) partition: PartitionId,
     /// The owner's epoch when it was written.
     pub(crate) epoch: Epoch,
     /// Set in the first record of an extent, when the log has an extent before it.
     pub(crate) previous: Option<Link>,
-    /// Commits up to here are in the runs; replay starts after it.
+    /// Commits up to this one are in the runs. Replay starts after it.
     pub(crate) flushed: Sequence,
     /// The highest time given to a commit so far.
     pub(crate) time: Timestamp,
-    /// The runs, within a family newest first.
+    /// The runs. Those of one family are ordered newest first.
     pub(crate) runs: Vec<RunEntry>,
 }
 
 impl Manifest {
-    /// The manifest as a log record; `None` when it is too large to be one.
+    /// Encodes the manifest as a log record; `None` if it is too large for one.
     pub(crate) fn encode(&self) -> Option<Bytes> {
         record::encode(record::Kind::Manifest, &postcard::to_stdvec(self).ok()?)
     }
 
-    /// Reads a manifest body; `None` when it is malformed.
+    /// Decodes the body of a manifest record; `None` if it is malformed.
     pub(crate) fn decode(body: &[u8]) -> Option<Self> {
         match postcard::take_from_bytes(body) {
             Ok((manifest, [])) => Some(manifest),

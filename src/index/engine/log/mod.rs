@@ -1,12 +1,13 @@
-//! A partition's log: records over the frames of a chain of extents.
+//! The log of a partition: records in the frames of a chain of extents.
 //!
-//! 1. `record.rs`, `manifest.rs`: the bytes.
-//! 2. `reader.rs`: records of one extent, up to where it validly ends.
-//! 3. `writer.rs`: the open extent, appending, rolling to the next one.
+//! 1. `record.rs`, `manifest.rs`: the layouts of records.
+//! 2. `reader.rs`: reads the records of one extent up to its valid end.
+//! 3. `writer.rs`: appends to the open extent, and rolls to the next one.
 //!
-//! I2: the descriptor's compare-and-swap and the extents' epochs let only one owner extend a log; a
-//! link in the first record of each extent says where the one before ends, so a failed append is
-//! cut off for good by the roll after it.
+//! I2: only one owner can extend a log, because the descriptor is changed by compare-and-swap and
+//! because extents refuse lower epochs. The first record of each extent has a link that says where
+//! the extent before it ends. So the roll after a failed append discards what that append may have
+//! written.
 
 pub(crate) mod manifest;
 pub(crate) mod reader;

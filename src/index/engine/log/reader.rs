@@ -27,8 +27,8 @@ pub(crate) struct LogReader<'a> {
     capacity: &'a dyn Capacity,
     extent: ExtentId,
     offset: u64,
-    /// Where the extent validly ends, if the next one says so; then an incomplete record before it
-    /// is damage, not a torn tail.
+    /// The valid end of the extent, if the next extent has a link to it. An incomplete record
+    /// before that end is damage, not a torn tail.
     end: Option<u64>,
 }
 
@@ -38,13 +38,14 @@ impl<'a> LogReader<'a> {
         Self { capacity, extent, offset: 0, end }
     }
 
-    /// The offset after the last record read; after the last one, where the log may be linked to.
+    /// The offset after the last record that was read. At the end of the extent a link may point
+    /// here.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The next record; `None` at the end. A record whose last frames are missing at the end of the
-    /// extent was never acknowledged: a torn tail, cut.
+    /// extent was never acknowledged. It is a torn tail and is ignored.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for anything else that is not a whole record, [`Error::Unavailable`].
@@ -115,17 +116,17 @@ impl<'a> LogReader<'a> {
         }
         tracing::warn!(
             extent = %self.extent, offset = self.offset,
-            "a torn tail of a log was cut off"
+            "the torn tail of a log is ignored"
         );
         Ok(None)
     }
 
     fn damaged(&self, what: &str) -> Error {
-        Error::Corrupt(format!("log extent {} at {}: {what}", self.extent, self.offset))
+        Error::damaged_rows(format!("log extent {} at {}: {what}", self.extent, self.offset))
     }
 }
 
-/// The bytes of a record: most fit one frame and are not copied.
+/// The bytes of a record. Most records fit in one frame and are not copied.
 enum Joined {
     One(Bytes),
     Many(BytesMut),

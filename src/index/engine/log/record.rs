@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::index::engine::codec;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::types::Crc32c;
 use crate::types::Sequence;
 use crate::types::Timestamp;
@@ -38,7 +39,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads the head; `None` when it is damaged or of a version not known here.
+    /// Decodes the head; `None` if it is damaged or of an unknown version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..HEADER_LEN)?;
         let (checked, mut crc) = head.split_at_checked(12)?;
@@ -64,14 +65,14 @@ impl Header {
         })
     }
 
-    /// Whether this is the body the head was written for.
+    /// Whether the length and checksum of the head match this body.
     pub(crate) fn matches(&self, body: &[u8]) -> bool {
         codec::wide(body.len()) == u64::from(self.body_len)
             && Crc32c::of(body).get() == self.body_crc
     }
 }
 
-/// A record around `body`; `None` when the body is 4 GiB or longer.
+/// Encodes a record with this body; `None` if the body is 4 GiB or longer.
 pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
     let mut record = BytesMut::with_capacity(HEADER_LEN + body.len());
     record.put_bytes(0, HEADER_LEN);
@@ -79,7 +80,7 @@ pub(crate) fn encode(kind: Kind, body: &[u8]) -> Option<Bytes> {
     fill_header(kind, record)
 }
 
-/// Fills in the head of a record whose body is there already.
+/// Fills in the head of a record that already has its body.
 fn fill_header(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
     let (head, body) = record.split_at_mut_checked(HEADER_LEN)?;
     let mut fields = Vec::with_capacity(HEADER_LEN);
@@ -116,18 +117,18 @@ impl BatchBuilder {
     /// Adds the next commit.
     pub(crate) fn push(&mut self, rows: &RowBatch) {
         self.begin(rows.changes.len());
-        for (family, key, value) in &rows.changes {
+        for RowChange { family, key, value } in &rows.changes {
             self.add(*family, key, value.as_ref());
         }
     }
 
-    /// Begins the next commit, which is added in parts; so many calls of [`Self::add`] follow.
+    /// Begins the next commit. The caller then calls [`Self::add`] once for each of its `changes`.
     pub(crate) fn begin(&mut self, changes: usize) {
         self.commits += 1;
         codec::put_varint(&mut self.record, codec::wide(changes));
     }
 
-    /// Adds a row that the commit puts, or removes.
+    /// Adds a row of the commit. Without a value the row is removed.
     pub(crate) fn add(&mut self, family: Family, key: &[u8], value: Option<&Bytes>) {
         let tag = family as u8 | if value.is_none() { TOMBSTONE } else { 0 };
         self.record.put_u8(tag);
@@ -154,7 +155,8 @@ impl BatchBuilder {
         self.commits
     }
 
-    /// The record; `time` is that of the last commit. `None` when it is 4 GiB or longer.
+    /// Finishes the record; `time` is that of the last commit. `None` if the record is 4 GiB or
+    /// longer.
     pub(crate) fn finish(mut self, time: Timestamp) -> Option<Bytes> {
         let mut head = Vec::with_capacity(BATCH_HEAD_LEN);
         head.put_u64_le(self.first.get());
@@ -178,7 +180,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Reads a batch body; `None` when it is malformed.
+    /// Decodes the body of a batch record; `None` if it is malformed.
     pub(crate) fn decode(body: &Bytes) -> Option<Self> {
         let mut rest = body.as_ref();
         let first = Sequence::new(codec::take_u64(&mut rest)?);
@@ -198,7 +200,7 @@ impl Batch {
         self.first.plus(u64::from(self.commits) - 1)
     }
 
-    /// Decodes its rows commit by commit; `None` when they are malformed. Keys and values share the
+    /// Decodes the rows of each commit; `None` if they are malformed. Keys and values share the
     /// record's memory.
     pub(crate) fn rows(&self) -> Option<Vec<RowBatch>> {
         let mut rest = self.rows.as_ref();
@@ -214,15 +216,16 @@ impl Batch {
         rest.is_empty().then_some(commits)
     }
 
-    fn row(&self, rest: &mut &[u8]) -> Option<(Family, Bytes, Option<Bytes>)> {
+    fn row(&self, rest: &mut &[u8]) -> Option<RowChange> {
         let tag = codec::take_u8(rest)?;
         let family = Family::from_number(tag & !TOMBSTONE)?;
         let len = codec::take_len(rest)?;
         let key = self.rows.slice_ref(codec::take(rest, len)?);
         if tag & TOMBSTONE != 0 {
-            return Some((family, key, None));
+            return Some(RowChange { family, key, value: None });
         }
         let len = codec::take_len(rest)?;
-        Some((family, key, Some(self.rows.slice_ref(codec::take(rest, len)?))))
+        let value = Some(self.rows.slice_ref(codec::take(rest, len)?));
+        Some(RowChange { family, key, value })
     }
 }

@@ -1,4 +1,4 @@
-//! The open end of a partition's log.
+//! The writer of a partition's log: appends to its newest extent, rolls and trims it.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::chores::Chore;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::{Change, Extents, Owner, PinnedExtent, ids};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::manifest::{Link, Manifest};
-use crate::index::engine::shared::Shared;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
@@ -20,19 +20,19 @@ use crate::types::ExtentOffset;
 use crate::types::PartitionId;
 use crate::types::Sequence;
 
-/// Tries of a change of the descriptor whose outcome is unknown.
+/// The most tries of a change of the descriptor while the outcome is unknown.
 const SWAP_TRIES: usize = 3;
 
-/// Where a log stands.
+/// The state of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogState {
-    /// What the coordinator holds of the partition.
+    /// The descriptor of the partition in the coordinator.
     pub(crate) descriptor: PartitionDescriptor,
     /// The last change of the descriptor.
     pub(crate) revision: Revision,
     /// The highest commit in each extent of the descriptor.
     pub(crate) highest: Vec<Sequence>,
-    /// Where the newest extent validly ends.
+    /// The valid end of the newest extent.
     pub(crate) link: Option<Link>,
     /// The newest commit.
     pub(crate) last: Sequence,
@@ -41,37 +41,41 @@ pub(crate) struct LogState {
 /// Appends records, and moves to a new extent when the open one is full or failed.
 #[derive(Debug)]
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    context: Arc<HostContext>,
     state: LogState,
-    /// Whether more may be appended to the newest extent.
+    /// Whether the newest extent takes further appends.
     open: bool,
-    /// Why nobody knows what the coordinator holds of the partition: the log is read anew before
-    /// anything follows.
+    /// Set when a change of the descriptor had an unknown outcome. The log must be recovered before
+    /// it is extended.
     doubt: Option<Reason>,
     extents: Arc<Extents>,
 }
 
 impl Log {
-    /// The log of a partition just recovered; its extents are sealed, so the first append needs a
-    /// roll.
-    pub(crate) fn recovered(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
-        Self { open: false, ..Self::begun(shared, extents, state) }
+    /// The log of a partition just recovered. Its extents are sealed, so a roll must come before
+    /// the first append.
+    pub(crate) fn recovered(
+        context: Arc<HostContext>,
+        extents: Arc<Extents>,
+        state: LogState,
+    ) -> Self {
+        Self { open: false, ..Self::begun(context, extents, state) }
     }
 
     /// The log of a partition whose newest extent was written by [`write_first`].
-    pub(crate) fn begun(shared: Arc<Shared>, extents: Arc<Extents>, state: LogState) -> Self {
+    pub(crate) fn begun(context: Arc<HostContext>, extents: Arc<Extents>, state: LogState) -> Self {
         let count = state.descriptor.log.len();
         assert_eq!(count, state.highest.len(), "one highest commit for each log extent");
         extents.set_owner(state.descriptor.epoch, state.revision);
-        Self { shared, state, open: true, doubt: None, extents }
+        Self { context, state, open: true, doubt: None, extents }
     }
 
-    /// Where it stands.
+    /// The state of the log.
     pub(crate) fn state(&self) -> &LogState {
         &self.state
     }
 
-    /// Why nobody knows what the coordinator holds of the partition; none while that is known.
+    /// Why the descriptor in the coordinator is unknown; `None` while it is known.
     pub(crate) fn doubt(&self) -> Option<&Reason> {
         self.doubt.as_ref()
     }
@@ -82,7 +86,7 @@ impl Log {
     }
 
     /// # Errors
-    /// [`Invariant::OneOwner`] unless the log is that of this owner.
+    /// [`Invariant::OneOwner`] if the log belongs to another owner.
     pub(crate) fn check_owner(&self, id: PartitionId, epoch: Epoch) -> Result<(), Violation> {
         let PartitionDescriptor { id: of, epoch: at, .. } = &self.state.descriptor;
         Invariant::OneOwner.assert(*of == id && *at == epoch, || {
@@ -91,7 +95,7 @@ impl Log {
     }
 
     /// # Errors
-    /// [`Invariant::OneOwner`] unless `first` is the number of the next commit.
+    /// [`Invariant::OneOwner`] if `first` is not the number of the next commit.
     pub(crate) fn check_next(&self, first: Sequence) -> Result<(), Violation> {
         let last = self.state.last;
         Invariant::OneOwner.assert(first == last.plus(1), || {
@@ -100,8 +104,8 @@ impl Log {
     }
 
     /// # Errors
-    /// [`Invariant::OneOwner`] unless a manifest is of this owner, and names no commit as flushed
-    /// that the log does not have.
+    /// [`Invariant::OneOwner`] if the manifest is of another owner, or says that commits are
+    /// flushed which the log does not have.
     pub(crate) fn check_manifest(&self, manifest: &Manifest) -> Result<(), Violation> {
         self.check_owner(manifest.partition, manifest.epoch)?;
         let (flushed, last) = (manifest.flushed, self.state.last);
@@ -135,12 +139,12 @@ impl Log {
         if let Some(last) = self.state.highest.last_mut() {
             *last = highest.max(*last);
         }
-        self.shared.parts.metrics.log_bytes(bytes);
+        self.context.deps.metrics.log_bytes(bytes);
         Ok(())
     }
 
-    /// Moves to a new extent that begins with `manifest`, and leaves behind extents of commits
-    /// already flushed.
+    /// Moves the log to a new extent that begins with `manifest`, and drops extents whose commits
+    /// are all flushed.
     ///
     /// # Errors
     /// [`Failed::Full`], [`Failed::Refused`]: the log is as it was. [`Failed::Other`]: see
@@ -150,13 +154,14 @@ impl Log {
         let epoch = self.state.descriptor.epoch;
         let record =
             manifest.encode().ok_or_else(|| Failed::Refused("manifest too large".into()))?;
-        ids::reserve_for_a_roll(&self.shared, &self.extents).await?;
+        ids::reserve_for_a_roll(&self.context, &self.extents).await?;
         let owner = Owner { extents: &self.extents, epoch };
-        let PinnedExtent { extent, pin: _pin } = self.shared.create(ExtentKind::Log, owner).await?;
+        let PinnedExtent { extent, pin: _pin } =
+            self.context.create(ExtentKind::Log, owner).await?;
         let end = match self.append_to(extent, 0, record).await {
             Ok(end) => end,
             Err(failed) => {
-                self.shared.release(&self.extents, extent);
+                self.context.release(&self.extents, extent);
                 return Err(failed.before_it_counts());
             }
         };
@@ -165,11 +170,11 @@ impl Log {
         let mut next = self.state.descriptor.clone();
         let left: Vec<_> = next.log.drain(..flushed).collect();
         next.log.push(extent);
-        // The manifest is durable before the descriptor names it; what a crash between the two
-        // leaves is recorded.
+        // The manifest is durable before the descriptor names its extent. After a crash between the
+        // two the record of the partition still has that extent.
         self.replace(&next, Some(extent)).await?;
         if let Some(link) = self.state.link.filter(|link| !left.contains(&link.extent)) {
-            self.shared.chores.add(Chore::Seal(link.extent, epoch));
+            self.context.chores.add(Chore::Seal(link.extent, epoch));
         }
         self.state.descriptor = next;
         self.state.highest.drain(..flushed);
@@ -180,15 +185,15 @@ impl Log {
         Ok(())
     }
 
-    /// Changes the descriptor; `made` is the extent it names for the first time.
+    /// Changes the descriptor. `made` is the extent that it names for the first time.
     async fn replace(
         &mut self,
         next: &PartitionDescriptor,
         made: Option<ExtentId>,
     ) -> Result<(), Failed> {
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         let extents = Arc::clone(&self.extents);
-        // While somebody else changes the record, the descriptor goes without.
+        // If another task changes the record of extents now, only the descriptor is changed.
         let changing = extents.try_changing();
         let change = if changing.is_some() { self.next_record().await } else { None };
         let failed = match swap(coordinator, self.state.revision, next, change.as_ref()).await {
@@ -207,26 +212,27 @@ impl Log {
         }
         match &failed {
             Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => {
-                made.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
+                made.into_iter().for_each(|extent| self.context.release(&self.extents, extent));
             }
-            // Another owner may have found it in the descriptor.
+            // Another owner may have found the extent in the descriptor.
             Failed::Fenced => {}
             Failed::Other(reason) => self.doubt = Some(reason.clone()),
         }
         Err(failed)
     }
 
-    /// The record to be written with a change of the descriptor; nothing when it stays.
+    /// The new record of extents to be written with a change of the descriptor; `None` if it does
+    /// not change.
     async fn next_record(&self) -> Option<Change> {
-        let coordinator = self.shared.parts.coordinator.as_ref();
+        let coordinator = self.context.deps.coordinator.as_ref();
         ids::refresh(coordinator, &self.extents).await.ok()?;
-        // More ids cost no transaction here. If none can be had now, the ids at hand are used, and
-        // the next change asks again.
-        let fresh = ids::fresh_ids(&self.shared, &self.extents, ids::RESERVE).await;
+        // Recording more ids costs no extra transaction here. If none can be issued now, the
+        // recorded ids are used, and the next change asks again.
+        let fresh = ids::fresh_ids(&self.context, &self.extents, ids::RESERVE).await;
         self.extents.change(fresh.unwrap_or_default())
     }
 
-    /// Leaves behind extents whose commits are all flushed, after the manifest that says so is
+    /// Drops extents whose commits are all flushed. Call it when the manifest that says so is
     /// durable.
     ///
     /// # Errors
@@ -253,17 +259,17 @@ impl Log {
     }
 
     fn remove(&self, extents: Vec<ExtentId>) {
-        extents.into_iter().for_each(|extent| self.shared.release(&self.extents, extent));
+        extents.into_iter().for_each(|extent| self.context.release(&self.extents, extent));
     }
 
     async fn append_to(&self, extent: ExtentId, at: u64, record: Bytes) -> Result<u64, Failed> {
-        let capacity = self.shared.parts.capacity.as_ref();
+        let capacity = self.context.deps.capacity.as_ref();
         let place = LogPlace { extent, epoch: self.state.descriptor.epoch, offset: at };
         append_at(capacity, place, vec![record]).await
     }
 }
 
-/// Writes the first records of a log that no descriptor names yet; returns where they end.
+/// Writes the first records of a log extent that no descriptor names yet. Returns their end.
 pub(crate) async fn write_first(
     capacity: &dyn Capacity,
     extent: ExtentId,
@@ -298,12 +304,12 @@ async fn append_at(
     Ok(capacity.append(request).await?.end.get())
 }
 
-/// Replaces a descriptor last changed by `revision` (I2: whoever else changed it meanwhile owns the
-/// partition now), and the record of its extents with it.
+/// Replaces the descriptor if its last change is still `revision`, and with it the record of its
+/// extents (I2: if the descriptor was changed, another owner has the partition).
 ///
 /// # Errors
-/// [`Failed::Full`], [`Failed::Refused`]: surely nothing has changed. [`Failed::Fenced`]: another
-/// owner changed it. [`Failed::Other`]: the outcome is unknown.
+/// [`Failed::Full`], [`Failed::Refused`]: nothing has changed. [`Failed::Fenced`]: another owner
+/// changed the descriptor. [`Failed::Other`]: the outcome is unknown.
 pub(crate) async fn swap(
     coordinator: &dyn Coordinator,
     revision: Revision,
@@ -327,7 +333,7 @@ pub(crate) async fn swap(
             Ok(TxnReply::Rejected(_)) if !doubt => {
                 return Err(rejected(coordinator, &key, revision).await);
             }
-            // An earlier try may be what changed it.
+            // An earlier try may have changed the descriptor.
             Ok(TxnReply::Rejected(_)) | Err(coordinator::Error::Ambiguous) => doubt = true,
             Err(error) if !doubt => return Err(Failed::refused(&error)),
             Err(error) => return Err(unknown(error)),
@@ -342,16 +348,18 @@ pub(crate) async fn swap(
             return Err(Failed::Fenced);
         }
     }
-    Err(Failed::Other("the coordinator's answers stay unknown".into()))
+    Err(Failed::Other("the coordinator does not say whether the descriptor was changed".into()))
 }
 
-/// Why a transaction was rejected that has a descriptor's revision among its conditions, and a
-/// record's.
+/// Determines why a transaction was rejected whose conditions were the revisions of a descriptor
+/// and of a record.
 async fn rejected(coordinator: &dyn Coordinator, key: &Bytes, revision: Revision) -> Failed {
     match coordinator.get(key).await {
         Ok(Some(found)) if found.mod_revision == revision => {
-            // An earlier change of it, thought lost, came late.
-            Failed::Refused("the record of extents is another one".into())
+            // An earlier change of the record took effect late, after it had been reported as lost.
+            Failed::Refused(
+                "the record of extents was changed; the partition reads it again".into(),
+            )
         }
         Ok(_) => Failed::Fenced,
         Err(error) => Failed::refused(&error),

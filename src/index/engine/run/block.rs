@@ -1,4 +1,5 @@
-//! A block: some 16 KiB of rows in key order, each key without what it shares with the one before.
+//! A block: about 16 KiB of rows in key order. Each key is stored without the prefix that it shares
+//! with the key before.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -7,10 +8,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::index::engine::codec;
 use crate::index::engine::table::Item;
 
-/// Every so many rows a key is whole, so that a search can start there.
+/// Every so many rows a key is stored whole, so that a search can start there.
 const RESTART_INTERVAL: usize = 16;
-/// Unpacked bytes beyond which a block is damaged: the rows of the longest block list are far
-/// below.
+/// A block with more unpacked bytes is damaged: the rows of the longest block list take far less.
 const UNPACKED_MAX: usize = 1 << 30;
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
@@ -28,7 +28,7 @@ impl BlockBuilder {
     /// Adds a row; keys ascend.
     ///
     /// # Panics
-    /// When they do not: a run out of order would lose rows.
+    /// If keys do not ascend: a run out of order would lose rows.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
         assert!(self.is_empty() || self.last_key.as_slice() < key, "keys must ascend");
         let shared = if self.is_empty() || self.since_restart == RESTART_INTERVAL {
@@ -42,7 +42,7 @@ impl BlockBuilder {
         let (_, rest) = key.split_at(shared);
         codec::put_varint(&mut self.rows, codec::wide(shared));
         codec::put_varint(&mut self.rows, codec::wide(rest.len()));
-        // 0 is a tombstone, otherwise the length is one less.
+        // 0 is a tombstone; otherwise the length is one less.
         codec::put_varint(&mut self.rows, value.map_or(0, |value| codec::wide(value.len()) + 1));
         self.rows.extend_from_slice(rest);
         self.rows.extend_from_slice(value.unwrap_or_default());
@@ -50,17 +50,17 @@ impl BlockBuilder {
         self.last_key.extend_from_slice(rest);
     }
 
-    /// Bytes so far, unpacked.
+    /// Unpacked bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() + 4 * self.restarts.len()
     }
 
-    /// Whether it has no rows.
+    /// Whether the block has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.restarts.is_empty()
     }
 
-    /// The stored block; the builder is empty again.
+    /// Encodes the block. The builder is empty afterwards.
     pub(crate) fn finish(&mut self) -> Bytes {
         let Self { mut rows, restarts, .. } = std::mem::take(self);
         for restart in &restarts {
@@ -86,13 +86,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Unpacks a stored block; `None` when it is malformed.
+    /// Unpacks a stored block; `None` if it is malformed.
     pub(crate) fn decode(stored: &Bytes) -> Option<Self> {
         let mut rest = stored.as_ref();
         let kind = codec::take_u8(&mut rest)?;
         let len = usize::try_from(codec::take_u32(&mut rest)?).ok()?;
-        // LZ4 shrinks at most 255 times: a damaged length cannot demand much more memory than the
-        // block has.
+        // LZ4 compresses by a factor of at most 255, so a damaged length cannot demand much more
+        // memory than the block justifies.
         let plausible = len <= UNPACKED_MAX && len / 256 <= rest.len();
         let unpacked: Bytes = match kind {
             RAW => stored.slice_ref(rest),
@@ -108,12 +108,12 @@ impl Block {
         Some(Self { rows: unpacked.slice_ref(rows), restarts: unpacked.slice_ref(restarts) })
     }
 
-    /// Memory held.
+    /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.rows.len() + self.restarts.len()
     }
 
-    /// A walk from the first row at or above `key`; `None` when the block is malformed.
+    /// A walk from the first row at or above `key`; `None` if the block is malformed.
     pub(crate) fn iter_from(&self, key: &[u8]) -> Option<BlockIter> {
         let mut iter = BlockIter {
             block: self.clone(),
@@ -128,8 +128,8 @@ impl Block {
         Some(iter)
     }
 
-    /// The row of `key`: outer `None` when the block is malformed, then whether it is there, then
-    /// value or tombstone.
+    /// The row of `key`. The outer `None` says that the block is malformed, the middle one that it
+    /// has no such row, the inner one is a tombstone.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<Option<Bytes>>> {
         let iter = self.iter_from(key)?;
         Some(iter.row.filter(|_| iter.key.as_slice() == key))
@@ -166,11 +166,11 @@ impl Block {
     }
 }
 
-/// Walks a block; stands on a row or at the end.
+/// A walk over a block. It is at a row or at the end.
 #[derive(Debug)]
 pub(crate) struct BlockIter {
     block: Block,
-    /// Where the row after the current one starts.
+    /// The offset of the row after the current one.
     at: usize,
     key: Vec<u8>,
     /// The value or tombstone of the current row.
@@ -178,7 +178,8 @@ pub(crate) struct BlockIter {
 }
 
 impl BlockIter {
-    /// The current row, and goes on: outer `None` when the block is malformed, inner at its end.
+    /// Returns the current row and moves on. The outer `None` says that the block is malformed, the
+    /// inner one that this is its end.
     pub(crate) fn next_row(&mut self) -> Option<Option<Item>> {
         let Some(value) = self.row.take() else { return Some(None) };
         let key = Bytes::copy_from_slice(&self.key);

@@ -1,5 +1,5 @@
-//! The block cache of a host: one for all partitions, bounded by bytes. The only file that names
-//! `quick_cache`.
+//! The block cache of a host. All its partitions share it. It is bounded by bytes. Only this file
+//! names `quick_cache`.
 
 use std::fmt;
 use std::future::Future;
@@ -15,11 +15,12 @@ use crate::index::engine::run::block::Block;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
-/// What an entry costs beyond its bytes.
+/// Bytes of memory that an entry takes beside its block.
 const ENTRY_OVERHEAD: usize = 128;
 
-/// Without a random key: what is evicted, and so what is read again, is the same in every run of a
-/// simulation. Keys are numbers of our own, so nobody can choose ones that collide.
+/// A hash without a random key: evictions, and so repeated reads, are the same in every run of a
+/// simulation. Keys are numbers that this program issues, so no client can choose keys that
+/// collide.
 type FixedHash = BuildHasherDefault<DefaultHasher>;
 
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl Weighter<(ExtentId, ExtentOffset), Block> for ByBytes {
     }
 }
 
-/// Lookups that found their block, and that did not.
+/// The number of lookups that found their block, and of those that did not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lookups {
     pub(crate) hits: u64,
@@ -62,10 +63,10 @@ impl BlockCache {
         }
     }
 
-    /// The block, loaded once however many ask for it at a time; when the one that loads it leaves
-    /// or fails, the next does. This is what lookups of a hot key share (ADR 0020). Nobody can be
-    /// given something too old: a block of an extent never changes, and which blocks a lookup reads
-    /// follows from a snapshot it took for itself.
+    /// Returns a block, and loads it if necessary. Concurrent lookups of a block load it once; if
+    /// the task that loads it is cancelled or fails, the next one loads it. Lookups of a hot key
+    /// share this (ADR 0020). No lookup gets stale rows: a block never changes, and each lookup
+    /// determines its blocks from its own snapshot.
     pub(crate) async fn get(
         &self,
         key: (ExtentId, ExtentOffset),

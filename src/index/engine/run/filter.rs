@@ -1,4 +1,4 @@
-//! A Bloom filter over a run's keys: absent keys cost no disk read.
+//! A Bloom filter over the keys of a run: most lookups of absent keys read no block.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -6,18 +6,19 @@ use bytes::Bytes;
 
 use crate::index::engine::codec;
 
-/// One wrong "maybe" in about 120 at ten bits a key.
+/// With ten bits for each key about one lookup of an absent key in 120 is a false positive.
 const BITS_PER_KEY: u64 = 10;
 const PROBES: u64 = 7;
 
-/// Collects keys.
+/// Collects the keys of a run.
 #[derive(Debug)]
 pub(crate) struct FilterBuilder {
     bits: Vec<u8>,
 }
 
 impl FilterBuilder {
-    /// A filter for at most `keys` keys; more keys make it less sharp, not wrong.
+    /// A filter for at most `keys` keys. More keys cause more false positives, but no false
+    /// negatives.
     pub(crate) fn new(keys: u64) -> Self {
         let bytes = keys.saturating_mul(BITS_PER_KEY).div_ceil(8).max(8);
         Self { bits: vec![0; usize::try_from(bytes).expect("a filter fits memory")] }
@@ -32,13 +33,13 @@ impl FilterBuilder {
         }
     }
 
-    /// The stored filter.
+    /// The bytes to store.
     pub(crate) fn finish(self) -> Bytes {
         self.bits.into()
     }
 }
 
-/// A filter read back. Any bytes are one.
+/// A stored filter. Any bytes are a valid filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     bits: Bytes,
@@ -50,7 +51,7 @@ impl Filter {
         Self { bits }
     }
 
-    /// Whether the key may be there; never false for a key that was inserted.
+    /// Whether the run may have the key. Never false for a key that was inserted.
     pub(crate) fn may_contain(&self, key: &[u8]) -> bool {
         probes(key, self.bits.len())
             .all(|(byte, mask)| self.bits.get(byte).is_some_and(|bits| bits & mask != 0))
@@ -68,8 +69,8 @@ fn probes(key: &[u8], len: usize) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// FNV-1a, then the finalizer of SplitMix64 so that every bit depends on every byte. Part of the
-/// layout.
+/// FNV-1a, then the finalizer of SplitMix64, so that every bit depends on every byte. It is a part
+/// of the layout.
 fn hash(key: &[u8]) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325u64;
     for byte in key {

@@ -1,4 +1,4 @@
-//! The end of a run: where its parts are and what it holds.
+//! The footer of a run: the locations of its index and filter, and a summary of its rows.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -11,7 +11,7 @@ use crate::types::Location;
 use crate::types::Stripe;
 
 const VERSION: u8 = 2;
-/// Before ranges had stripes.
+/// The version before there were stripes.
 const WITHOUT_STRIPE: u8 = 1;
 
 /// What a reader must know to open a run.
@@ -27,28 +27,28 @@ pub(crate) struct Footer {
     pub(crate) first: Bytes,
     /// Highest key.
     pub(crate) last: Bytes,
-    /// A block whose rows are the first keys of the data blocks and where those lie.
+    /// The location of the index: a block with the first key and the location of each data block.
     pub(crate) index: Location,
-    /// The filter.
+    /// The location of the filter.
     pub(crate) filter: Location,
-    /// All rows are of this stripe, if it names one.
+    /// The stripe of all rows; `None` if rows may be of any stripe.
     pub(crate) stripe: Option<Stripe>,
 }
 
 impl Footer {
-    /// The stored footer.
+    /// The bytes to store.
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = vec![VERSION];
         bytes.extend(postcard::to_stdvec(self).expect("numbers and bytes always encode"));
         bytes.into()
     }
 
-    /// Reads a footer; `None` when it is malformed or of a version not known here.
+    /// Decodes a footer; `None` if it is malformed or of an unknown version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (&version, fields) = bytes.split_first()?;
         let fields = match version {
             VERSION => Cow::Borrowed(fields),
-            // As if it ended with: no stripe.
+            // The byte that is missing at its end means "no stripe".
             WITHOUT_STRIPE => Cow::Owned([fields, &[0]].concat()),
             _ => return None,
         };

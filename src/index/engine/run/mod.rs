@@ -1,9 +1,10 @@
-//! Sorted runs: immutable files of rows, one extent each. Layout: `api-spec/run.md`.
+//! Sorted runs: immutable files of rows. Each is an extent. Layout: `api-spec/run.md`.
 //!
-//! 1. `block.rs`: rows with shared prefixes, compressed; `filter.rs`: which keys are surely absent;
-//!    `footer.rs`.
-//! 2. `writer.rs`: a stream of rows in key order becomes an extent.
-//! 3. `reader.rs`: a run opened: index and filter in memory, blocks through `cache.rs`.
+//! 1. `block.rs`: compressed rows in key order. `filter.rs`: a Bloom filter of the keys.
+//!    `footer.rs`: where index and filter are, and a summary.
+//! 2. `writer.rs`: writes rows in key order to an extent.
+//! 3. `reader.rs`: an open run. It holds index and filter in memory, and reads blocks through
+//!    `cache.rs`.
 
 pub(crate) mod block;
 pub(crate) mod cache;

@@ -21,7 +21,7 @@ use crate::index::engine::run::block::Block;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::run::filter::Filter;
 use crate::index::engine::run::footer::Footer;
-use crate::index::engine::table::{From, Interval, Item};
+use crate::index::engine::table::{Interval, Item, ScanStart};
 use crate::index::rows::Family;
 use crate::types::ByteLen;
 use crate::types::Crc32c;
@@ -31,7 +31,7 @@ use crate::types::Location;
 use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
 
-/// A run of fewer blocks is written anew rather than measured.
+/// A run of fewer blocks is rewritten without estimating its foreign rows.
 const BLOCKS_MIN: u64 = 8;
 
 /// Rows, and their encoded bytes.
@@ -50,29 +50,31 @@ impl Sum for RunSize {
     }
 }
 
-/// A run of a manifest that this process does not remove.
+/// A run of a manifest, and the pin that keeps this process from removing it.
 #[derive(Debug)]
 pub(crate) struct PinnedRun {
     pub(crate) entry: RunEntry,
     pub(crate) pin: Pin,
 }
 
-/// One partition's use of a run.
+/// A run, as one partition uses it.
 #[derive(Debug)]
 pub(crate) struct Run {
     body: Arc<Body>,
-    /// Whose record has it, when that partition uses it no more.
+    /// The extents of the partition that releases the run on drop; `None` while the partition uses
+    /// it.
     retired: Mutex<Option<Arc<Extents>>>,
     chores: Arc<Chores>,
 }
 
-/// Index and filter in memory, blocks on demand; the same for all partitions that use the run.
+/// What all partitions that use a run share: its index and filter in memory. Blocks are read on
+/// demand.
 #[derive(Debug)]
 struct Body {
     entry: RunEntry,
     family: Family,
     footer: Footer,
-    /// First key of each data block and where it lies.
+    /// The first key of each data block, and the location of the block.
     index: Vec<(Bytes, Location)>,
     filter: Filter,
     capacity: Arc<dyn Capacity>,
@@ -93,7 +95,7 @@ impl Run {
     ) -> Result<Self, Error> {
         let PinnedRun { entry, pin: _pin } = run;
         let extent = entry.footer.extent;
-        let damaged = |what| Error::Corrupt(format!("run {extent}: its {what} is malformed"));
+        let damaged = |what| Error::damaged_rows(format!("run {extent}: its {what} is malformed"));
         let footer = read(capacity.as_ref(), &entry.footer).await?;
         let footer = Footer::decode(&footer)
             .filter(|footer| footer.family == entry.family && footer.rows == entry.rows)
@@ -106,7 +108,7 @@ impl Run {
         Ok(Self { body, retired: Mutex::default(), chores })
     }
 
-    /// The use of another partition, which retires on its own.
+    /// The same run for the use of another partition, which releases it independently.
     pub(crate) fn share(&self) -> Self {
         let (body, chores) = (Arc::clone(&self.body), Arc::clone(&self.chores));
         Self { body, retired: Mutex::default(), chores }
@@ -119,13 +121,13 @@ impl Run {
         of_it && range.contains(&footer.first) && range.contains(&footer.last)
     }
 
-    /// Its rows, and their bytes.
+    /// The number of its rows, and their bytes.
     pub(crate) fn size(&self) -> RunSize {
         let RunEntry { rows, bytes, .. } = self.body.entry;
         RunSize { rows, bytes }
     }
 
-    /// About how many of its rows, and of their bytes, are among `keys`.
+    /// An estimate of how many of its rows, and of their bytes, are among `keys`.
     pub(crate) fn size_in(&self, keys: &PartitionKeys) -> RunSize {
         let RunSize { rows, bytes } = self.size();
         if self.lies_in(keys) {
@@ -146,8 +148,8 @@ impl Run {
         RunSize { rows: part(rows), bytes: part(bytes) }
     }
 
-    /// About how much of it is not of `keys`, percent by blocks; all of it when it is only a few
-    /// blocks, or when at least half is of other stripes.
+    /// An estimate of the percentage of its blocks whose rows are not among `keys`. It is 100 for a
+    /// run of few blocks, and for one that may hold rows of other stripes.
     pub(crate) fn percent_outside(&self, keys: &PartitionKeys) -> u64 {
         let all = codec::wide(self.body.index.len());
         let is_shared = keys.stripe().is_some_and(|one| self.body.footer.stripe != Some(one));
@@ -162,7 +164,7 @@ impl Run {
         all.saturating_sub(inside) * 100 / all
     }
 
-    /// What the manifest says of it.
+    /// Its entry in the manifest.
     pub(crate) fn entry(&self) -> &RunEntry {
         &self.body.entry
     }
@@ -172,7 +174,7 @@ impl Run {
         self.body.index.iter().map(|(first, _)| first)
     }
 
-    /// About how many rows a data block has, at least 1.
+    /// The average number of rows of a data block, at least 1.
     pub(crate) fn rows_of_a_block(&self) -> u64 {
         let count = u64::try_from(self.body.index.len()).unwrap_or(u64::MAX);
         (self.body.footer.rows / count.max(1)).max(1)
@@ -183,12 +185,12 @@ impl Run {
         &self.body.footer.last
     }
 
-    /// Its extent.
+    /// The extent of the run.
     pub(crate) fn extent(&self) -> ExtentId {
         self.body.entry.footer.extent
     }
 
-    /// Its family.
+    /// The family of its rows.
     pub(crate) fn family(&self) -> Family {
         self.body.family
     }
@@ -198,13 +200,13 @@ impl Run {
         self.body.footer.tombstones
     }
 
-    /// Has this use of the extent last: a manifest that names it is, or may be, durable.
+    /// Keeps the extent on drop: a manifest that names the run is durable, or may be.
     pub(crate) fn keep(&self) {
         *self.retired.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Has the partition of these extents release it once no view holds the run any more: surely no
-    /// manifest names it.
+    /// Releases the extent from the record `by` on drop, when no view holds the run any more. Call
+    /// it only if no manifest names the run.
     pub(crate) fn retire(&self, by: &Arc<Extents>) {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         *retired = Some(Arc::clone(by));
@@ -224,8 +226,8 @@ impl Run {
         block.get(key).ok_or_else(|| self.damaged(number))
     }
 
-    /// Adds rows of `from..to`, tombstones included, to `out`: at most `limit`, all of one block.
-    /// Returns where to go on; `None` at the end.
+    /// Adds rows of the interval, tombstones included, to `out`: at most `limit`, all of one block.
+    /// Returns where to continue; `None` at the end.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -235,9 +237,9 @@ impl Run {
         limit: usize,
         through_cache: bool,
         out: &mut VecDeque<Item>,
-    ) -> Result<Option<From>, Error> {
+    ) -> Result<Option<ScanStart>, Error> {
         let Interval { from, to } = interval;
-        let (From::At(start) | From::After(start)) = from;
+        let (ScanStart::At(start) | ScanStart::After(start)) = from;
         let mut number = self.block_of(start).unwrap_or(0);
         while let Some(block) = self.block(number, through_cache).await? {
             let mut rows = block.iter_from(start).ok_or_else(|| self.damaged(number))?;
@@ -246,7 +248,7 @@ impl Run {
                 if to.is_some_and(|to| key.as_ref() >= to) {
                     return Ok(None);
                 }
-                if matches!(from, From::After(after) if *after == key) {
+                if matches!(from, ScanStart::After(after) if *after == key) {
                     continue;
                 }
                 out.push_back((key, value));
@@ -255,19 +257,19 @@ impl Run {
                 }
             }
             if out.len() > before {
-                return Ok(out.back().map(|(key, _)| From::After(key.clone())));
+                return Ok(out.back().map(|(key, _)| ScanStart::After(key.clone())));
             }
             number += 1;
         }
         Ok(None)
     }
 
-    /// The block that holds `key` if any does.
+    /// The number of the block that has `key`, if any block has it.
     fn block_of(&self, key: &[u8]) -> Option<usize> {
         self.body.index.partition_point(|(first, _)| first.as_ref() <= key).checked_sub(1)
     }
 
-    /// The data block of this number; `None` past the last.
+    /// Reads a data block by number; `None` after the last.
     async fn block(&self, number: usize, through_cache: bool) -> Result<Option<Block>, Error> {
         let Some((_, location)) = self.body.index.get(number) else { return Ok(None) };
         let load = async {
@@ -281,7 +283,7 @@ impl Run {
     }
 
     fn damaged(&self, block: usize) -> Error {
-        Error::Corrupt(format!("run {}: block {block} is malformed", self.extent()))
+        Error::damaged_rows(format!("run {}: block {block} is malformed", self.extent()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes one run: rows in key order in, a sealed extent out.
+//! Writes one run: takes rows in key order and makes a sealed extent.
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Stripe;
 
-/// A block is closed once it has so many bytes, unpacked.
+/// A block is closed once it has so many unpacked bytes.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Blocks are appended together once there are so many bytes: between two appends requests have the
-/// thread.
+/// Closed blocks are appended together once they have so many bytes. The task yields after each
+/// append.
 const APPEND_BYTES: usize = 256 << 10;
-/// Bytes are made durable once there are so many, not all at the end: a disk that has hundreds of
-/// megabytes to write at once lets the log's syncs wait.
+/// The run is synced each time so many bytes were appended, not only at its end: a disk that writes
+/// hundreds of megabytes at once delays the syncs of the log.
 const FLUSH_BYTES: u64 = 8 << 20;
 
-/// What a run is written to, and what it will hold.
+/// The extent of a new run, and the rows that it will hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunTarget {
     pub(crate) extent: ExtentId,
     pub(crate) epoch: Epoch,
     pub(crate) family: Family,
-    /// All rows are of this stripe, if there is one.
+    /// The stripe of all rows, if there is one.
     pub(crate) stripe: Option<Stripe>,
     /// The most rows there can be.
     pub(crate) rows_max: u64,
 }
 
-/// Streams rows into an extent: one append's blocks, the index and the filter are all it holds in
-/// memory.
+/// Streams rows into an extent. In memory it holds only the blocks of one append, the index and the
+/// filter.
 #[derive(Debug)]
 pub(crate) struct RunWriter {
     capacity: Arc<dyn Capacity>,
@@ -48,9 +48,9 @@ pub(crate) struct RunWriter {
     epoch: Epoch,
     family: Family,
     stripe: Option<Stripe>,
-    /// Where the extent ends: the offset of the next append.
+    /// The end of the extent: the offset of the next append.
     end: u64,
-    /// Up to where it was made durable.
+    /// The extent is durable up to this offset.
     flushed: u64,
     block: BlockBuilder,
     block_first: Bytes,
@@ -92,7 +92,7 @@ impl RunWriter {
     /// Adds a row; keys ascend.
     ///
     /// # Errors
-    /// The write errors; then the extent is to be removed.
+    /// The error of a write. The caller must remove the extent then.
     pub(crate) async fn push(
         &mut self,
         key: Bytes,
@@ -113,8 +113,8 @@ impl RunWriter {
         if self.waiting_bytes >= APPEND_BYTES { self.append_waiting().await } else { Ok(()) }
     }
 
-    /// Writes what is left, makes the run durable and seals it. `None` when there were no rows: the
-    /// extent is then to be removed.
+    /// Writes the remaining rows, makes the run durable and seals it. `None` if there were no rows:
+    /// the caller must remove the extent then.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -173,7 +173,7 @@ impl RunWriter {
             self.capacity.flush(self.extent, self.epoch).await?;
             self.flushed = self.end;
         }
-        // Flushes and compactions are long and share their threads with requests.
+        // A flush or compaction is long and shares its thread with requests.
         tokio::task::yield_now().await;
         Ok(())
     }

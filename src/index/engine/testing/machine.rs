@@ -6,6 +6,7 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
 use crate::index::rows::Family;
@@ -23,7 +24,7 @@ pub(crate) fn put(key: &str, value: &str) -> Write {
     }
 }
 
-/// Puts a row, refused with [`Error::ContainerExists`] when there is one.
+/// Puts a row, refused with [`Refused::ContainerExists`] when there is one.
 pub(crate) fn put_if_absent(key: &str, value: &str) -> Write {
     let parts = [key, "create", value];
     Write::ForgetGarbage {
@@ -51,10 +52,12 @@ impl Machine for Plain {
         now: Timestamp,
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
-        let Write::ForgetGarbage { keys } = write else { return Err(Error::AccountNotFound) };
+        let Write::ForgetGarbage { keys } = write else {
+            return Err(Error::Refused(Refused::AccountNotFound));
+        };
         let key = keys[0].clone();
         if keys[1] == "create" && view.get(Family::Main, &key).await?.is_some() {
-            return Err(Error::ContainerExists);
+            return Err(Error::Refused(Refused::ContainerExists));
         }
         match keys.get(2) {
             Some(value) => out.put(Family::Main, key.clone(), value.clone()),
@@ -72,6 +75,6 @@ impl Machine for Plain {
         _: &Read,
         _: Timestamp,
     ) -> Result<ReadReply, Error> {
-        Err(Error::AccountNotFound)
+        Err(Error::Refused(Refused::AccountNotFound))
     }
 }

@@ -15,12 +15,12 @@ use futures_util::future::{join, join_all};
 use futures_util::poll;
 
 use crate::index::api::*;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::commit::ROWS_IN_TURN;
 use crate::index::engine::config::Config;
+use crate::index::engine::context::AHEAD_MAX;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::AHEAD_MAX;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, World};
 use crate::index::objects::Objects;
 use crate::index::rows::{Family, Machine, RowBatch, Rows};
@@ -40,10 +40,10 @@ async fn partition() -> Partition {
 }
 
 async fn partition_of(world: &World, machine: Arc<dyn Machine>) -> Partition {
-    let parts = Parts { machine, ..world.parts() };
+    let deps = Dependencies { machine, ..world.deps() };
     let config = Config { memtable_bytes_max: 256 << 20, queue_ops: 20_000, ..world.config };
-    let shared = Arc::new(Shared::new(parts, config, HostId::new(0), Arc::default()));
-    Partition::open(&shared, PARTITION).await.unwrap()
+    let context = Arc::new(HostContext::new(deps, config, HostId::new(0), Arc::default()));
+    Partition::open(&context, PARTITION).await.unwrap()
 }
 
 fn location(number: u64) -> Location {
@@ -249,7 +249,9 @@ async fn write_that_is_evaluated_ahead_is_refused_by_what_was_committed_meanwhil
     let (first, second) =
         join(partition.apply(commit("a", 0..2_500)), partition.apply(commit("a", 2_000..3_000)))
             .await;
-    let refused = [&first, &second].into_iter().filter(|done| **done == Err(Error::UnknownBlock));
+    let refused = [&first, &second]
+        .into_iter()
+        .filter(|done| **done == Err(Error::Refused(Refused::UnknownBlock)));
     assert_eq!(refused.count(), 1, "{first:?} {second:?}");
     assert!(first.is_ok() || second.is_ok(), "{first:?} {second:?}");
 }
@@ -281,7 +283,7 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
         let scope = DeleteScope::BlobAndSnapshots;
         Write::DeleteBlob(DeleteBlob { key: key(name), guard: Guard::default(), scope })
     };
-    let clock = Arc::clone(&partition.core.shared.parts.env.clock);
+    let clock = Arc::clone(&partition.core.context.deps.env.clock);
     let mut ahead =
         Box::pin(partition.write_ahead(delete("b").into(), Duration::ZERO, clock.as_ref()));
     assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");
@@ -354,7 +356,7 @@ async fn writes_that_wait_for_their_commit_keep_no_place_for_evaluation() {
         assert!(poll!(purges.as_mut()).is_pending(), "nothing is durable yet");
         tokio::task::yield_now().await;
     }
-    assert_eq!(partition.core.shared.ahead.available_permits(), AHEAD_MAX);
+    assert_eq!(partition.core.context.ahead.available_permits(), AHEAD_MAX);
     assert_eq!(partition.core.watches.len() as u64, count, "all of them are evaluated");
     drop(stalled);
     assert!(purges.await.iter().all(Result::is_ok));

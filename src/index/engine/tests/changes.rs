@@ -8,9 +8,9 @@ use crate::capacity::ExtentKind;
 use crate::coordinator::Fault;
 use crate::index::api::Error;
 use crate::index::engine::change::NotChanged;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{World, put, put_if_absent};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -40,7 +40,7 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     parent.apply(put("a", "in memory")).await.unwrap();
 
     let stalled = world.capacity.stall().await;
-    let tasks = &parent.core.shared.parts.env.tasks;
+    let tasks = &parent.core.context.deps.env.tasks;
     let split = tasks.spawn("split", {
         let parent = Arc::clone(&parent);
         async move { parent.split(halves(b"m")).await.unwrap() }
@@ -87,7 +87,7 @@ async fn runs_that_come_too_late_for_a_partition_go() {
         let partition = Arc::new(world.open().await.unwrap());
         partition.apply(put("a", "1")).await.unwrap();
         let stalled = world.capacity.stall().await;
-        let flush = partition.core.shared.parts.env.tasks.spawn("flush", {
+        let flush = partition.core.context.deps.env.tasks.spawn("flush", {
             let partition = Arc::clone(&partition);
             async move { partition.flush().await }
         });
@@ -104,7 +104,7 @@ async fn runs_that_come_too_late_for_a_partition_go() {
         assert!(flush.await.unwrap().is_err());
         partition.core.lose();
         assert_eq!(partition.compact().await, Ok(false), "it has nothing any more");
-        partition.core.shared.do_chores().await;
+        partition.core.context.do_chores().await;
         assert_eq!(world.capacity.count(ExtentKind::Run), 0, "ended: {ended}");
     }
 }
@@ -121,8 +121,8 @@ async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
     parent.abandon().await;
     drop((parent, children));
     world.capacity.crash();
-    let shared = Shared::new(world.parts(), world.config, HostId::new(0), Arc::default());
-    let child = Partition::open(&Arc::new(shared), PartitionId::new(2)).await.unwrap();
+    let context = HostContext::new(world.deps(), world.config, HostId::new(0), Arc::default());
+    let child = Partition::open(&Arc::new(context), PartitionId::new(2)).await.unwrap();
     let rows = child.rows().await;
     let held: Vec<_> = rows.iter().map(|(_, value)| world.capacity.shares(value)).collect();
     assert_eq!(held, [false, true], "the record of b has no rows of others: no copy is needed");
@@ -191,7 +191,7 @@ async fn split_that_others_outrun_pauses_before_tries_only() {
     for _ in 0..11 {
         world.store.inject(Fault::Outrun);
     }
-    let clock = &parent.core.shared.parts.env.clock;
+    let clock = &parent.core.context.deps.env.clock;
     let begun = clock.monotonic();
     let children = parent.split(halves(b"m")).await.unwrap().children;
     let paused = clock.monotonic() - begun;

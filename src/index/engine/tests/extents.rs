@@ -12,8 +12,8 @@ use crate::capacity;
 use crate::capacity::ExtentKind;
 use crate::coordinator;
 use crate::index::engine::change;
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put};
 use crate::index::map::PartitionMap;
 use crate::types::ExtentId;
@@ -21,8 +21,8 @@ use crate::types::HostId;
 use crate::types::PartitionId;
 
 /// A process of its own: it shares nothing with others but the coordinator and the capacity.
-pub(super) fn process(world: &World, parts: &Parts) -> Arc<Shared> {
-    Arc::new(Shared::new(parts.clone(), world.config, HostId::new(0), Arc::default()))
+pub(super) fn process(world: &World, deps: &Dependencies) -> Arc<HostContext> {
+    Arc::new(HostContext::new(deps.clone(), world.config, HostId::new(0), Arc::default()))
 }
 
 fn keys() -> impl Iterator<Item = String> {
@@ -35,8 +35,8 @@ pub(super) async fn separate(partition: &Partition) {
 }
 
 /// Two partitions that share a run and a log, the second one served by another process.
-pub(super) async fn shared_by_two(world: &World, parts: &Parts) -> [Partition; 2] {
-    let first = process(world, parts);
+pub(super) async fn shared_by_two(world: &World, deps: &Dependencies) -> [Partition; 2] {
+    let first = process(world, deps);
     let whole = Partition::open(&first, PARTITION).await.unwrap();
     for key in keys() {
         whole.apply(put(&key, "in a run")).await.unwrap();
@@ -49,7 +49,7 @@ pub(super) async fn shared_by_two(world: &World, parts: &Parts) -> [Partition; 2
         .unwrap_or_else(|_| panic!("two halves"));
     whole.abandon().await;
     right.abandon().await;
-    let right = Partition::open(&process(world, parts), right.core.id).await.unwrap();
+    let right = Partition::open(&process(world, deps), right.core.id).await.unwrap();
     [left, right]
 }
 
@@ -57,8 +57,8 @@ pub(super) async fn shared_by_two(world: &World, parts: &Parts) -> [Partition; 2
 async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
     for second_first in [true, false] {
         let world = World::new().await;
-        let parts = world.parts();
-        let mut both = shared_by_two(&world, &parts).await;
+        let deps = world.deps();
+        let mut both = shared_by_two(&world, &deps).await;
         if second_first {
             both.reverse();
         }
@@ -66,15 +66,15 @@ async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
         let shared: BTreeSet<ExtentId> =
             slow.core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect();
         separate(quick).await;
-        quick.core.shared.do_chores().await;
+        quick.core.context.do_chores().await;
         let left = world.capacity.extents_of_index();
         assert!(shared.iter().all(|run| left.contains(run)), "{shared:?} of {left:?}");
         let rows = slow.rows().await.len();
-        let again = Partition::open(&process(&world, &parts), slow.core.id).await.unwrap();
+        let again = Partition::open(&process(&world, &deps), slow.core.id).await.unwrap();
         assert_eq!(again.rows().await.len(), rows, "the log they shared is there, too");
         // What the last one leaves goes.
         separate(&again).await;
-        let gone = again.core.shared.clone();
+        let gone = again.core.context.clone();
         gone.do_chores().await;
         let left = world.capacity.extents_of_index();
         assert!(shared.iter().all(|run| !left.contains(run)), "{shared:?} of {left:?}");
@@ -85,16 +85,16 @@ async fn a_process_leaves_the_runs_and_logs_that_another_one_uses() {
 
 /// Everything a partition does to extents; gives what was acknowledged.
 async fn life(world: &World) -> BTreeMap<String, String> {
-    let shared = process(world, &world.parts());
+    let context = process(world, &world.deps());
     let mut known = BTreeMap::new();
-    let Ok(whole) = Partition::open(&shared, PARTITION).await else { return known };
+    let Ok(whole) = Partition::open(&context, PARTITION).await else { return known };
     for round in 0..4 {
         write(&whole, round, &mut known).await;
         drop(whole.flush().await);
-        shared.do_chores().await;
+        context.do_chores().await;
     }
     drop(whole.compact().await);
-    shared.do_chores().await;
+    context.do_chores().await;
     write(&whole, 4, &mut known).await;
     let Ok(split) = whole.split(halves(b"m")).await else { return known };
     whole.core.lose();
@@ -107,18 +107,18 @@ async fn life(world: &World) -> BTreeMap<String, String> {
     if let Some(child) = children.first() {
         drop(child.separate().await);
     }
-    shared.do_chores().await;
-    let Ok(merged) = change::merge(&shared, PartitionId::new(4), &children).await else {
+    context.do_chores().await;
+    let Ok(merged) = change::merge(&context, PartitionId::new(4), &children).await else {
         return known;
     };
     for child in &children {
         child.core.lose();
         child.abandon().await;
     }
-    shared.do_chores().await;
+    context.do_chores().await;
     write(&merged.partition, 6, &mut known).await;
     drop(merged.partition.flush().await);
-    shared.do_chores().await;
+    context.do_chores().await;
     known
 }
 
@@ -141,22 +141,22 @@ pub(super) async fn check_after_a_crash(
     what: &str,
 ) {
     world.capacity.crash();
-    let parts = world.parts();
+    let deps = world.deps();
     // Faults that did not have their turn.
     for _ in 0..100 {
-        drop(parts.coordinator.txn(&[], &[]).await);
-        drop(parts.coordinator.get(b"").await);
+        drop(deps.coordinator.txn(&[], &[]).await);
+        drop(deps.coordinator.get(b"").await);
     }
-    let shared = process(world, &parts);
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let context = process(world, &deps);
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let mut found = BTreeMap::new();
     let mut used = BTreeSet::new();
     let mut open = Vec::new();
     for one in map.partitions() {
-        let opened = Partition::open(&shared, one.id).await;
+        let opened = Partition::open(&context, one.id).await;
         open.push(opened.unwrap_or_else(|error| panic!("{what}: {error}")));
     }
-    shared.do_chores().await;
+    context.do_chores().await;
     for partition in &open {
         for (key, value) in partition.rows().await {
             found.insert(String::from_utf8(key.into()).unwrap(), value);
@@ -227,54 +227,54 @@ async fn nothing_is_left_behind_by_a_crash_at_any_step_of_the_coordinator() {
 #[tokio::test]
 async fn ids_are_recorded_before_anything_is_created() {
     let world = small_world().await;
-    let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let deps = world.deps();
+    let context = process(&world, &deps);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
     let mut known = BTreeMap::new();
     for round in 0..30 {
         write(&partition, round, &mut known).await;
         drop(partition.flush().await);
         partition.compact().await.unwrap();
-        shared.do_chores().await;
-        let recorded = recorded(&parts).await;
+        context.do_chores().await;
+        let recorded = recorded(&deps).await;
         let there = world.capacity.extents_of_index();
         assert!(there.iter().all(|id| recorded.contains(id)), "{there:?} of {recorded:?}");
         assert!(recorded.len() < 40, "what is gone is forgotten: {recorded:?}");
     }
 }
 
-async fn recorded(parts: &Parts) -> BTreeSet<ExtentId> {
-    let record = crate::index::ExtentRecord::load(parts.coordinator.as_ref(), PARTITION);
+async fn recorded(deps: &Dependencies) -> BTreeSet<ExtentId> {
+    let record = crate::index::ExtentRecord::load(deps.coordinator.as_ref(), PARTITION);
     record.await.unwrap().unwrap().record.all().collect()
 }
 
 #[tokio::test]
 async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening() {
     let world = small_world().await;
-    let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
+    let deps = world.deps();
+    let context = process(&world, &deps);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
     let mut known = BTreeMap::new();
     write(&partition, 0, &mut known).await;
     partition.flush().await.unwrap();
     let extents = &partition.core.extents;
     let before = extents.fresh();
-    let creation = shared.create(ExtentKind::Run, partition.core.owner());
+    let creation = context.create(ExtentKind::Run, partition.core.owner());
     assert!(creation.now_or_never().is_none(), "dropped before it was answered");
     assert_eq!(extents.fresh(), before - 1, "its id is not given out again");
     let there: BTreeSet<ExtentId> = world.capacity.extents_of_index().into_iter().collect();
     let left: Vec<ExtentId> = there.difference(&partition.core.uses()).copied().collect();
     let [left] = left[..] else { panic!("one is there and not used: {left:?}") };
-    assert!(recorded(&parts).await.contains(&left));
-    shared.do_chores().await;
+    assert!(recorded(&deps).await.contains(&left));
+    context.do_chores().await;
     assert!(!world.capacity.extents_of_index().contains(&left));
     for round in 1..30 {
         write(&partition, round, &mut known).await;
         partition.flush().await.unwrap();
         partition.compact().await.unwrap();
-        shared.do_chores().await;
+        context.do_chores().await;
     }
-    assert!(!recorded(&parts).await.contains(&left), "what is gone is forgotten");
+    assert!(!recorded(&deps).await.contains(&left), "what is gone is forgotten");
     partition.close().await;
     check_after_a_crash(&world, &known, "dropped midway").await;
     assert!(!world.capacity.extents_of_index().contains(&left));
@@ -284,30 +284,30 @@ async fn what_a_creation_dropped_midway_left_is_removed_before_the_next_opening(
 #[tokio::test]
 async fn extents_that_a_poisoned_disk_keeps_are_left_to_the_next_opening() {
     let world = small_world().await;
-    let parts = world.parts();
-    let shared = process(&world, &parts);
-    let partition = Partition::open(&shared, PARTITION).await.unwrap();
-    shared.do_chores().await;
+    let deps = world.deps();
+    let context = process(&world, &deps);
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
+    context.do_chores().await;
     partition.reserve(3).await.unwrap();
     let mut left = Vec::new();
     for _ in 0..3 {
         let owner = partition.core.owner();
-        let extent = shared.create(ExtentKind::Run, owner).await.unwrap().extent;
-        shared.release(owner.extents, extent);
+        let extent = context.create(ExtentKind::Run, owner).await.unwrap().extent;
+        context.release(owner.extents, extent);
         left.push(extent);
     }
     let poisoned = Fault::Refused(capacity::Error::Poisoned { disk: 0 });
     world.capacity.fail(When::From(0), poisoned);
-    shared.do_chores().await;
+    context.do_chores().await;
     assert_eq!(world.capacity.calls(), 3);
-    shared.do_chores().await;
+    context.do_chores().await;
     assert_eq!(world.capacity.calls(), 3, "tried once");
     world.capacity.crash();
     partition.abandon().await;
     drop(partition);
-    let shared = process(&world, &parts);
-    let _partition = Partition::open(&shared, PARTITION).await.unwrap();
-    shared.do_chores().await;
+    let context = process(&world, &deps);
+    let _partition = Partition::open(&context, PARTITION).await.unwrap();
+    context.do_chores().await;
     let there = world.capacity.extents_of_index();
     assert!(left.iter().all(|id| !there.contains(id)), "{left:?} of {there:?}");
 }

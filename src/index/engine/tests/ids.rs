@@ -16,9 +16,9 @@ use crate::coordinator::{
 use crate::env::Clock;
 use crate::env::clock::SimClock;
 use crate::index::engine::change;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, World, put};
 use crate::index::rows::Family;
 use crate::types::HostId;
@@ -89,18 +89,18 @@ fn refusals() -> [Error; 2] {
 }
 
 async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
-    let mut parts = world.parts();
+    let mut deps = world.deps();
     let mute = Arc::new(Mute {
-        inner: Arc::clone(&parts.coordinator),
+        inner: Arc::clone(&deps.coordinator),
         is_mute: AtomicBool::new(false),
         refusal: Mutex::default(),
         transactions: AtomicUsize::new(0),
     });
     let clock = Arc::new(SimClock::new());
-    parts.coordinator = Arc::clone(&mute) as _;
-    parts.env.clock = Arc::clone(&clock) as _;
-    let shared = Arc::new(Shared::new(parts, world.config, HostId::new(0), Arc::default()));
-    (Partition::open(&shared, PARTITION).await.unwrap(), mute, clock)
+    deps.coordinator = Arc::clone(&mute) as _;
+    deps.env.clock = Arc::clone(&clock) as _;
+    let context = Arc::new(HostContext::new(deps, world.config, HostId::new(0), Arc::default()));
+    (Partition::open(&context, PARTITION).await.unwrap(), mute, clock)
 }
 
 fn assert_refused(done: &Result<(), Failed>) {
@@ -114,7 +114,7 @@ fn assert_refused(done: &Result<(), Failed>) {
 fn leave(partition: &Partition, count: usize) {
     let extents = &partition.core.extents;
     while extents.fresh() > count {
-        extents.take(&partition.core.shared.pins).unwrap();
+        extents.take(&partition.core.context.pins).unwrap();
     }
 }
 
@@ -149,10 +149,10 @@ async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_write
     assert_eq!(flushed, Some(Ok(())), "fewer families have rows than ids are at hand");
     assert!(!partition.core.uses().is_empty());
     // More ids are asked for after it, and never given.
-    let shared = Arc::clone(&partition.core.shared);
-    let _chores = shared.parts.env.tasks.clone().spawn("chores", {
-        let shared = Arc::clone(&shared);
-        async move { shared.do_chores().await }
+    let context = Arc::clone(&partition.core.context);
+    let _chores = context.deps.env.tasks.clone().spawn("chores", {
+        let context = Arc::clone(&context);
+        async move { context.do_chores().await }
     });
     assert_eq!(soon(partition.apply(put("b", "after it"))).await, Some(Ok(())));
     let asked = mute.transactions.load(Ordering::Relaxed);
@@ -167,12 +167,12 @@ async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
     let before = mute.transactions.load(Ordering::Relaxed);
     partition.flush().await.unwrap();
     assert_eq!(mute.transactions.load(Ordering::Relaxed), before);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert_eq!(partition.core.extents.fresh(), 16);
     assert_eq!(mute.transactions.load(Ordering::Relaxed), before + 1);
     partition.apply(put("b", "in a run")).await.unwrap();
     partition.flush().await.unwrap();
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert_eq!(mute.transactions.load(Ordering::Relaxed), before + 1, "enough are left");
 }
 
@@ -239,7 +239,7 @@ async fn a_flush_of_all_families_with_enough_ids_at_hand_does_not_wait_for_the_c
     mute.is_mute.store(true, Ordering::Relaxed);
     assert_eq!(soon(partition.reserve_for_a_flush(Family::ALL.len())).await, Some(Ok(())));
     mute.is_mute.store(false, Ordering::Relaxed);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert_eq!(partition.core.extents.fresh(), 16, "more were asked for meanwhile");
 }
 
@@ -256,7 +256,7 @@ async fn rolls_in_vain_leave_ids_for_a_flush_of_all_families() {
             partition.apply(put("a", &number.to_string().repeat(500))).await.unwrap();
             clock.sleep(Duration::from_secs(10)).await;
         }
-        partition.core.shared.do_chores().await;
+        partition.core.context.do_chores().await;
         let left = partition.core.extents.fresh();
         assert!(left >= Family::ALL.len(), "{left} ids are left");
         assert_eq!(partition.flush().await, Ok(()));
@@ -294,7 +294,7 @@ async fn a_split_and_a_merge_read_records_again_that_may_be_others() {
         while half.separate().await.unwrap() {}
         make_stale(&world, half).await;
     }
-    let shared = Arc::clone(&whole.core.shared);
-    let merged = change::merge(&shared, PartitionId::new(4), &halves).await.unwrap();
+    let context = Arc::clone(&whole.core.context);
+    let merged = change::merge(&context, PartitionId::new(4), &halves).await.unwrap();
     assert_eq!(merged.partition.rows().await.len(), 2);
 }

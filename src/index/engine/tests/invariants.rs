@@ -14,11 +14,11 @@ use crate::index::api::WriteReply;
 use crate::index::engine::commands::BreakInvariant;
 use crate::index::engine::commands::Command;
 use crate::index::engine::commit::Committer;
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::core::Status;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{PARTITION, Plain, World, put};
 use crate::index::invariant::Invariant;
 use crate::index::rows::Family;
@@ -147,7 +147,7 @@ impl Machine for Violating {
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
         let reply = Plain.evaluate(view, write, now, out).await?;
-        if out.changes.iter().any(|(_, key, _)| key == "broken") {
+        if out.changes.iter().any(|row| row.key == "broken") {
             return Err(view.violated(Invariant::ExactBlocks.violated("a block is missing")));
         }
         Ok(reply)
@@ -165,9 +165,9 @@ impl Machine for Violating {
 }
 
 async fn open_violating(world: &World) -> Partition {
-    let parts = Parts { machine: Arc::new(Violating), ..world.parts() };
-    let shared = Shared::new(parts, world.config, HostId::new(0), Arc::default());
-    Partition::open(&Arc::new(shared), PARTITION).await.unwrap()
+    let deps = Dependencies { machine: Arc::new(Violating), ..world.deps() };
+    let context = HostContext::new(deps, world.config, HostId::new(0), Arc::default());
+    Partition::open(&Arc::new(context), PARTITION).await.unwrap()
 }
 
 #[tokio::test]

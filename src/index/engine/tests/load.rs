@@ -12,10 +12,10 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::config::Config;
+use crate::index::engine::context::HostContext;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Shared;
 use crate::index::engine::testing::{PARTITION, Plain, World, put};
 use crate::index::rows::Machine;
 use crate::index::rows::RowBatch;
@@ -58,11 +58,12 @@ impl Machine for Slow {
 
 async fn slow(config: impl FnOnce(Config) -> Config) -> Partition {
     let world = World::new().await;
-    let parts = world.parts();
-    let machine = Arc::new(Slow(Arc::clone(&parts.env.clock)));
-    let parts = Parts { machine, ..parts };
-    let shared = Arc::new(Shared::new(parts, config(world.config), HostId::new(0), Arc::default()));
-    Partition::open(&shared, PARTITION).await.unwrap()
+    let deps = world.deps();
+    let machine = Arc::new(Slow(Arc::clone(&deps.env.clock)));
+    let deps = Dependencies { machine, ..deps };
+    let context =
+        Arc::new(HostContext::new(deps, config(world.config), HostId::new(0), Arc::default()));
+    Partition::open(&context, PARTITION).await.unwrap()
 }
 
 async fn write(partition: &Partition, numbers: std::ops::Range<u32>) -> Vec<Result<(), Error>> {
@@ -74,7 +75,7 @@ async fn write(partition: &Partition, numbers: std::ops::Range<u32>) -> Vec<Resu
 async fn queue_age_is_the_wait_behind_others_but_for_the_batch_under_way() {
     // However slow a batch is, those who came meanwhile are all in the next one.
     let partition = slow(|config| config).await;
-    let clock = Arc::clone(&partition.core.shared.parts.env.clock);
+    let clock = Arc::clone(&partition.core.context.deps.env.clock);
     let later = async {
         clock.sleep(Duration::from_millis(1)).await;
         write(&partition, 10..20).await

@@ -8,6 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{World, put, put_if_absent, remove};
 use crate::index::engine::view::Snapshot;
@@ -80,7 +81,7 @@ async fn change_both(partition: &Partition, model: &mut Model, changes: &[Change
             Change::Put(k, len) => drop(model.insert(key(*k), value(*k, *len).into())),
             Change::Remove(k) => drop(model.remove(&key(*k))),
             Change::Create(k, _) if model.contains_key(&key(*k)) => {
-                assert_eq!(result, Err(Error::ContainerExists));
+                assert_eq!(result, Err(Error::Refused(Refused::ContainerExists)));
                 continue;
             }
             Change::Create(k, len) => drop(model.insert(key(*k), value(*k, *len).into())),
@@ -126,11 +127,11 @@ async fn run(steps: Vec<Step>, log_extent_bytes: u64, replay_bytes_max: usize) {
             Step::Hold => held.push((partition.core.snapshot(), model.clone())),
             Step::Flush => {
                 partition.flush().await.unwrap();
-                partition.core.shared.do_chores().await;
+                partition.core.context.do_chores().await;
             }
             Step::Compact => {
                 while partition.compact().await.unwrap() {}
-                partition.core.shared.do_chores().await;
+                partition.core.context.do_chores().await;
             }
             Step::Crash | Step::Restart => {
                 for (snapshot, model) in held.drain(..) {

@@ -9,6 +9,7 @@ use crate::capacity::ExtentKind;
 use crate::env::Rand;
 use crate::env::rand::SeededRand;
 use crate::index::api::Error;
+use crate::index::api::Refused;
 use crate::index::engine::decode_untrusted;
 use crate::index::engine::offline::open_offline;
 use crate::index::engine::testing::{Fault, When, World, put, put_if_absent, remove};
@@ -24,7 +25,10 @@ async fn partition_keeps_rows_over_a_crash() {
     partition.apply(put("a", "3")).await.unwrap();
     partition.apply(put("c", "4")).await.unwrap();
     partition.apply(remove("c")).await.unwrap();
-    assert_eq!(partition.apply(put_if_absent("a", "5")).await, Err(Error::ContainerExists));
+    assert_eq!(
+        partition.apply(put_if_absent("a", "5")).await,
+        Err(Error::Refused(Refused::ContainerExists))
+    );
     let before = partition.rows().await;
     assert_eq!(before.len(), 2);
 
@@ -96,11 +100,11 @@ async fn runs_stay_until_their_last_view_is_gone() {
     for number in 0..100 {
         partition.apply(remove(&format!("key{number:05}"))).await.unwrap();
     }
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert!(world.capacity.count(ExtentKind::Run) > 2, "old runs are still there");
     assert_eq!(snapshot.scan_all(Family::Main, (&[], None), 1000).await.unwrap(), before);
     drop(snapshot);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert_eq!(world.capacity.count(ExtentKind::Run), 2, "one for each family in use");
     assert_eq!(partition.rows().await.len(), 0);
 }

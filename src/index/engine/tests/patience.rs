@@ -9,8 +9,8 @@ use super::ahead::{id, key, stage};
 use crate::index::api::*;
 use crate::index::engine::ahead::is_long;
 use crate::index::engine::config::Config;
+use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::{Parts, Shared};
 use crate::index::engine::testing::{PARTITION, World};
 use crate::index::objects::Objects;
 use crate::types::*;
@@ -21,9 +21,9 @@ const STAGED: u64 = 50;
 
 /// A partition with the staged blocks of the blob "a".
 async fn open(world: &World, config: Config) -> Partition {
-    let parts = Parts { machine: Arc::new(Objects), ..world.parts() };
-    let shared = Shared::new(parts, config, HostId::new(0), Arc::default());
-    let partition = Partition::open(&Arc::new(shared), PARTITION).await.unwrap();
+    let deps = Dependencies { machine: Arc::new(Objects), ..world.deps() };
+    let context = HostContext::new(deps, config, HostId::new(0), Arc::default());
+    let partition = Partition::open(&Arc::new(context), PARTITION).await.unwrap();
     for number in 0..STAGED {
         partition.apply(stage("a", number)).await.unwrap();
     }
@@ -52,7 +52,7 @@ type Outcome = (Result<(), Error>, Duration);
 /// A write at some time from now.
 async fn write(partition: &Partition, write: Write, after: Duration) -> Outcome {
     tokio::time::sleep(after).await;
-    let clock = &partition.core.shared.parts.env.clock;
+    let clock = &partition.core.context.deps.env.clock;
     let begun = clock.monotonic();
     let outcome = partition.apply(write).await;
     (outcome, clock.monotonic() - begun)
@@ -160,7 +160,7 @@ async fn many_wait(config: Config, count: usize, ahead: bool) -> (usize, usize) 
     let world = World::new().await;
     let partition = open(&world, Config { queue_patience: PATIENCE, ..config }).await;
     let watch = partition.core.watches.begin_alone(&long_list().reach().unwrap());
-    let clock = &partition.core.shared.parts.env.clock;
+    let clock = &partition.core.context.deps.env.clock;
     let write = async || {
         let begun = clock.monotonic();
         let done = match ahead {

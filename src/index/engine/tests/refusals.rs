@@ -40,7 +40,7 @@ async fn fill(partition: &Partition, count: usize) {
 }
 
 async fn sleep(partition: &Partition, duration: Duration) {
-    partition.core.shared.parts.env.clock.sleep(duration).await;
+    partition.core.context.deps.env.clock.sleep(duration).await;
 }
 
 /// Nothing but what the partition uses is left.
@@ -52,7 +52,7 @@ async fn check_extents(world: &World, partition: &Partition) {
 
 /// Nothing is recorded but what is used, and ids under which nothing was created.
 pub(super) async fn check_owned(partition: &Partition) -> (usize, usize) {
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let logs = partition.core.log_extents();
     let runs = partition.core.snapshot().sources.runs.iter().map(Vec::len).sum::<usize>();
     let uses = partition.core.uses();
@@ -130,7 +130,7 @@ async fn torn_log_takes_writes_again_once_it_has_rolled() {
     }
     assert!(partition.flush().await.is_err());
     assert_eq!(partition.rows().await, before);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     assert!(world.capacity.count(ExtentKind::Log) <= 2, "refused rolls leave nothing behind");
     world.coordinator_is_away(false);
     sleep(&partition, LONG).await;
@@ -183,7 +183,7 @@ async fn runs_of_a_doubtful_manifest_go_once_the_log_has_rolled() {
                 world.coordinator_is_away(true);
                 world.capacity.fail(When::Once(call), fault.clone());
                 let failed = partition.flush().await.is_err();
-                partition.core.shared.do_chores().await;
+                partition.core.context.do_chores().await;
                 doubtful += usize::from(failed && world.capacity.count(ExtentKind::Run) > 0);
                 world.coordinator_is_away(false);
                 if crash {
@@ -214,12 +214,12 @@ async fn compaction_that_was_refused_is_tried_again() {
     }
     // No ids are left for a new run, and none are to be had.
     for _ in 0..coordinator::counter::BATCH {
-        let left = partition.core.shared.parts.extents.next_extent().await.unwrap();
+        let left = partition.core.context.deps.extent_ids.next_extent().await.unwrap();
         if left.get() % coordinator::counter::BATCH == 0 {
             break;
         }
     }
-    while partition.core.extents.take(&partition.core.shared.pins).is_some() {}
+    while partition.core.extents.take(&partition.core.context.pins).is_some() {}
     world.coordinator_is_away(true);
     assert!(partition.compact().await.is_err());
     assert!(partition.core.may_compact());
@@ -286,12 +286,12 @@ async fn memtables_of_a_stopped_partition_do_not_count() {
         partition.core.snapshot().scan(Family::Main, &[], None, 99).await.is_ok(),
         "reads go on"
     );
-    assert_eq!(partition.core.shared.budget.used(), 0);
+    assert_eq!(partition.core.context.budget.used(), 0);
     drop(partition.apply(put("key", "more")).await);
-    let shared = std::sync::Arc::clone(&partition.core.shared);
-    assert_eq!(shared.budget.used(), 0);
+    let context = std::sync::Arc::clone(&partition.core.context);
+    assert_eq!(context.budget.used(), 0);
     drop(partition);
-    assert_eq!(shared.budget.used(), 0, "nothing is given back twice");
+    assert_eq!(context.budget.used(), 0, "nothing is given back twice");
 }
 
 /// The log of a partition that was just opened must roll before the first write.
@@ -305,7 +305,7 @@ async fn writes_for_which_the_log_must_roll_are_told_that_the_coordinator_has_no
         assert!(is_no_room(&refused), "{number}: {refused:?}");
         sleep(&partition, Duration::from_secs(1)).await;
     }
-    assert_eq!(partition.core.shared.budget.used(), 0);
+    assert_eq!(partition.core.context.budget.used(), 0);
     world.store.set_full(false);
     sleep(&partition, LONG).await;
     partition.apply(put("a", "taken")).await.unwrap();
@@ -345,7 +345,7 @@ async fn full_memtables_that_wait_for_the_coordinators_room_are_told_so() {
     world.config.memtable_bytes_max = 100_000;
     let partition = world.open().await.unwrap();
     partition.apply(put("first", "x")).await.unwrap();
-    while partition.core.extents.take(&partition.core.shared.pins).is_some() {}
+    while partition.core.extents.take(&partition.core.context.pins).is_some() {}
     world.store.set_full(true);
     let mut number = 0;
     while partition.core.may_write().is_ok() {

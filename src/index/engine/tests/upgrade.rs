@@ -10,8 +10,8 @@ use crate::coordinator;
 use crate::coordinator::Op;
 use crate::index::ExtentRecord;
 use crate::index::engine;
+use crate::index::engine::context::Dependencies;
 use crate::index::engine::partition::Partition;
-use crate::index::engine::shared::Parts;
 use crate::index::engine::testing::{PARTITION, World, put};
 use crate::index::map::PartitionMap;
 use crate::index::rows::Family;
@@ -20,21 +20,21 @@ use crate::types::ExtentId;
 use crate::types::PartitionId;
 
 /// As the program wrote it before there were records.
-async fn forget_records(parts: &Parts) {
+async fn forget_records(deps: &Dependencies) {
     for prefix in [b"extents/".as_slice(), b"sharers/"] {
-        for (key, _) in parts.coordinator.range(prefix).await.unwrap().entries {
-            parts.coordinator.txn(&[], &[Op::Delete(key)]).await.unwrap();
+        for (key, _) in deps.coordinator.range(prefix).await.unwrap().entries {
+            deps.coordinator.txn(&[], &[Op::Delete(key)]).await.unwrap();
         }
     }
 }
 
 /// Ends what serves two partitions, and leaves the store as an older release does.
-pub(super) async fn become_older(parts: &Parts, both: [Partition; 2]) -> [PartitionId; 2] {
+pub(super) async fn become_older(deps: &Dependencies, both: [Partition; 2]) -> [PartitionId; 2] {
     for one in &both {
-        one.core.shared.do_chores().await;
+        one.core.context.do_chores().await;
         one.abandon().await;
     }
-    forget_records(parts).await;
+    forget_records(deps).await;
     both.map(|one| one.core.id)
 }
 
@@ -43,26 +43,26 @@ fn runs_of(partition: &Partition) -> Vec<ExtentId> {
 }
 
 /// An older store of two partitions, and the runs that both use.
-async fn older_with_shared_runs() -> (World, Parts, [PartitionId; 2], Vec<ExtentId>) {
+async fn older_with_shared_runs() -> (World, Dependencies, [PartitionId; 2], Vec<ExtentId>) {
     let world = World::new().await;
-    let parts = world.parts();
-    let both = shared_by_two(&world, &parts).await;
+    let deps = world.deps();
+    let both = shared_by_two(&world, &deps).await;
     let shared = runs_of(&both[0]);
-    let ids = become_older(&parts, both).await;
-    (world, parts, ids, shared)
+    let ids = become_older(&deps, both).await;
+    (world, deps, ids, shared)
 }
 
 #[tokio::test]
 async fn an_older_store_is_recorded_at_its_first_start() {
-    let (world, parts, ids, shared) = older_with_shared_runs().await;
+    let (world, deps, ids, shared) = older_with_shared_runs().await;
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
-    upgrade(&world, &parts).await;
-    let recorded = parts.coordinator.range(b"").await.unwrap();
-    upgrade(&world, &parts).await;
-    assert_eq!(parts.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
+    upgrade(&world, &deps).await;
+    let recorded = deps.coordinator.range(b"").await.unwrap();
+    upgrade(&world, &deps).await;
+    assert_eq!(deps.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
 
-    let process = process(&world, &parts);
+    let process = process(&world, &deps);
     let left = Partition::open(&process, ids[0]).await.unwrap();
     process.do_chores().await;
     assert!(!world.capacity.extents_of_index().contains(&orphan), "nobody names it");
@@ -80,30 +80,33 @@ async fn an_older_store_is_recorded_at_its_first_start() {
 
 /// An older store of two partitions, of which the second cannot be read: a byte of an extent of its
 /// log, which this also gives, is another one.
-async fn older_with_a_damaged_half(world: &World, parts: &Parts) -> ([PartitionId; 2], ExtentId) {
-    let both = shared_by_two(world, parts).await;
-    let ids = become_older(parts, both).await;
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+async fn older_with_a_damaged_half(
+    world: &World,
+    deps: &Dependencies,
+) -> ([PartitionId; 2], ExtentId) {
+    let both = shared_by_two(world, deps).await;
+    let ids = become_older(deps, both).await;
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let log = |id| map.partitions().iter().find(|p| p.id == id).unwrap().log.clone();
     let damaged = *log(ids[1]).last().unwrap();
     world.capacity.flip(damaged, 0, 33);
     (ids, damaged)
 }
 
-pub(super) async fn upgrade(world: &World, parts: &Parts) {
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
-    engine::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map).await.unwrap();
+pub(super) async fn upgrade(world: &World, deps: &Dependencies) {
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
+    engine::upgrade(deps.coordinator.as_ref(), world.capacity.as_ref(), &map).await.unwrap();
 }
 
 /// Its first start created a log and was cut short before the descriptor named it.
 #[tokio::test]
 async fn log_of_an_older_store_that_was_never_used_is_removed() {
     let world = World::new().await;
-    let parts = world.parts();
+    let deps = world.deps();
     let log = ExtentId::new(1_000_000);
     world.capacity.create(log, ExtentKind::Log, Epoch::new(1)).await.unwrap();
-    upgrade(&world, &parts).await;
-    let process = process(&world, &parts);
+    upgrade(&world, &deps).await;
+    let process = process(&world, &deps);
     let partition = Partition::open(&process, PARTITION).await.unwrap();
     partition.apply(put("a", "goes on")).await.unwrap();
     process.do_chores().await;
@@ -115,39 +118,39 @@ async fn log_of_an_older_store_that_was_never_used_is_removed() {
 #[tokio::test]
 async fn log_on_a_missing_disk_that_an_older_store_never_used_is_removed_when_it_is_back() {
     let world = World::new().await;
-    let parts = world.parts();
+    let deps = world.deps();
     let unnamed = ExtentId::new(1_000_000);
     world.capacity.create(unnamed, ExtentKind::Log, Epoch::new(1)).await.unwrap();
     world.capacity.set_away(&[unnamed]);
     let serve = async || {
-        upgrade(&world, &parts).await;
-        let process = process(&world, &parts);
+        upgrade(&world, &deps).await;
+        let process = process(&world, &deps);
         let partition = Partition::open(&process, PARTITION).await.unwrap();
         partition.apply(put("a", "goes on")).await.unwrap();
         partition.close().await;
         process.do_chores().await;
     };
     serve().await;
-    let mark = parts.coordinator.get(b"unrecorded-extents").await.unwrap();
+    let mark = deps.coordinator.get(b"unrecorded-extents").await.unwrap();
     assert!(mark.is_some(), "there may be more than was found");
     world.capacity.set_away(&[]);
     assert!(world.capacity.extents_of_index().contains(&unnamed));
     serve().await;
     assert!(!world.capacity.extents_of_index().contains(&unnamed));
-    assert!(parts.coordinator.get(b"unrecorded-extents").await.unwrap().is_none());
+    assert!(deps.coordinator.get(b"unrecorded-extents").await.unwrap().is_none());
 }
 
 /// A run that is away, as on a missing disk, is named by the half that can be read only.
 #[tokio::test]
 async fn a_run_that_is_away_is_shared_with_a_partition_that_cannot_be_read() {
     let world = World::new().await;
-    let parts = world.parts();
-    let (ids, _) = older_with_a_damaged_half(&world, &parts).await;
+    let deps = world.deps();
+    let (ids, _) = older_with_a_damaged_half(&world, &deps).await;
     let infos = world.capacity.extents().await;
     let run = infos.iter().find(|info| info.kind == ExtentKind::Run).unwrap().extent;
     world.capacity.remove(run).await.unwrap();
-    upgrade(&world, &parts).await;
-    let records = ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap().read;
+    upgrade(&world, &deps).await;
+    let records = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().read;
     for id in ids {
         assert!(records[&id].shared.contains_key(&run), "{run} of {id}: {records:?}");
     }
@@ -158,30 +161,30 @@ async fn a_run_that_is_away_is_shared_with_a_partition_that_cannot_be_read() {
 #[tokio::test]
 async fn runs_on_a_disk_that_was_missing_at_the_first_start_are_recorded_when_it_is_back() {
     let world = World::new().await;
-    let parts = world.parts();
-    let both = shared_by_two(&world, &parts).await;
+    let deps = world.deps();
+    let both = shared_by_two(&world, &deps).await;
     separate(&both[1]).await;
     let used = runs_of(&both[1]);
-    let ids = become_older(&parts, both).await;
-    let map = PartitionMap::load(parts.coordinator.as_ref()).await.unwrap();
+    let ids = become_older(&deps, both).await;
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
     let log = map.partitions().iter().find(|p| p.id == ids[1]).unwrap().log.clone();
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
     world.capacity.set_away(&[&used[..], &log[1..], &[orphan]].concat());
-    upgrade(&world, &parts).await;
-    let left = Partition::open(&process(&world, &parts), ids[0]).await.unwrap();
+    upgrade(&world, &deps).await;
+    let left = Partition::open(&process(&world, &deps), ids[0]).await.unwrap();
     left.apply(put("a", "goes on")).await.unwrap();
     left.close().await;
     world.capacity.set_away(&[]);
     // Cut short once.
     world.store.inject_after(0, coordinator::Fault::Unavailable);
-    let again = engine::upgrade(parts.coordinator.as_ref(), world.capacity.as_ref(), &map);
+    let again = engine::upgrade(deps.coordinator.as_ref(), world.capacity.as_ref(), &map);
     again.await.unwrap_err();
     for _ in 0..2 {
-        upgrade(&world, &parts).await;
+        upgrade(&world, &deps).await;
     }
-    assert!(parts.coordinator.get(b"unrecorded-extents").await.unwrap().is_none());
-    let records = ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap().read;
+    assert!(deps.coordinator.get(b"unrecorded-extents").await.unwrap().is_none());
+    let records = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().read;
     let recorded: BTreeSet<ExtentId> = records[&ids[1]].all().collect();
     assert!(used.iter().all(|run| recorded.contains(run)), "{used:?} of {recorded:?}");
     check_after_a_crash(&world, &BTreeMap::new(), "all is back").await;
@@ -192,35 +195,35 @@ async fn runs_on_a_disk_that_was_missing_at_the_first_start_are_recorded_when_it
 #[tokio::test]
 async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_in_the_end() {
     let world = World::new().await;
-    let parts = world.parts();
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
+    let deps = world.deps();
+    let partition = Partition::open(&process(&world, &deps), PARTITION).await.unwrap();
     partition.apply(put("a", "in a run")).await.unwrap();
     partition.flush().await.unwrap();
-    partition.core.shared.do_chores().await;
-    let before = parts.coordinator.get(&ExtentRecord::key(PARTITION)).await.unwrap().unwrap();
+    partition.core.context.do_chores().await;
+    let before = deps.coordinator.get(&ExtentRecord::key(PARTITION)).await.unwrap().unwrap();
     partition.close().await;
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
+    let partition = Partition::open(&process(&world, &deps), PARTITION).await.unwrap();
     partition.apply(put("b", "in a run of the older release")).await.unwrap();
     partition.flush().await.unwrap();
     partition.apply(put("c", "in its log")).await.unwrap();
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let used = partition.core.uses();
     partition.abandon().await;
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
-    let found = ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await;
+    let found = ExtentRecord::load(deps.coordinator.as_ref(), PARTITION).await;
     let mut record = found.unwrap().unwrap().record;
     let known = ExtentRecord::decode(&before.value).unwrap();
     record.own.retain(|extent| known.has(*extent));
     assert!(used.iter().any(|extent| !record.has(*extent)));
     let put_back = Op::Put(ExtentRecord::key(PARTITION), record.encode());
-    parts.coordinator.txn(&[], &[put_back]).await.unwrap();
+    deps.coordinator.txn(&[], &[put_back]).await.unwrap();
 
-    upgrade(&world, &parts).await;
-    let recorded = parts.coordinator.range(b"").await.unwrap();
-    upgrade(&world, &parts).await;
-    assert_eq!(parts.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
-    let found = ExtentRecord::load(parts.coordinator.as_ref(), PARTITION).await;
+    upgrade(&world, &deps).await;
+    let recorded = deps.coordinator.range(b"").await.unwrap();
+    upgrade(&world, &deps).await;
+    assert_eq!(deps.coordinator.range(b"").await.unwrap(), recorded, "once is enough");
+    let found = ExtentRecord::load(deps.coordinator.as_ref(), PARTITION).await;
     let record = found.unwrap().unwrap().record;
     assert!(used.iter().all(|extent| record.own.contains(extent)), "{used:?} of {record:?}");
     check_after_a_crash(&world, &BTreeMap::new(), "an older release in between").await;
@@ -229,17 +232,17 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
 /// It split the partition that used a run alone, and left its record behind.
 #[tokio::test]
 async fn a_run_that_an_older_release_shared_is_on_a_list_whatever_a_record_left_behind_says() {
-    let (world, parts, ids, shared) = older_with_shared_runs().await;
+    let (world, deps, ids, shared) = older_with_shared_runs().await;
     let own = shared.iter().copied().collect();
     let record = ExtentRecord { own, shared: BTreeMap::new() };
     let put_back = Op::Put(ExtentRecord::key(PARTITION), record.encode());
-    parts.coordinator.txn(&[], &[put_back]).await.unwrap();
-    upgrade(&world, &parts).await;
-    let records = ExtentRecord::load_all(parts.coordinator.as_ref()).await.unwrap().read;
+    deps.coordinator.txn(&[], &[put_back]).await.unwrap();
+    upgrade(&world, &deps).await;
+    let records = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().read;
     for (id, run) in ids.iter().flat_map(|id| shared.iter().map(move |run| (id, run))) {
         assert!(records[id].shared.contains_key(run), "{run} of {id}: {records:?}");
     }
-    let process = process(&world, &parts);
+    let process = process(&world, &deps);
     let [left, right] = ids.map(|id| Partition::open(&process, id));
     let (left, right) = (left.await.unwrap(), right.await.unwrap());
     separate(&left).await;
@@ -254,16 +257,16 @@ async fn a_run_that_an_older_release_shared_is_on_a_list_whatever_a_record_left_
 #[tokio::test]
 async fn runs_that_the_record_lacks_are_not_removed() {
     let world = World::new().await;
-    let parts = world.parts();
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
+    let deps = world.deps();
+    let partition = Partition::open(&process(&world, &deps), PARTITION).await.unwrap();
     partition.apply(put("a", "in a run")).await.unwrap();
     partition.flush().await.unwrap();
     partition.close().await;
     let record = ExtentRecord::default();
     let key = ExtentRecord::key(PARTITION);
-    parts.coordinator.txn(&[], &[Op::Put(key, record.encode())]).await.unwrap();
+    deps.coordinator.txn(&[], &[Op::Put(key, record.encode())]).await.unwrap();
     let before = world.capacity.extents_of_index();
-    let partition = Partition::open(&process(&world, &parts), PARTITION).await.unwrap();
+    let partition = Partition::open(&process(&world, &deps), PARTITION).await.unwrap();
     for _ in 0..2 {
         partition.apply(put("a", "in another")).await.unwrap();
         partition.flush().await.unwrap();
@@ -272,9 +275,9 @@ async fn runs_that_the_record_lacks_are_not_removed() {
     let families = Family::ALL.into_iter();
     let family = families.max_by_key(|family| sources.runs(*family).len()).unwrap();
     assert_eq!(sources.runs(family).len(), 3);
-    partition.merge(family, sources.runs(family), true).await.unwrap();
+    partition.merge_runs(family, sources.runs(family), true).await.unwrap();
     drop(sources);
-    partition.core.shared.do_chores().await;
+    partition.core.context.do_chores().await;
     let there = world.capacity.extents_of_index();
     assert!(before.iter().all(|id| there.contains(id)), "{before:?} of {there:?}");
 }
@@ -283,11 +286,11 @@ async fn runs_that_the_record_lacks_are_not_removed() {
 #[tokio::test]
 async fn a_partition_of_an_older_store_that_cannot_be_read_shares_everything() {
     let world = World::new().await;
-    let parts = world.parts();
-    let (ids, damaged) = older_with_a_damaged_half(&world, &parts).await;
-    upgrade(&world, &parts).await;
+    let deps = world.deps();
+    let (ids, damaged) = older_with_a_damaged_half(&world, &deps).await;
+    upgrade(&world, &deps).await;
     let before = world.capacity.extents_of_index();
-    let process = process(&world, &parts);
+    let process = process(&world, &deps);
     let left = Partition::open(&process, ids[0]).await.unwrap();
     separate(&left).await;
     process.do_chores().await;

@@ -28,7 +28,7 @@ async fn write(
     after: Duration,
 ) -> (Result<(), Error>, Duration) {
     tokio::time::sleep(after).await;
-    let clock = &partition.core.shared.parts.env.clock;
+    let clock = &partition.core.context.deps.env.clock;
     let begun = clock.monotonic();
     let outcome = partition.apply(put(key, "value")).await;
     (outcome, clock.monotonic() - begun)
@@ -169,7 +169,7 @@ async fn memtables_that_stay_full_refuse_in_the_end() {
         tokio::join!(write(&partition, "x", Duration::ZERO), write(&partition, "y", LIMIT / 2),);
     assert_eq!(first, (Err(Error::Overloaded), LIMIT));
     assert_eq!(later, (Err(Error::Overloaded), Duration::ZERO), "it would have waited in vain");
-    partition.core.shared.budget.ring();
+    partition.core.context.budget.ring();
     world.capacity.set_full(true);
     let (waits, flushed) = tokio::join!(write(&partition, "x", Duration::ZERO), async {
         tokio::time::sleep(LIMIT / 2).await;
@@ -235,7 +235,7 @@ async fn long_queue_is_refused_fast() {
     let partition = Arc::new(world.open().await.unwrap());
     partition.apply(put("first", "value")).await.unwrap();
     let stalled = world.capacity.stall().await;
-    let queue = partition.core.shared.config.queue_ops / 4;
+    let queue = partition.core.context.config.queue_ops / 4;
     let crowd = (0..queue).map(|_| write(&partition, "crowd", Duration::from_millis(1)));
     let (began, crowd, late, ()) = tokio::join!(
         write(&partition, "began", Duration::ZERO),

@@ -38,7 +38,7 @@ fn reads_by_state() {
     ];
     for (state, refusals) in cells {
         for (sent, refusal) in [None, Some(A), Some(B)].into_iter().zip(refusals) {
-            let expected = refusal.map_or(Ok(()), |refusal| Err(Error::Lease(refusal)));
+            let expected = refusal.map_or(Ok(()), |refusal| Err(Refused::Lease(refusal)));
             assert_eq!(lease_of_read(sent, lease(state), at(100)), expected, "{state:?} {sent:?}");
         }
     }
@@ -49,7 +49,7 @@ fn writes_by_state() {
     use LeaseState as S;
     let gone = Ok(None);
     let stays = |state| Ok(lease(state));
-    let refused = |refusal| Err(Error::Lease(refusal));
+    let refused = |refusal| Err(Refused::Lease(refusal));
     let cells = [
         (S::Available, [gone.clone(), refused(R::NotPresent), refused(R::NotPresent)]),
         (S::Leased, [refused(R::Missing), stays(S::Leased), refused(R::Mismatch)]),

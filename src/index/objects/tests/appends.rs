@@ -56,12 +56,12 @@ fn append_holds_to_position_and_size() {
     let at = |position, len_max| AppendBlock { position, len_max, ..append(&a, inline(b"12345")) };
     assert_eq!(
         p.write(&Write::AppendBlock(at(Some(1), None))).unwrap_err(),
-        Error::AppendPosition { len: 0 }
+        Error::Refused(Refused::AppendPosition { len: 0 })
     );
     p.must(&Write::AppendBlock(at(Some(0), Some(5))));
     assert_eq!(
         p.write(&Write::AppendBlock(at(Some(5), Some(9)))).unwrap_err(),
-        Error::LongerThanAllowed
+        Error::Refused(Refused::LongerThanAllowed)
     );
     p.must(&Write::AppendBlock(at(Some(5), Some(10))));
     assert_eq!(p.blob(&read(&a)).unwrap().record.len, 10);
@@ -73,11 +73,14 @@ fn sealed_blob_takes_no_more_and_sealing_again_changes_nothing() {
     let a = made(&mut p, "a");
     p.must(&Write::AppendBlock(append(&a, inline(b"x"))));
     let wrong = SealBlob { position: Some(0), ..seal(&a) };
-    assert_eq!(p.write(&Write::SealBlob(wrong)).unwrap_err(), Error::AppendPosition { len: 1 });
+    assert_eq!(
+        p.write(&Write::SealBlob(wrong)).unwrap_err(),
+        Error::Refused(Refused::AppendPosition { len: 1 })
+    );
     let first = p.must(&Write::SealBlob(seal(&a)));
     assert_eq!(p.must(&Write::SealBlob(seal(&a))), first);
     let refused = p.write(&Write::AppendBlock(append(&a, inline(b"y"))));
-    assert_eq!(refused.unwrap_err(), Error::Sealed);
+    assert_eq!(refused.unwrap_err(), Error::Refused(Refused::Sealed));
     let kind = BlobKind::Append { blocks: 1, sealed: true };
     assert_eq!(p.blob(&read(&a)).unwrap().record.kind, kind);
     // Made anew it is open again.
@@ -98,12 +101,12 @@ fn operations_of_other_kinds_are_refused() {
         Write::AppendBlock(append(&b, inline(b"1"))),
         Write::SealBlob(seal(&b)),
     ] {
-        assert_eq!(p.write(&write).unwrap_err(), Error::WrongKind, "{write:?}");
+        assert_eq!(p.write(&write).unwrap_err(), Error::Refused(Refused::WrongKind), "{write:?}");
     }
-    assert_eq!(p.block_list(&a).unwrap_err(), Error::WrongKind);
+    assert_eq!(p.block_list(&a).unwrap_err(), Error::Refused(Refused::WrongKind));
     let none = key("none");
     for write in [Write::AppendBlock(append(&none, inline(b"1"))), Write::SealBlob(seal(&none))] {
-        assert_eq!(p.write(&write).unwrap_err(), Error::BlobNotFound);
+        assert_eq!(p.write(&write).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     }
 }
 
@@ -146,7 +149,7 @@ fn the_50_000th_append_is_the_last_and_costs_no_more_than_the_first_ones() {
     assert!(most < 80 * 1024, "{most} bytes of rows for one append");
     assert!(all / 50_000 < 4 * 1024, "{} bytes of rows for an append", all / 50_000);
     let refused = p.write(&Write::AppendBlock(append(&a, inline(b"x"))));
-    assert_eq!(refused.unwrap_err(), Error::TooManyAppends);
+    assert_eq!(refused.unwrap_err(), Error::Refused(Refused::TooManyAppends));
     let record = p.blob(&read(&a)).unwrap().record;
     assert_eq!(
         (record.len, record.kind),

@@ -72,7 +72,7 @@ fn a_location_that_begins_inside_a_chunk_is_damage() {
     let mut new = put(&key("a"), encrypted(stored(&[location(1, 0, 100), location(2, 0, 100)])));
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
-    assert!(matches!(read_with(&p, 0..168), Err(Error::Corrupt(_))));
+    assert!(matches!(read_with(&p, 0..168), Err(Error::Corrupt(Damage::Rows(_)))));
 }
 
 #[test]
@@ -115,7 +115,10 @@ fn pages_written_over_keep_the_chunks_they_are_in() {
     let bytes = vec![9; 4 * 512 + 16];
     p.must(&write_pages(250..254, Some(encrypted(inline(&bytes)).0)));
     let wrong = write_pages(0..4, Some(encrypted(inline(&bytes[16..])).0));
-    assert!(matches!(p.write(&wrong), Err(Error::InvalidPages { .. })), "its length with tags");
+    assert!(
+        matches!(p.write(&wrong), Err(Error::Refused(Refused::InvalidPages { .. }))),
+        "its length with tags"
+    );
     p.must(&write_pages(10..130, None));
     p.must(&write_pages(251..252, None));
     let row = |from: u64, to: u64| {
@@ -154,7 +157,7 @@ fn a_plain_digest_of_a_blob_under_a_key_needs_the_key() {
         Write::UpdateBlob(UpdateBlob { key: key("a"), snapshot: None, guard, change })
     };
     let refused = p.write(&change(Some(Md5::of(b"x")).into())).unwrap_err();
-    assert_eq!(refused, Error::Encryption(EncryptionFault::KeyMissing));
+    assert_eq!(refused, Error::Refused(Refused::Encryption(EncryptionFault::KeyMissing)));
     p.must(&change(ContentMd5::Absent));
 }
 
@@ -177,5 +180,5 @@ fn authenticated_content_has_the_documented_bytes() {
         .map(|at| u8::from_str_radix(&row[at..at + 2], 16).unwrap())
         .collect();
     let other = values::decode::<values::Span>(Family::Layout, b"", &row);
-    assert!(matches!(other, Err(Error::Corrupt(_))), "another format: {other:?}");
+    assert!(matches!(other, Err(Error::Corrupt(Damage::Rows(_)))), "another format: {other:?}");
 }

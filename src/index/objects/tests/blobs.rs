@@ -15,8 +15,8 @@ fn blob_put_reads_back_until_deleted() {
     assert_eq!(view.pieces, [Piece::Inline("hello".into())]);
     assert_eq!(p.list_all(&list()), ["a"]);
     p.must(&delete(&a));
-    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::BlobNotFound);
-    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
+    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     assert!(p.memory.rows.is_empty());
 }
 
@@ -81,7 +81,7 @@ fn range_read_cuts_pieces_at_both_ends() {
     read.range = ByteRange::new(10, Some(19));
     assert_eq!(p.blob(&read).unwrap().pieces, [piece(parts[1], 0..10)]);
     read.range = ByteRange::new(30, None);
-    assert_eq!(p.blob(&read).unwrap_err(), Error::InvalidRange { len: 30 });
+    assert_eq!(p.blob(&read).unwrap_err(), Error::Refused(Refused::InvalidRange { len: 30 }));
     read.range = ByteRange::new(29, Some(u64::MAX));
     assert_eq!(p.blob(&read).unwrap().range, 29..30);
     read.pieces = false;
@@ -97,7 +97,7 @@ fn empty_blob_reads_without_a_range_only() {
     let view = p.blob(&read).unwrap();
     assert_eq!((view.range, view.pieces.len(), view.pieces_end), (0..0, 0, 0));
     read.range = ByteRange::new(0, None);
-    assert_eq!(p.blob(&read).unwrap_err(), Error::InvalidRange { len: 0 });
+    assert_eq!(p.blob(&read).unwrap_err(), Error::Refused(Refused::InvalidRange { len: 0 }));
 }
 
 #[test]
@@ -111,19 +111,22 @@ fn guards_are_checked_in_order() {
     };
     let mut leased = read(&a);
     leased.guard = lease.clone();
-    assert_eq!(p.blob(&leased).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&leased).unwrap_err(), Error::Refused(Refused::BlobNotFound));
 
     let mut create = put(&a, inline(b"1"));
     create.guard = none_match_any.clone();
     p.must(&Write::PutBlob(create.clone()));
-    let exists = Error::Condition(Outcome::AlreadyExists);
+    let exists = Error::Refused(Refused::Condition(Outcome::AlreadyExists));
     assert_eq!(p.write(&Write::PutBlob(create)).unwrap_err(), exists);
     let mut list = commit(&a, &[]);
     list.guard = none_match_any.clone();
     assert_eq!(p.write(&Write::CommitBlocks(list)).unwrap_err(), exists);
 
-    assert_eq!(p.blob(&leased).unwrap_err(), Error::Lease(LeaseRefusal::NotPresent));
-    let failed = Error::Condition(Outcome::Failed);
+    assert_eq!(
+        p.blob(&leased).unwrap_err(),
+        Error::Refused(Refused::Lease(LeaseRefusal::NotPresent))
+    );
+    let failed = Error::Refused(Refused::Condition(Outcome::Failed));
     let remove = DeleteBlob { key: a.clone(), guard: none_match_any, scope: DeleteScope::Blob };
     assert_eq!(p.write(&Write::DeleteBlob(remove)).unwrap_err(), failed);
     let mut both = put(&a, inline(b"2"));
@@ -131,7 +134,7 @@ fn guards_are_checked_in_order() {
     both.guard.conditions.if_match = Some(EtagMatch::Tags(vec![None]));
     assert_eq!(
         p.write(&Write::PutBlob(both.clone())).unwrap_err(),
-        Error::Lease(LeaseRefusal::NotPresent)
+        Error::Refused(Refused::Lease(LeaseRefusal::NotPresent))
     );
     both.guard.lease = None;
     assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), failed);
@@ -147,7 +150,10 @@ fn read_conditions_answer_not_modified() {
     let etag = p.blob(&read(&a)).unwrap().record.etag;
     let mut read = read(&a);
     read.guard.conditions.if_none_match = Some(EtagMatch::Tags(vec![Some(etag)]));
-    assert_eq!(p.blob(&read).unwrap_err(), Error::Condition(Outcome::NotModified));
+    assert_eq!(
+        p.blob(&read).unwrap_err(),
+        Error::Refused(Refused::Condition(Outcome::NotModified))
+    );
 }
 
 #[test]

@@ -37,12 +37,12 @@ fn blob_with_staged_blocks_only_does_not_exist() {
     let mut p = partition();
     let a = key("a");
     p.must(&stage(&a, "x", stored(&[loc(1)])));
-    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::BlobNotFound);
-    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
+    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     let list = p.block_list(&a).unwrap();
     assert!(list.record.is_none());
     assert_eq!(names(&list.uncommitted), ["x"]);
-    assert_eq!(p.block_list(&key("b")).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.block_list(&key("b")).unwrap_err(), Error::Refused(Refused::BlobNotFound));
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn commit_takes_blocks_from_where_the_list_says() {
     let both = p.block_list(&a).unwrap();
     assert_eq!((names(&both.committed).len(), names(&both.uncommitted)), (3, vec!["x".to_owned()]));
     let unknown = Write::CommitBlocks(commit(&a, &["+z"]));
-    assert_eq!(p.write(&unknown).unwrap_err(), Error::UnknownBlock);
+    assert_eq!(p.write(&unknown).unwrap_err(), Error::Refused(Refused::UnknownBlock));
     let unknown = Write::CommitBlocks(commit(&a, &["=y"]));
-    assert_eq!(p.write(&unknown).unwrap_err(), Error::UnknownBlock);
+    assert_eq!(p.write(&unknown).unwrap_err(), Error::Refused(Refused::UnknownBlock));
     p.must(&Write::CommitBlocks(commit(&a, &["=x", "x", "z"])));
     assert_eq!(content(&p, &a), [loc(1), loc(4), loc(3)]);
     assert_eq!(p.garbage(), [loc(2)]);
@@ -117,9 +117,15 @@ fn block_ids_of_one_blob_have_one_length() {
     let mut p = partition();
     let a = key("a");
     p.must(&stage(&a, "xx", inline(b"1")));
-    assert_eq!(p.write(&stage(&a, "y", inline(b"1"))).unwrap_err(), Error::BlockIdLength);
+    assert_eq!(
+        p.write(&stage(&a, "y", inline(b"1"))).unwrap_err(),
+        Error::Refused(Refused::BlockIdLength)
+    );
     p.must(&Write::CommitBlocks(commit(&a, &["xx"])));
-    assert_eq!(p.write(&stage(&a, "y", inline(b"1"))).unwrap_err(), Error::BlockIdLength);
+    assert_eq!(
+        p.write(&stage(&a, "y", inline(b"1"))).unwrap_err(),
+        Error::Refused(Refused::BlockIdLength)
+    );
     p.must(&stage(&a, "yy", inline(b"1")));
     p.must(&Write::PutBlob(put(&a, inline(b"1"))));
     p.must(&stage(&a, "y", inline(b"1")));
@@ -134,7 +140,10 @@ fn too_many_staged_blocks_are_refused() {
     let full =
         super::super::values::StagedSummary { count: 100_000, id_len: 6, last_staged: p.now };
     p.memory.rows.insert((Family::Staged, summary), super::super::values::encode(&full));
-    assert_eq!(p.write(&stage(&a, "000001", inline(b"1"))).unwrap_err(), Error::TooManyBlocks);
+    assert_eq!(
+        p.write(&stage(&a, "000001", inline(b"1"))).unwrap_err(),
+        Error::Refused(Refused::TooManyBlocks)
+    );
     p.must(&stage(&a, "000000", inline(b"2")));
 }
 

@@ -17,6 +17,7 @@ use crate::index::rows::Family;
 use crate::index::rows::Machine;
 use crate::index::rows::Row;
 use crate::index::rows::RowBatch;
+use crate::index::rows::RowChange;
 use crate::index::rows::Rows;
 use crate::index::rows::Scanned;
 use crate::types::*;
@@ -386,7 +387,7 @@ fn purge_passes_over_removed_rows_in_steps() {
             worn.partition.now = worn.partition.now.next();
             let (view, now) = (worn.view(pace), worn.partition.now);
             let reply = Objects.evaluate(&view, &purge, now, &mut batch).now_or_never().unwrap();
-            for (family, key, value) in batch.changes {
+            for RowChange { family, key, value } in batch.changes {
                 match value {
                     Some(value) => worn.partition.memory.rows.insert((family, key), value),
                     None => worn.partition.memory.rows.remove(&(family, key)),

@@ -44,7 +44,10 @@ fn names(p: &Partition, prefix: &str, limit: usize) -> Vec<String> {
 fn account_made_twice_stays_the_first() {
     let mut p = partition();
     let name = AccountName::new("abc").unwrap();
-    assert_eq!(p.read(&Read::Account(name.clone())).unwrap_err(), Error::AccountNotFound);
+    assert_eq!(
+        p.read(&Read::Account(name.clone())).unwrap_err(),
+        Error::Refused(Refused::AccountNotFound)
+    );
     let make =
         |id| Write::CreateAccount { name: name.clone(), id: AccountId::new(id), anonymous: false };
     let first = p.must(&make(5));
@@ -112,9 +115,13 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     assert_eq!(assigned(AccountChange::Assign(elsewhere.clone())), both);
     assert_eq!(assigned(AccountChange::Unassign(role)), [elsewhere]);
     let delete = |id| Write::DeleteAccount { name: account("mid"), id: AccountId::new(id) };
-    assert_eq!(p.write(&delete(8)).unwrap_err(), Error::AccountNotFound, "another account");
+    assert_eq!(
+        p.write(&delete(8)).unwrap_err(),
+        Error::Refused(Refused::AccountNotFound),
+        "another account"
+    );
     p.must(&delete(9));
-    assert_eq!(p.write(&delete(9)).unwrap_err(), Error::AccountNotFound);
+    assert_eq!(p.write(&delete(9)).unwrap_err(), Error::Refused(Refused::AccountNotFound));
     assert_eq!(list(&p, 10).len(), 2);
 }
 
@@ -122,9 +129,9 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
 fn container_lives_once_under_its_name() {
     let mut p = partition();
     let get = |p: &Partition| p.read(&Read::Container(ACCOUNT, name("abc")));
-    assert_eq!(get(&p).unwrap_err(), Error::ContainerNotFound);
+    assert_eq!(get(&p).unwrap_err(), Error::Refused(Refused::ContainerNotFound));
     p.must(&create("abc", 1));
-    assert_eq!(p.write(&create("abc", 2)).unwrap_err(), Error::ContainerExists);
+    assert_eq!(p.write(&create("abc", 2)).unwrap_err(), Error::Refused(Refused::ContainerExists));
     let metadata = Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
     let update = UpdateContainer {
         account: ACCOUNT,
@@ -140,12 +147,18 @@ fn container_lives_once_under_its_name() {
     let mut delete =
         DeleteContainer { account: ACCOUNT, name: name("abc"), guard: Guard::default() };
     delete.guard.conditions.if_unmodified_since = Some(Timestamp::ZERO);
-    let failed = Error::Condition(Outcome::Failed);
+    let failed = Error::Refused(Refused::Condition(Outcome::Failed));
     assert_eq!(p.write(&Write::DeleteContainer(delete.clone())).unwrap_err(), failed);
     delete.guard = Guard::default();
     p.must(&Write::DeleteContainer(delete.clone()));
-    assert_eq!(p.write(&Write::DeleteContainer(delete)).unwrap_err(), Error::ContainerNotFound);
-    assert_eq!(p.write(&Write::UpdateContainer(update)).unwrap_err(), Error::ContainerNotFound);
+    assert_eq!(
+        p.write(&Write::DeleteContainer(delete)).unwrap_err(),
+        Error::Refused(Refused::ContainerNotFound)
+    );
+    assert_eq!(
+        p.write(&Write::UpdateContainer(update)).unwrap_err(),
+        Error::Refused(Refused::ContainerNotFound)
+    );
     p.must(&create("abc", 2));
     let ReadReply::DeadContainers(dead) = p.read(&Read::DeadContainers).unwrap() else {
         panic!("not dead containers")

@@ -100,11 +100,14 @@ fn copy_begins_empty_locks_and_becomes_its_bytes() {
             metadata: None,
         }),
     ] {
-        assert_eq!(p.write(&write), Err(Error::CopyPending), "{write:?}");
+        assert_eq!(p.write(&write), Err(Error::Refused(Refused::CopyPending)), "{write:?}");
     }
     assert_eq!(jobs(&p).iter().map(|one| one.job.id).collect::<Vec<_>>(), [ID]);
     let other = Uuid::from_bytes([2; 16]);
-    assert_eq!(p.write(&end(&a, other, CopyEnd::Aborted(None))), Err(Error::OtherCopy));
+    assert_eq!(
+        p.write(&end(&a, other, CopyEnd::Aborted(None))),
+        Err(Error::Refused(Refused::OtherCopy))
+    );
     p.must(&end(&a, ID, success(location(2, 0, 20))));
     let after = record(&p, &a);
     assert_eq!((after.len, &after.metadata), (20, &before.metadata));
@@ -112,7 +115,10 @@ fn copy_begins_empty_locks_and_becomes_its_bytes() {
     assert_eq!((copy.status, copy.copied, copy.total), (CopyStatus::Success, 20, 20));
     assert!(copy.completed.is_some() && after.etag != before.etag);
     assert!(jobs(&p).is_empty());
-    assert_eq!(p.write(&end(&a, ID, CopyEnd::Aborted(None))), Err(Error::NoPendingCopy));
+    assert_eq!(
+        p.write(&end(&a, ID, CopyEnd::Aborted(None))),
+        Err(Error::Refused(Refused::NoPendingCopy))
+    );
     p.must(&delete(&a));
     assert_eq!(p.garbage(), [location(1, 0, 10), location(2, 0, 20)]);
 }
@@ -177,7 +183,7 @@ fn abort_needs_the_lease_and_a_purge_takes_the_work_along() {
     let action = LeaseAction::Acquire { proposed: Some(lease), duration: None };
     p.must(&Write::LeaseBlob(LeaseBlob { key: a.clone(), guard: Guard::default(), action }));
     let refused = p.write(&end(&a, ID, CopyEnd::Aborted(None)));
-    assert_eq!(refused, Err(Error::Lease(LeaseRefusal::Missing)));
+    assert_eq!(refused, Err(Error::Refused(Refused::Lease(LeaseRefusal::Missing))));
     let mut purged = p.clone();
     purged.must(&Write::PurgeContainer {
         account: ACCOUNT,
@@ -186,7 +192,10 @@ fn abort_needs_the_lease_and_a_purge_takes_the_work_along() {
         limit: 9,
     });
     assert!(jobs(&purged).is_empty());
-    assert_eq!(purged.write(&end(&a, ID, success(location(2, 0, 20)))), Err(Error::BlobNotFound));
+    assert_eq!(
+        purged.write(&end(&a, ID, success(location(2, 0, 20)))),
+        Err(Error::Refused(Refused::BlobNotFound))
+    );
     p.must(&end(&a, ID, CopyEnd::Aborted(Some(lease))));
     assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Aborted);
 }

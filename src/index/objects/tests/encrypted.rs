@@ -27,7 +27,7 @@ fn no_key() -> Guard {
 }
 
 fn fault(fault: EncryptionFault) -> Error {
-    Error::Encryption(fault)
+    Error::Refused(Refused::Encryption(fault))
 }
 
 fn encrypted(at: u64, piece: Piece) -> Piece {

@@ -112,5 +112,5 @@ fn a_block_of_another_length_than_its_bytes_is_found() {
     p.memory.rows.insert((Family::Staged, row), values::encode_record(&block));
     let error = p.write(&Write::CommitBlocks(commit(&a, &["1"]))).unwrap_err();
     assert!(names(&error, "I10"), "{error}");
-    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&read(&a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
 }

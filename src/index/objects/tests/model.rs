@@ -200,7 +200,7 @@ impl World {
         let now = self.now;
         let blob = self.model.get_mut(name).unwrap();
         if create_only && blob.committed.is_some() {
-            assert_eq!(reply, Err(Error::Condition(Outcome::AlreadyExists)));
+            assert_eq!(reply, Err(Error::Refused(Refused::Condition(Outcome::AlreadyExists))));
             self.drop_unnamed(&stored);
             return;
         }
@@ -222,7 +222,7 @@ impl World {
         let committed = blob.committed.iter().flatten().map(|(id, _)| id);
         let mut others = blob.staged.keys().chain(committed).filter(|id| !id.is_empty());
         if others.any(|other| other.len() != id.len()) {
-            assert_eq!(reply, Err(Error::BlockIdLength));
+            assert_eq!(reply, Err(Error::Refused(Refused::BlockIdLength)));
             self.drop_unnamed(&stored);
             return;
         }
@@ -253,7 +253,7 @@ impl World {
                 _ => staged.or_else(|| old().map(|(_, stored)| stored)),
             };
             let Some(found) = found else {
-                assert_eq!(reply, Err(Error::UnknownBlock));
+                assert_eq!(reply, Err(Error::Refused(Refused::UnknownBlock)));
                 return;
             };
             blocks.push((id.to_owned(), found.clone()));
@@ -268,7 +268,7 @@ impl World {
         let reply = self.write(&delete(&key(name)));
         let blob = self.model.get_mut(name).unwrap();
         if blob.committed.is_none() {
-            assert_eq!(reply, Err(Error::BlobNotFound));
+            assert_eq!(reply, Err(Error::Refused(Refused::BlobNotFound)));
         } else {
             assert_eq!(reply, Ok(WriteReply::Done));
             *blob = ModelBlob::default();
@@ -328,7 +328,7 @@ impl World {
         let share = Share { key: key(from), snapshot: None, guard: Guard::default(), range: None };
         let reply = self.write(&Write::Share(Box::new(share)));
         let Some(blocks) = &self.model[from].committed else {
-            assert_eq!(reply, Err(Error::BlobNotFound));
+            assert_eq!(reply, Err(Error::Refused(Refused::BlobNotFound)));
             return None;
         };
         let named = blocks.iter().flat_map(|(_, stored)| &stored.locations);
@@ -363,7 +363,7 @@ impl World {
         let committed = blob.committed.iter().flatten().map(|(id, _)| id);
         let mut others = blob.staged.keys().chain(committed).filter(|id| !id.is_empty());
         if others.any(|other| other.len() != id.len()) {
-            assert_eq!(reply, Err(Error::BlockIdLength));
+            assert_eq!(reply, Err(Error::Refused(Refused::BlockIdLength)));
             return;
         }
         assert_eq!(reply, Ok(WriteReply::Done));

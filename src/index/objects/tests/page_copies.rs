@@ -182,7 +182,10 @@ fn spans_that_hold_less_than_they_show_are_refused() {
     for (range, skip) in [(0..2 * PAGE, 0), (0..PAGE, 1), (0..0, 0)] {
         let spans = vec![PageSpan { range, skip, content: content.clone() }];
         let fill = FillLayer { blob: RoutingKey::blob(&key("b")), layer: None, spans };
-        assert!(matches!(p.write(&Write::FillLayer(fill)), Err(Error::InvalidPages { .. })));
+        assert!(matches!(
+            p.write(&Write::FillLayer(fill)),
+            Err(Error::Refused(Refused::InvalidPages { .. }))
+        ));
     }
 }
 

@@ -76,19 +76,28 @@ fn comparing_with_what_is_no_older_version_is_refused() {
     let a = key("a");
     made(&mut p, &a);
     let (first, second) = (take(&mut p, &a), take(&mut p, &a));
-    assert_eq!(refused(&p, ask(&a, None, second.next())), Error::ComparedWithNothing);
-    assert_eq!(refused(&p, ask(&a, Some(first), second)), Error::ComparedWithNewer);
-    assert_eq!(refused(&p, ask(&a, Some(second.next()), first)), Error::BlobNotFound);
+    assert_eq!(
+        refused(&p, ask(&a, None, second.next())),
+        Error::Refused(Refused::ComparedWithNothing)
+    );
+    assert_eq!(
+        refused(&p, ask(&a, Some(first), second)),
+        Error::Refused(Refused::ComparedWithNewer)
+    );
+    assert_eq!(
+        refused(&p, ask(&a, Some(second.next()), first)),
+        Error::Refused(Refused::BlobNotFound)
+    );
     assert_eq!(changed(&p, &ask(&a, Some(first), first), 9), []);
     made(&mut p, &a);
-    assert_eq!(refused(&p, ask(&a, None, first)), Error::MadeAnew);
+    assert_eq!(refused(&p, ask(&a, None, first)), Error::Refused(Refused::MadeAnew));
     assert_eq!(changed(&p, &ask(&a, Some(second), first), 9), []);
     let b = key("b");
     p.must(&Write::PutBlob(put(&b, inline(b"1"))));
     let block = take(&mut p, &b);
-    assert_eq!(refused(&p, ask(&b, None, block)), Error::WrongKind);
+    assert_eq!(refused(&p, ask(&b, None, block)), Error::Refused(Refused::WrongKind));
     made(&mut p, &b);
-    assert_eq!(refused(&p, ask(&b, None, block)), Error::MadeAnew);
+    assert_eq!(refused(&p, ask(&b, None, block)), Error::Refused(Refused::MadeAnew));
 }
 
 #[test]
@@ -105,7 +114,7 @@ fn deleting_a_snapshot_between_two_changes_no_difference() {
     assert_eq!(changed(&p, &ask(&a, None, first), 9), expected);
     p.must(&delete_of(&a, DeleteScope::Snapshot(between)));
     assert_eq!(changed(&p, &ask(&a, None, first), 9), expected);
-    assert_eq!(refused(&p, ask(&a, None, between)), Error::ComparedWithNothing);
+    assert_eq!(refused(&p, ask(&a, None, between)), Error::Refused(Refused::ComparedWithNothing));
 }
 
 #[test]
@@ -127,14 +136,14 @@ fn tags_of_a_snapshot_are_its_own() {
     assert_eq!((blob.tags, kept.tags), (tags("blob"), tags("snapshot")));
     assert_eq!(kept.etag, blob.etag);
     let gone = update(Some(taken.next()), Guard::default(), "x");
-    assert_eq!(p.write(&gone).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.write(&gone).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     let leased = Guard { lease: Some(uuid::Uuid::from_u128(1)), ..Guard::default() };
     let refused = p.write(&update(Some(taken), leased, "x")).unwrap_err();
-    assert_eq!(refused, Error::Lease(LeaseRefusal::NotPresent));
+    assert_eq!(refused, Error::Refused(Refused::Lease(LeaseRefusal::NotPresent)));
     let metadata = BlobChange::Metadata(Metadata::default());
     let (key, guard) = (a.clone(), Guard::default());
     let write = UpdateBlob { key, snapshot: Some(taken), guard, change: metadata };
-    assert_eq!(p.write(&Write::UpdateBlob(write)).unwrap_err(), Error::WrongKind);
+    assert_eq!(p.write(&Write::UpdateBlob(write)).unwrap_err(), Error::Refused(Refused::WrongKind));
 }
 
 #[derive(Clone, Debug)]

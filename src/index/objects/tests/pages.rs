@@ -83,7 +83,7 @@ fn pages_beyond_the_end_and_of_other_kinds_are_refused() {
     let mut p = partition();
     let a = made(&mut p, "a", 4);
     let refused = p.write(&Write::WritePages(write_pages(&a, 3..5, None)));
-    assert_eq!(refused.unwrap_err(), Error::InvalidPages { len: 4 * PAGE });
+    assert_eq!(refused.unwrap_err(), Error::Refused(Refused::InvalidPages { len: 4 * PAGE }));
     let b = key("b");
     p.must(&Write::PutBlob(put(&b, inline(b"block"))));
     for write in [
@@ -93,11 +93,11 @@ fn pages_beyond_the_end_and_of_other_kinds_are_refused() {
         stage(&a, "1", inline(b"x")),
         Write::CommitBlocks(commit(&a, &[])),
     ] {
-        assert_eq!(p.write(&write).unwrap_err(), Error::WrongKind, "{write:?}");
+        assert_eq!(p.write(&write).unwrap_err(), Error::Refused(Refused::WrongKind), "{write:?}");
     }
     let guard = Guard::default();
     let read = ReadPages { key: b, snapshot: None, since: None, guard, range: None, limit: 1 };
-    assert_eq!(p.read(&Read::Pages(read)).unwrap_err(), Error::WrongKind);
+    assert_eq!(p.read(&Read::Pages(read)).unwrap_err(), Error::Refused(Refused::WrongKind));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn sequence_number_is_held_to_and_changed() {
         let write = WritePages { sequence, ..write_pages(&a, 0..1, None) };
         let answer = p.write(&Write::WritePages(write));
         assert_eq!(answer.is_ok(), holds, "{sequence:?}");
-        assert!(holds || answer == Err(Error::SequenceCondition));
+        assert!(holds || answer == Err(Error::Refused(Refused::SequenceCondition)));
     }
     let highest = u64::try_from(i64::MAX).unwrap();
     for (action, after) in [
@@ -134,7 +134,10 @@ fn sequence_number_is_held_to_and_changed() {
         assert_eq!(p.blob(&read(&a)).unwrap().record.kind, kind);
     }
     let update = UpdatePages { sequence: Some(SequenceAction::Increment), ..update_pages(&a) };
-    assert_eq!(p.write(&Write::UpdatePages(update)).unwrap_err(), Error::SequenceExhausted);
+    assert_eq!(
+        p.write(&Write::UpdatePages(update)).unwrap_err(),
+        Error::Refused(Refused::SequenceExhausted)
+    );
 }
 
 #[test]
@@ -319,7 +322,7 @@ impl World {
     fn check(&self, p: &Partition, a: &BlobKey) {
         self.check_locations(p);
         let Some(model) = &self.model else {
-            assert_eq!(p.blob(&read(a)).unwrap_err(), Error::BlobNotFound);
+            assert_eq!(p.blob(&read(a)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
             return;
         };
         let mut expected: Vec<(u64, u64)> = Vec::new();

@@ -34,7 +34,7 @@ fn snapshot_keeps_content_that_the_blob_loses() {
     assert_eq!(kept.pieces, before.pieces);
     assert_eq!(kept.record, BlobRecord { snapshots: 0, ..before.record });
     assert_eq!(p.blob(&read(&a)).unwrap().record.snapshots, 1);
-    assert_eq!(p.blob(&of(&a, taken.next())).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&of(&a, taken.next())).unwrap_err(), Error::Refused(Refused::BlobNotFound));
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn delete_says_what_becomes_of_snapshots() {
         [take(p, &a), take(p, &a)]
     };
     let [first, second] = fresh(&mut p);
-    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::SnapshotsPresent);
+    assert_eq!(p.write(&delete(&a)).unwrap_err(), Error::Refused(Refused::SnapshotsPresent));
     p.must(&delete_of(&a, DeleteScope::Snapshot(first)));
-    assert_eq!(p.blob(&of(&a, first)).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&of(&a, first)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     let gone = delete_of(&a, DeleteScope::Snapshot(first));
-    assert_eq!(p.write(&gone).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.write(&gone).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     assert!(p.blob(&of(&a, second)).is_ok());
     p.must(&delete_of(&a, DeleteScope::Snapshots));
-    assert_eq!(p.blob(&of(&a, second)).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.blob(&of(&a, second)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     p.must(&delete(&a));
     assert!(p.memory.rows.is_empty());
     fresh(&mut p);
@@ -111,14 +111,17 @@ fn lease_holds_the_blob_and_not_its_snapshots() {
     let action = LeaseAction::Acquire { proposed: Some(id), duration: None };
     p.must(&Write::LeaseBlob(LeaseBlob { key: a.clone(), guard: Guard::default(), action }));
     let taken = take(&mut p, &a);
-    let missing = Error::Lease(LeaseRefusal::Missing);
+    let missing = Error::Refused(Refused::Lease(LeaseRefusal::Missing));
     for scope in [DeleteScope::Snapshots, DeleteScope::BlobAndSnapshots, DeleteScope::Blob] {
         assert_eq!(p.write(&delete_of(&a, scope)).unwrap_err(), missing, "{scope:?}");
     }
     assert_eq!(p.blob(&of(&a, taken)).unwrap().record.lease, None);
     let mut leased = of(&a, taken);
     leased.guard.lease = Some(id);
-    assert_eq!(p.blob(&leased).unwrap_err(), Error::Lease(LeaseRefusal::NotPresent));
+    assert_eq!(
+        p.blob(&leased).unwrap_err(),
+        Error::Refused(Refused::Lease(LeaseRefusal::NotPresent))
+    );
     p.must(&delete_of(&a, DeleteScope::Snapshot(taken)));
     let mut again = put(&a, inline(b"2"));
     assert_eq!(p.write(&Write::PutBlob(again.clone())).unwrap_err(), missing);

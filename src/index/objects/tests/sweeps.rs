@@ -66,7 +66,7 @@ fn unknown_rows_stop_the_references() {
     let blob = RoutingKey::blob(&key("a")).as_bytes().clone();
     p.memory.rows.insert((Family::Work, blob), Bytes::from_static(b"?"));
     let reply = p.read(&Read::References(ListReferences::all()));
-    assert!(matches!(reply, Err(Error::Corrupt(_))));
+    assert!(matches!(reply, Err(Error::Corrupt(Damage::Rows(_)))));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn staged_blocks_expire_unless_staged_to_again() {
         p.must(&Write::ExpireStaged { key, before });
     }
     assert_eq!(p.garbage(), [location(1, 97, 1)]);
-    assert_eq!(p.block_list(&key("a")).unwrap_err(), Error::BlobNotFound);
+    assert_eq!(p.block_list(&key("a")).unwrap_err(), Error::Refused(Refused::BlobNotFound));
     assert_eq!(p.block_list(&key("b")).unwrap().uncommitted.len(), 2);
     assert_eq!(expired(&p, before, 5).len(), 1);
 }

@@ -49,7 +49,10 @@ fn tier_changes_neither_tag_nor_time() {
     assert_eq!(set(&mut p, &a, AccessTier::Cool), DONE);
     let again = p.blob(&read(&a)).unwrap().record.tier;
     assert_eq!(again, after.record.tier, "the same tier is not set anew");
-    assert_eq!(set(&mut p, &key("none"), AccessTier::Cool), Err(Error::BlobNotFound));
+    assert_eq!(
+        set(&mut p, &key("none"), AccessTier::Cool),
+        Err(Error::Refused(Refused::BlobNotFound))
+    );
 }
 
 #[test]
@@ -87,12 +90,12 @@ fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
             change: BlobChange::Tags(Tags::default()),
         }));
     };
-    refused(&mut p, &Error::Archived);
+    refused(&mut p, &Error::Refused(Refused::Archived));
     assert_eq!(set(&mut p, &a, AccessTier::Cool), PENDING);
     let asked = p.now;
-    assert_eq!(set(&mut p, &a, AccessTier::Hot), Err(Error::Rehydrating));
+    assert_eq!(set(&mut p, &a, AccessTier::Hot), Err(Error::Refused(Refused::Rehydrating)));
     assert_eq!(set(&mut p, &a, AccessTier::Cool), PENDING);
-    refused(&mut p, &Error::Rehydrating);
+    refused(&mut p, &Error::Refused(Refused::Rehydrating));
     p.now = asked.plus(REHYDRATION);
     let view = p.blob(&read(&a)).unwrap();
     assert_eq!(view.pieces.len(), 1);
@@ -123,7 +126,7 @@ fn snapshot_has_a_tier_of_its_own() {
     assert_eq!(set_of(&mut p, &a, Some(taken), AccessTier::Archive), DONE);
     assert!(p.blob(&read(&a)).is_ok());
     let of = ReadBlob { snapshot: Some(taken), ..read(&a) };
-    assert_eq!(p.blob(&of).unwrap_err(), Error::Archived);
+    assert_eq!(p.blob(&of).unwrap_err(), Error::Refused(Refused::Archived));
     let none = set_of(&mut p, &a, Some(taken.next()), AccessTier::Archive);
-    assert_eq!(none, Err(Error::BlobNotFound));
+    assert_eq!(none, Err(Error::Refused(Refused::BlobNotFound)));
 }

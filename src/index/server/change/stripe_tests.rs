@@ -15,9 +15,8 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::*;
 
@@ -25,7 +24,7 @@ const ACCOUNT: AccountId = AccountId::new(1);
 const CONTAINER: ContainerId = ContainerId::new(1 << 62);
 
 struct Rig {
-    parts: Parts,
+    deps: Dependencies,
     server: Arc<IndexServer>,
 }
 
@@ -58,16 +57,16 @@ impl Rig {
     /// Opens the store, whose container has a partition of its own.
     async fn open(world: &World) -> Self {
         world.capacity.crash();
-        let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
+        let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
         let range = RoutingKey::container_range(ACCOUNT, CONTAINER);
         let borders = [range.low().clone(), range.high().unwrap().clone()];
-        let hosts = vec![parts.clone(); 2];
+        let hosts = vec![deps.clone(); 2];
         let server = IndexServer::open_with(hosts, world.config, &borders).await.unwrap();
-        Self { parts, server: Arc::new(server) }
+        Self { deps, server: Arc::new(server) }
     }
 
     async fn map(&self) -> PartitionMap {
-        PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
+        PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap()
     }
 
     /// The partitions of the container.
@@ -148,7 +147,7 @@ impl Rig {
         // The host's own upkeep may be half-way through its chores.
         for _ in 0..1_000 {
             for host in &self.server.hosts {
-                host.shared.do_chores().await;
+                host.context.do_chores().await;
             }
             if self.server.owned_extents().await == world.capacity.extents_of_index() {
                 return;
@@ -225,9 +224,9 @@ async fn log_without_rows_of_its_own_is_left_behind_by_a_flush() {
 #[tokio::test]
 async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
     let world = World::empty();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let server = IndexServer::open_with(vec![parts.clone()], world.config, &[]).await.unwrap();
-    let rig = Rig { parts, server: Arc::new(server) };
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let server = IndexServer::open_with(vec![deps.clone()], world.config, &[]).await.unwrap();
+    let rig = Rig { deps, server: Arc::new(server) };
     rig.write_all(0..100).await;
     let whole = rig.map().await.partitions()[0].id;
     let from = |number| RoutingKey::blob(&key(number));
@@ -265,46 +264,6 @@ async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
         Err(ChangeError::BadKeys)
     );
     rig.server.shutdown().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn names_that_grow_are_dealt_out_by_itself_and_none_is_lost() {
-    let world = World::empty();
-    let rig = Rig::open(&world).await;
-    let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
-    let env = rig.parts.env.clone();
-    let balancing = env.tasks.spawn("balance", Arc::clone(&rig.server).balance(Some(config)));
-    let striped = || rig.server.status().iter().filter(|one| one.stripe.is_some()).count();
-    // What was there before the load came is left alone for a second.
-    env.clock.sleep(Duration::from_secs(2)).await;
-    for number in 0..2_000 {
-        // A thousand a second.
-        if number == 1_000 {
-            assert!(striped() >= 4, "within a second");
-        }
-        loop {
-            let map = rig.map().await;
-            let write = put(number);
-            let target = Target::of(map.owner(&write.routing_key()).unwrap());
-            match rig.server.write(target, write).await {
-                Err(Error::WrongPartition) => {}
-                answer => break drop(answer.unwrap()),
-            }
-        }
-        env.clock.sleep(Duration::from_millis(1)).await;
-    }
-    let of_it: Vec<Stripe> = rig.server.status().into_iter().filter_map(|one| one.stripe).collect();
-    assert!(of_it.iter().all(|stripe| usize::from(stripe.of()) == of_it.len()), "{of_it:?}");
-    let hosts: BTreeSet<u64> = rig.server.status().iter().map(|one| one.host.get()).collect();
-    assert_eq!(hosts.len(), 2, "both have some");
-    rig.server.shutdown().await;
-    balancing.await.unwrap();
-    let map = rig.map().await;
-    for number in 0..2_000 {
-        let target = Target::of(map.owner(RoutingKey::blob(&key(number)).as_bytes()).unwrap());
-        let read = Read::BlockList(key(number), None, Guard::default());
-        assert!(rig.server.read(target, read).await.is_ok(), "{number}");
-    }
 }
 
 /// A run that all stripes share still has the row; the merged partition must not show it again.

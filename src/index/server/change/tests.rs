@@ -16,25 +16,25 @@ use super::*;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
+use crate::index::api::Refused;
 use crate::index::api::Target;
 use crate::index::api::Write;
-use crate::index::engine::Parts;
+use crate::index::engine::Dependencies;
 use crate::index::engine::testing::{Fault, When, World};
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
 use crate::types::AccountName;
 
 struct Rig {
-    parts: Parts,
+    deps: Dependencies,
     host: Arc<IndexServer>,
 }
 
 async fn open(world: &World) -> Rig {
     world.capacity.crash();
-    let parts = Parts { machine: Arc::new(crate::index::Objects), ..world.parts() };
-    let host = Arc::new(IndexServer::open(vec![parts.clone(); 2], world.config).await.unwrap());
-    Rig { parts, host }
+    let deps = Dependencies { machine: Arc::new(crate::index::Objects), ..world.deps() };
+    let host = Arc::new(IndexServer::open(vec![deps.clone(); 2], world.config).await.unwrap());
+    Rig { deps, host }
 }
 
 /// A server with one row and a disk that has failed since that call of a move on. The move may have
@@ -64,12 +64,12 @@ impl Rig {
 
     async fn do_chores(&self) {
         for host in &self.host.hosts {
-            host.shared.do_chores().await;
+            host.context.do_chores().await;
         }
     }
 
     async fn map(&self) -> PartitionMap {
-        PartitionMap::load(self.parts.coordinator.as_ref()).await.unwrap()
+        PartitionMap::load(self.deps.coordinator.as_ref()).await.unwrap()
     }
 
     async fn target(&self, name: &AccountName) -> Target {
@@ -101,7 +101,7 @@ impl Rig {
                 assert_eq!(found.id, AccountId::new(number));
                 true
             }
-            Err(Error::AccountNotFound) => false,
+            Err(Error::Refused(Refused::AccountNotFound)) => false,
             other => panic!("{other:?}"),
         }
     }

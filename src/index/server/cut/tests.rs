@@ -1,6 +1,7 @@
 use super::*;
 use crate::capacity;
 use crate::capacity::Capacity;
+use crate::index::api::Damage;
 use crate::index::engine::open_offline;
 use crate::index::engine::testing::{Fault, When, World, put};
 use crate::index::rows::{Family, Rows};
@@ -11,7 +12,7 @@ use crate::types::RoutingKey;
 /// Two partitions, one with keys below `m`.
 async fn two(world: &World) -> (IndexServer, Vec<Arc<Partition>>) {
     let bound = RoutingKey::from_bytes(Bytes::from_static(b"m"));
-    let server = IndexServer::open_with(vec![world.parts()], world.config, &[bound]).await.unwrap();
+    let server = IndexServer::open_with(vec![world.deps()], world.config, &[bound]).await.unwrap();
     let partitions = server.hosts.first().unwrap().opened.all();
     assert_eq!(partitions.len(), 2);
     (server, partitions)
@@ -219,7 +220,7 @@ async fn restarted(world: &World, when: When) -> IndexServer {
     drop((server, partitions));
     world.capacity.crash();
     world.capacity.fail(when, Fault::Refused(capacity::Error::Full));
-    IndexServer::open_with(vec![world.parts()], world.config, &[]).await.unwrap()
+    IndexServer::open_with(vec![world.deps()], world.config, &[]).await.unwrap()
 }
 
 fn closed(server: &IndexServer) -> PartitionId {
@@ -244,13 +245,13 @@ async fn a_partition_that_is_out_of_service_refuses_the_cut() {
     let world = World::empty();
     let server = restarted(&world, When::From(1)).await;
     let id = closed(&server);
-    let clock = Arc::clone(&server.parts().unwrap().env.clock);
+    let clock = Arc::clone(&server.deps().unwrap().env.clock);
     // Until requests of its names are refused too.
     clock.sleep(Duration::from_secs(10)).await;
     let began = clock.monotonic();
     let refused = server.consistent_cut().await;
     assert!(
-        matches!(refused, Err(CutError::Failed(Error::Quarantined(of))) if of == id),
+        matches!(refused, Err(CutError::Failed(Error::Corrupt(Damage::Quarantined(of)))) if of == id),
         "{refused:?}"
     );
     assert_eq!(clock.monotonic(), began, "at once");
@@ -298,7 +299,7 @@ async fn slowest_while_held(server: &IndexServer, all: &[Arc<Partition>], each: 
 async fn a_partition_that_often_stands_still_for_long_stops_no_other_for_long() {
     let world = World::empty();
     let (server, partitions) = two(&world).await;
-    let clock = Arc::clone(&server.parts().unwrap().env.clock);
+    let clock = Arc::clone(&server.deps().unwrap().env.clock);
     let began = clock.monotonic();
     let seen = slowest_while_held(&server, &partitions, Duration::from_secs(3)).await;
     let (longest, refused) = seen;
@@ -334,7 +335,7 @@ async fn a_cut_is_tried_until_a_busy_time_is_over() {
 
 /// Tries a cut while one partition is written to. Returns the time of the slowest write.
 async fn slowest_write(server: &IndexServer, partition: &Partition) -> Seen {
-    let clock = Arc::clone(&server.parts().unwrap().env.clock);
+    let clock = Arc::clone(&server.deps().unwrap().env.clock);
     let mut longest = Duration::ZERO;
     let writes = async {
         for number in 0.. {

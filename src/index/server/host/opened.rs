@@ -9,6 +9,7 @@ use std::sync::RwLockReadGuard;
 use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::index::api::Damage;
 use crate::index::api::Error;
 use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
@@ -74,7 +75,7 @@ impl Closed {
 
 /// Whether only a start after a repair can open the partition.
 pub(crate) const fn is_lasting(error: &Error) -> bool {
-    matches!(error, Error::Corrupt(_) | Error::DiskOut(_))
+    matches!(error, Error::Corrupt(Damage::Rows(_) | Damage::DiskOut(_)))
 }
 
 /// Partitions by id.
@@ -134,7 +135,7 @@ impl Opened {
     /// As [`Self::get`].
     ///
     /// # Errors
-    /// [`Error::WrongPartition`] when it is not open here, [`Error::Quarantined`] when nobody
+    /// [`Error::WrongPartition`] when it is not open here, [`Damage::Quarantined`] when nobody
     /// should wait for it.
     pub(crate) fn find(&self, id: PartitionId) -> Result<Arc<Partition>, Error> {
         let partitions = self.read();
@@ -142,7 +143,7 @@ impl Opened {
             return Ok(Arc::clone(open));
         }
         match partitions.closed.get(&id).map(|one| one.retry) {
-            Some(Retry::Later | Retry::Never) => Err(Error::Quarantined(id)),
+            Some(Retry::Later | Retry::Never) => Err(Damage::Quarantined(id).into()),
             Some(Retry::Soon) | None => Err(Error::WrongPartition),
         }
     }

@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::engine::Failed;
+use crate::index::engine::HostContext;
 use crate::index::engine::Lookups;
 use crate::index::engine::Partition;
-use crate::index::engine::Shared;
 use crate::index::metrics::HostReport;
 use crate::index::server::host::opened::Opened;
 use crate::types::PartitionId;
@@ -24,26 +24,26 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and
 /// for disks; neither must hold up flushes.
 pub(super) fn start(
-    shared: &Arc<Shared>,
+    context: &Arc<HostContext>,
     partitions: &Arc<Opened>,
     stop: &CancellationToken,
 ) -> Vec<JoinHandle<()>> {
-    let of = || (Arc::clone(shared), Arc::clone(partitions), stop.clone());
+    let of = || (Arc::clone(context), Arc::clone(partitions), stop.clone());
     let (flushing, compacting, busy) = (of(), of(), of());
     let reported = Arc::<Mutex<HostReport>>::default();
     let flusher = move || {
-        let (shared, partitions, stop) = flushing.clone();
-        flusher(shared, partitions, stop, Arc::clone(&reported))
+        let (context, partitions, stop) = flushing.clone();
+        flusher(context, partitions, stop, Arc::clone(&reported))
     };
     let compactor = move || {
-        let (shared, partitions, stop) = compacting.clone();
-        compactor(shared, partitions, stop)
+        let (context, partitions, stop) = compacting.clone();
+        compactor(context, partitions, stop)
     };
     let chores = move || {
-        let (shared, _, stop) = busy.clone();
-        chores(shared, stop)
+        let (context, _, stop) = busy.clone();
+        chores(context, stop)
     };
-    let env = &shared.parts.env;
+    let env = &context.deps.env;
     vec![
         env.supervise("index flusher", stop.clone(), flusher),
         env.supervise("index compactor", stop.clone(), compactor),
@@ -52,20 +52,21 @@ pub(super) fn start(
 }
 
 async fn flusher(
-    shared: Arc<Shared>,
+    context: Arc<HostContext>,
     partitions: Arc<Opened>,
     stop: CancellationToken,
     reported: Arc<Mutex<HostReport>>,
 ) {
-    let clock = Arc::clone(&shared.parts.env.clock);
+    let clock = Arc::clone(&context.deps.env.clock);
     let mut looked = None;
     while !stop.is_cancelled() {
         // One that cannot be flushed now must not keep the others' memory.
         let mut failed = BTreeSet::new();
         let now = clock.monotonic();
         let rested = looked.is_none_or(|at| now.saturating_sub(at) >= PAUSE);
-        let look = shared.may_be_due() || rested;
-        while let Some(partition) = look.then(|| due(&shared, &partitions.all(), &failed)).flatten()
+        let look = context.may_be_due() || rested;
+        while let Some(partition) =
+            look.then(|| due(&context, &partitions.all(), &failed)).flatten()
         {
             if stop.is_cancelled() {
                 return;
@@ -76,13 +77,13 @@ async fn flusher(
             }
         }
         if rested {
-            report(&shared, &partitions, &reported);
+            report(&context, &partitions, &reported);
             looked = Some(now);
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = shared.wake.notified(), if failed.is_empty() => {}
+            () = context.wake.notified(), if failed.is_empty() => {}
             () = clock.sleep(PAUSE) => {}
         }
     }
@@ -91,7 +92,7 @@ async fn flusher(
 /// The partition whose flush helps most: a long log first, then, with half of the memory in use,
 /// the most bytes.
 fn due(
-    shared: &Shared,
+    context: &HostContext,
     partitions: &[Arc<Partition>],
     failed: &BTreeSet<PartitionId>,
 ) -> Option<Arc<Partition>> {
@@ -107,34 +108,34 @@ fn due(
     // frees none of those.
     let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
     let all: usize = bytes().map(|(bytes, _)| bytes).sum();
-    if all < shared.config.memtable_bytes_max / 2 {
+    if all < context.config.memtable_bytes_max / 2 {
         return None;
     }
     bytes().max_by_key(|(bytes, _)| *bytes).map(|(_, partition)| Arc::clone(partition))
 }
 
-async fn chores(shared: Arc<Shared>, stop: CancellationToken) {
-    let clock = Arc::clone(&shared.parts.env.clock);
+async fn chores(context: Arc<HostContext>, stop: CancellationToken) {
+    let clock = Arc::clone(&context.deps.env.clock);
     let mut retried = clock.monotonic();
     while !stop.is_cancelled() {
-        shared.do_due_chores(|| stop.is_cancelled()).await;
+        context.do_due_chores(|| stop.is_cancelled()).await;
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = shared.chores.added() => {}
+            () = context.chores.added() => {}
             () = clock.sleep(PAUSE) => {}
         }
         // However often chores are added.
         let now = clock.monotonic();
         if now.saturating_sub(retried) >= PAUSE {
-            shared.chores.retry();
+            context.chores.retry();
             retried = now;
         }
     }
 }
 
-async fn compactor(shared: Arc<Shared>, partitions: Arc<Opened>, stop: CancellationToken) {
-    let clock = Arc::clone(&shared.parts.env.clock);
+async fn compactor(context: Arc<HostContext>, partitions: Arc<Opened>, stop: CancellationToken) {
+    let clock = Arc::clone(&context.deps.env.clock);
     while !stop.is_cancelled() {
         for partition in &partitions.all() {
             while partition.core.may_compact() {
@@ -167,16 +168,16 @@ fn log(partition: &Partition, error: &Failed) {
     tracing::warn!(partition = %partition.core.id, ?error, "compaction failed");
 }
 
-fn report(shared: &Shared, partitions: &Opened, reported: &Mutex<HostReport>) {
-    let Lookups { hits, misses } = shared.cache.lookups();
+fn report(context: &HostContext, partitions: &Opened, reported: &Mutex<HostReport>) {
+    let Lookups { hits, misses } = context.cache.lookups();
     let partitions = partitions.all();
     let now = HostReport {
         hits,
         misses,
         partitions: partitions.len() as u64,
         rows: partitions.iter().map(|partition| partition.core.run_size().rows).sum(),
-        memtable_bytes: shared.budget.used() as u64,
+        memtable_bytes: context.budget.used() as u64,
     };
     let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.parts.metrics.report(&mut reported, now);
+    context.deps.metrics.report(&mut reported, now);
 }

@@ -15,14 +15,14 @@ async fn writes_are_told_the_latest_reason_and_the_partition_stops_once() {
     let _lines = log.begin();
     let mut world = World::empty();
     world.config.log_extent_bytes = 2_000;
-    let server = IndexServer::open(vec![world.parts()], world.config).await.unwrap();
+    let server = IndexServer::open(vec![world.deps()], world.config).await.unwrap();
     let partition = server.hosts.first().unwrap().opened.all().remove(0);
     partition.apply(put("a", "1")).await.unwrap();
     world.store.inject(coordinator::Fault::LostThenFull);
     while partition.core.may_write_log() {
         drop(partition.apply(put("a", &"1".repeat(500))).await);
     }
-    let clock = Arc::clone(&server.parts().unwrap().env.clock);
+    let clock = Arc::clone(&server.deps().unwrap().env.clock);
     clock.sleep(LONG).await;
     let first = partition.core.status();
     assert!(matches!(first, Status::ReadOnly(Error::Full(Full::Coordinator(_)))), "{first:?}");

@@ -123,7 +123,10 @@ async fn quarantined_partition_leaves_the_last_backup_good() {
     let running = Running::start(&at.data).await.unwrap();
     let refused = backup(&running.source(), &at.backup, &running.env, silent()).await;
     let refused = refused.unwrap_err();
-    assert!(matches!(refused, BackupError::Index(index::Error::Quarantined(_))), "{refused}");
+    assert!(
+        matches!(refused, BackupError::Index(index::Error::Corrupt(index::Damage::Quarantined(_)))),
+        "{refused}"
+    );
     running.stop().await;
     assert_eq!(files(&at.backup), before);
     is_good(&at, "restored", 2).await;

@@ -67,7 +67,7 @@ impl IndexHost for Host {
 
 /// A router over partitions with these keys, numbered from 1.
 async fn router(keys: Vec<PartitionKeys>, out: &[u64]) -> Router {
-    refusing(keys, out, index::Error::Quarantined).await
+    refusing(keys, out, |it| index::Error::Corrupt(index::Damage::Quarantined(it))).await
 }
 
 /// The same, with how those that are out refuse.
@@ -118,8 +118,8 @@ async fn copies_behind_a_partition_out_of_service_are_found() {
 #[tokio::test(start_paused = true)]
 async fn copies_behind_damage_of_any_kind_are_found() {
     let refusals: [fn(PartitionId) -> index::Error; 4] = [
-        |_| index::Error::Corrupt("a block".to_owned()),
-        |_| index::Error::DiskOut("disk 2".to_owned()),
+        |_| index::Error::Corrupt(index::Damage::Rows("a block".to_owned())),
+        |_| index::Error::Corrupt(index::Damage::DiskOut("disk 2".to_owned())),
         |_| index::Error::Unavailable("the coordinator".to_owned()),
         |_| index::Error::Overloaded,
     ];

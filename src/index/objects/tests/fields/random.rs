@@ -8,6 +8,8 @@ use uuid::Uuid;
 use super::*;
 use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
+use crate::index::record::ListedFields;
+use crate::index::rows::Row;
 
 fn time() -> impl Strategy<Value = Timestamp> {
     (0..=u64::MAX >> 1).prop_map(Timestamp::from_ticks)
@@ -283,6 +285,33 @@ proptest! {
         let cut = values::decode_record_head::<BlobRecord>(Family::Main, b"", &row[..at.index(row.len())]);
         let cut = cut.and_then(|(_, rest)| values::decode_content(b"", rest));
         prop_assert!(cut.is_err());
+    }
+
+    #[test]
+    fn any_blob_is_listed_without_what_the_list_does_not_show(
+        record in record(),
+        shown in (any::<bool>(), any::<bool>()),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let shown = ListedFields { metadata: shown.0, copy: shown.1 };
+        let mut value = values::encode_blob_raw(&record, &[]).to_vec();
+        let cut = Bytes::copy_from_slice(&value[..at.index(value.len())]);
+        let cut = Row { key: Bytes::new(), value: cut };
+        prop_assert!(values::decode_listed(Family::Main, &cut, shown).is_err());
+
+        // No layout begins like this: the content of a row is not read.
+        value.extend([0xFF; 32]);
+        let row = Row { key: Bytes::new(), value: value.into() };
+        let listed = values::decode_listed(Family::Main, &row, shown).unwrap();
+        prop_assert_eq!(listed.weight, record.weight());
+        let mut expected = record;
+        if !shown.metadata {
+            expected.metadata = Metadata::default();
+        }
+        if !shown.copy {
+            expected.copy = None;
+        }
+        prop_assert_eq!(listed.record, expected);
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl World {
         let key = key(name);
         let owner = self.owner(RoutingKey::blob(&key).as_bytes()).clone();
         let Some(blocks) = &blob.committed else {
-            assert_eq!(owner.blob(&read(&key)).unwrap_err(), Error::BlobNotFound);
+            assert_eq!(owner.blob(&read(&key)).unwrap_err(), Error::Refused(Refused::BlobNotFound));
             let list = owner.block_list(&key);
             assert_eq!(list.is_ok(), !blob.staged.is_empty());
             return;

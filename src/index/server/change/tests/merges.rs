@@ -90,7 +90,7 @@ async fn split_of_another_partition_does_not_wait_for_a_merge() {
     let ids: Vec<_> = rig.map().await.partitions().iter().map(|p| p.id).collect();
     let first = rig.all().into_iter().find(|p| p.core.id == ids[0]).unwrap();
     let compacts = first.compacting.lock().await;
-    let merge = rig.parts.env.tasks.spawn("merge", {
+    let merge = rig.deps.env.tasks.spawn("merge", {
         let (host, ids) = (Arc::clone(&rig.host), ids.clone());
         async move { host.merge(&ids[..2]).await }
     });

@@ -73,8 +73,8 @@ async fn partitions_of_a_host_that_is_no_more_are_served_by_the_first() {
     rig.move_away(1).await;
     rig.host.shutdown().await;
     world.capacity.crash();
-    let alone = IndexServer::open(vec![rig.parts.clone()], world.config).await.unwrap();
-    let alone = Rig { host: Arc::new(alone), parts: rig.parts.clone() };
+    let alone = IndexServer::open(vec![rig.deps.clone()], world.config).await.unwrap();
+    let alone = Rig { host: Arc::new(alone), deps: rig.deps.clone() };
     alone.check(1).await;
     assert_eq!(alone.target(&name(1)).await.host, HostId::new(0));
     alone.host.shutdown().await;

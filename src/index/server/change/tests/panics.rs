@@ -27,11 +27,11 @@ async fn fail_and_panic(when: &str, others: usize) -> usize {
         if when == "after the move" {
             world.capacity.trap(Trap::Fence(others));
         }
-        rig.parts.env.clock.sleep(LONG).await;
+        rig.deps.env.clock.sleep(LONG).await;
         assert_eq!(rig.host.partitions(), 0, "nothing can be fenced");
         world.capacity.fail(When::Once(usize::MAX), fails());
-        rig.parts.env.clock.sleep(LONG).await;
-        let health = rig.parts.env.tasks.health();
+        rig.deps.env.clock.sleep(LONG).await;
+        let health = rig.deps.env.tasks.health();
         assert_eq!((health.panics("partition reopen"), health.stopped()), (1, Vec::new()));
         rig.check(20).await;
         rig.write(21).await;
@@ -65,8 +65,8 @@ async fn partition_is_served_although_its_move_panicked() {
     world.capacity.trap(Trap::Fence(0));
     let moved = rig.host.move_to(id, HostId::new(1)).await;
     assert!(matches!(moved, Err(ChangeError::Failed(Error::Unavailable(_)))), "{moved:?}");
-    rig.parts.env.clock.sleep(LONG).await;
-    assert_eq!(rig.parts.env.tasks.health().panics("partition move"), 1);
+    rig.deps.env.clock.sleep(LONG).await;
+    assert_eq!(rig.deps.env.tasks.health().panics("partition move"), 1);
     rig.check(20).await;
     rig.write(21).await;
     rig.check(21).await;
@@ -80,8 +80,8 @@ async fn server_stops_although_what_opens_a_partition_panicked() {
         let world = World::empty();
         let rig = after_a_move_that_fails_from(call, &world).await;
         world.capacity.trap(Trap::Fence(0));
-        rig.parts.env.clock.sleep(Duration::from_millis(500)).await;
-        stopped += usize::from(rig.parts.env.tasks.health().panics("partition reopen") > 0);
+        rig.deps.env.clock.sleep(Duration::from_millis(500)).await;
+        stopped += usize::from(rig.deps.env.tasks.health().panics("partition reopen") > 0);
         rig.host.shutdown().await;
     }
     assert!(stopped > 0);

@@ -17,16 +17,16 @@ const LONG: Duration = Duration::from_secs(60);
 impl Rig {
     /// Writes as a router does: with the map as it is, and again while the owner changes.
     async fn route(&self, number: u64) -> Result<(), Error> {
-        let begun = self.parts.env.clock.monotonic();
+        let begun = self.deps.env.clock.monotonic();
         loop {
             let target = self.target(&name(number)).await;
             let (name, id) = (name(number), AccountId::new(number));
             let write = Write::CreateAccount { name, id, anonymous: true };
             match self.host.write(target, write).await {
                 Err(Error::WrongPartition) => {
-                    let waited = self.parts.env.clock.monotonic() - begun;
+                    let waited = self.deps.env.clock.monotonic() - begun;
                     assert!(waited < LONG, "{number} waits too long");
-                    self.parts.env.clock.sleep(Duration::from_millis(10)).await;
+                    self.deps.env.clock.sleep(Duration::from_millis(10)).await;
                 }
                 done => return done.map(|_| ()),
             }
@@ -45,7 +45,7 @@ impl Rig {
     }
 
     async fn sleep(&self, duration: Duration) {
-        self.parts.env.clock.sleep(duration).await;
+        self.deps.env.clock.sleep(duration).await;
     }
 
     fn stopped(&self) -> usize {
@@ -91,7 +91,7 @@ async fn partition_whose_roll_is_in_doubt_on_a_full_disk_serves_again_once_there
     // The map cannot be read either.
     let target = rig.target(&name(1)).await;
     world.store.inject(coordinator::Fault::LostThenFull);
-    let begun = rig.parts.env.clock.monotonic();
+    let begun = rig.deps.env.clock.monotonic();
     let mut written = 20;
     let refused = loop {
         let number = written + 1;
@@ -100,7 +100,7 @@ async fn partition_whose_roll_is_in_doubt_on_a_full_disk_serves_again_once_there
         match rig.host.write(target, write).await {
             Ok(_) => written = number,
             Err(Error::WrongPartition) => {
-                let waited = rig.parts.env.clock.monotonic() - begun;
+                let waited = rig.deps.env.clock.monotonic() - begun;
                 assert!(waited < LONG, "{number} waits too long");
                 rig.sleep(Duration::from_millis(10)).await;
             }
@@ -140,9 +140,9 @@ async fn change_of_unknown_outcome_is_settled_by_opening_again() {
                 let changed = rig.change(change).await;
                 // What no transaction of the change met must not meet one later.
                 for _ in 0..10 {
-                    drop(rig.parts.coordinator.txn(&[], &[]).await);
+                    drop(rig.deps.coordinator.txn(&[], &[]).await);
                 }
-                drop(rig.parts.coordinator.get(b"any").await);
+                drop(rig.deps.coordinator.get(b"any").await);
                 rig.sleep(LONG).await;
                 if changed.is_err() {
                     doubts.insert(rig.map().await.partitions().len());
@@ -205,14 +205,14 @@ impl Machine for Panics {
 #[tokio::test(start_paused = true)]
 async fn partition_whose_committer_panicked_is_opened_again() {
     let world = World::empty();
-    let parts = Parts { machine: Arc::new(Panics), ..world.parts() };
-    let host = Arc::new(IndexServer::open(vec![parts.clone()], world.config).await.unwrap());
-    let rig = Rig { parts, host };
+    let deps = Dependencies { machine: Arc::new(Panics), ..world.deps() };
+    let host = Arc::new(IndexServer::open(vec![deps.clone()], world.config).await.unwrap());
+    let rig = Rig { deps, host };
     rig.write_all(1..=12).await;
     let lost = rig.route(13).await;
     assert!(matches!(lost, Err(Error::Unavailable(_))), "nobody knows what was done: {lost:?}");
     rig.route(14).await.unwrap();
     assert!(rig.has(12).await && !rig.has(13).await && rig.has(14).await);
-    assert_eq!(rig.parts.env.tasks.health().panics("partition committer"), 1);
+    assert_eq!(rig.deps.env.tasks.health().panics("partition committer"), 1);
     rig.host.shutdown().await;
 }

@@ -13,6 +13,7 @@ use crate::env::Env;
 use crate::env::Rand;
 use crate::env::SeededRand;
 use crate::env::Tasks;
+use crate::index::api::Damage;
 use crate::index::api::Guard;
 use crate::index::api::WriteReply;
 use crate::index::rows::Family;
@@ -40,7 +41,11 @@ async fn number(view: &dyn Rows, key: &[u8]) -> Result<u64, Error> {
     let number = of(view.get(Family::Versions, key).await?);
     let twin = of(view.get(Family::Main, key).await?);
     let whole = twin == if number % 4 == 3 { 0 } else { number };
-    if whole { Ok(number) } else { Err(Error::Corrupt(format!("{number} and {twin}"))) }
+    if whole {
+        Ok(number)
+    } else {
+        Err(Error::Corrupt(Damage::Rows(format!("{number} and {twin}"))))
+    }
 }
 
 #[async_trait]
@@ -52,7 +57,9 @@ impl Machine for Numbers {
         _: Timestamp,
         out: &mut RowBatch,
     ) -> Result<WriteReply, Error> {
-        let Write::ForgetTagWork { rows } = write else { return Err(Error::AccountNotFound) };
+        let Write::ForgetTagWork { rows } = write else {
+            return Err(Error::Refused(Refused::AccountNotFound));
+        };
         let key = rows[0].clone();
         let number = number(view, &key).await? + 1;
         let row = [&number.to_be_bytes(), [7; 100].as_slice()].concat();
@@ -72,7 +79,9 @@ impl Machine for Numbers {
         read: &Read,
         _: Timestamp,
     ) -> Result<ReadReply, Error> {
-        let Read::BlockList(blob, ..) = read else { return Err(Error::AccountNotFound) };
+        let Read::BlockList(blob, ..) = read else {
+            return Err(Error::Refused(Refused::AccountNotFound));
+        };
         let number = number(view, RoutingKey::blob(blob).as_bytes()).await?;
         Err(Error::Unavailable(number.to_string()))
     }
@@ -111,7 +120,7 @@ impl Common {
     }
 
     async fn pause(&self) {
-        self.rig.parts.env.clock.sleep(Duration::from_micros(200)).await;
+        self.rig.deps.env.clock.sleep(Duration::from_micros(200)).await;
     }
 
     async fn write(&self, key: usize) {
@@ -205,13 +214,13 @@ impl Common {
 
 async fn start(world: &World, threads: &[Tasks; 3]) -> Common {
     let [hosts @ .., control] = threads;
-    let parts = Parts { machine: Arc::new(Numbers), ..world.parts() };
-    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..parts.env.clone() };
-    let hosts = hosts.iter().map(|tasks| Parts { env: on(tasks), ..parts.clone() });
+    let deps = Dependencies { machine: Arc::new(Numbers), ..world.deps() };
+    let on = |tasks: &Tasks| Env { tasks: tasks.clone(), ..deps.env.clone() };
+    let hosts = hosts.iter().map(|tasks| Dependencies { env: on(tasks), ..deps.clone() });
     let range = RoutingKey::container_range(blob(0).account, blob(0).container);
     let borders: Vec<_> = [range.low().clone()].into_iter().chain(range.high().cloned()).collect();
     let server = IndexServer::open_with(hosts.collect(), world.config, &borders).await.unwrap();
-    let rig = Rig { parts, host: Arc::new(server.controlled_by(control.clone())) };
+    let rig = Rig { deps, host: Arc::new(server.controlled_by(control.clone())) };
     let map = RwLock::new(Arc::new(rig.map().await));
     let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
     Common { rig, map, begun: zeros(), done: zeros(), ends: AtomicBool::new(false) }

@@ -1,11 +1,11 @@
-//! Commits without room, after which the file opens again at once.
+//! Commits on a full disk, after which the file opens again immediately.
 
 use super::*;
 use crate::env::Clock;
 use crate::env::OsClock;
 use crate::telemetry::CapturedLog;
 
-/// More than there is room for.
+/// A change for which there is no room.
 fn large() -> Op {
     put("large", &"x".repeat(1 << 20))
 }
@@ -31,7 +31,7 @@ async fn with_rows() -> (Fixture, Arc<Room>, EmbeddedCoordinator) {
     (fixture, room, coordinator)
 }
 
-/// An open file on a disk that is full from now on, and a session with a row.
+/// An open file on a full disk, and a session with a row.
 fn full(fixture: &Fixture) -> (Store, Session) {
     let room = Arc::new(Room::default());
     drop(Store::open(fixture.path()).unwrap());
@@ -48,7 +48,7 @@ fn full(fixture: &Fixture) -> (Store, Session) {
 }
 
 #[test]
-fn a_session_whose_end_found_no_room_is_not_said_to_be_open() {
+fn a_session_whose_end_found_no_room_is_not_reported_as_open() {
     let fixture = Fixture::new();
     let (store, session) = full(&fixture);
     let (reply, ended) = oneshot::channel();
@@ -61,20 +61,20 @@ fn a_session_whose_end_found_no_room_is_not_said_to_be_open() {
     assert!(matches!(ended, Err(Error::Ambiguous)), "{ended:?}");
 }
 
-/// Each try without room would read the whole file, and everybody would wait for that.
+/// Each try on a full disk would read the whole file, and all calls would wait for that.
 #[tokio::test]
-async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
+async fn a_full_disk_is_not_tried_again_before_a_pause_and_reads_succeed_meanwhile() {
     let (fixture, room, coordinator) = with_rows().await;
     let opened = room.opened();
     room.set(Space::Little);
     for number in 0..30 {
         let refused = coordinator.txn(&[], &[large()]).await.unwrap_err();
         assert!(refused.is_full(), "{number}: {refused:?}");
-        assert_told(&refused.to_string(), &fixture.path());
-        assert_eq!(value(&coordinator, "row 0").await, Some(key("1")), "reads go on");
+        assert_names_file_and_free_bytes(&refused.to_string(), &fixture.path());
+        assert_eq!(value(&coordinator, "row 0").await, Some(key("1")), "reads succeed");
     }
     assert_eq!(room.opened(), opened + 1);
-    // What changes no row needs no pause.
+    // A transaction without changes is not refused.
     commit(&coordinator, &[], &[]).await;
 
     fixture.clock.advance(REOPEN_PAUSE);
@@ -91,7 +91,7 @@ async fn a_full_disk_is_not_tried_again_before_a_pause_and_is_read_meanwhile() {
     assert_eq!(value(&coordinator, "early").await, None, "refused changes nothing");
 }
 
-/// More than the library keeps in memory: it is written before the commit.
+/// A change that is larger than redb's cache is written before the commit.
 #[tokio::test]
 async fn a_change_that_finds_no_room_before_its_commit_is_not_tried_again_before_a_pause() {
     let (_fixture, room, coordinator) = with_rows().await;
@@ -106,18 +106,22 @@ async fn a_change_that_finds_no_room_before_its_commit_is_not_tried_again_before
     assert_eq!(room.opened(), opened + 1);
 }
 
-/// Lines of the log about the file.
-fn said(log: &CapturedLog, level: &str) -> usize {
+/// The number of log lines about the file.
+fn lines_about_the_file(log: &CapturedLog, level: &str) -> usize {
     log.lines_with(&[level, "the coordinator's file"])
 }
 
-/// An answer may be out before the writer has noted the pause.
+/// Waits for the writer. An answer may arrive before the writer has begun the pause.
 async fn writer_is_done(coordinator: &EmbeddedCoordinator) {
     drop(coordinator.txn(&[], &[]).await);
 }
 
-/// Steady changes that find no room, ten a second. Returns how many were done.
-async fn press(fixture: &Fixture, coordinator: &EmbeddedCoordinator, seconds: u32) -> usize {
+/// Makes large changes, ten per second. Returns how many succeeded.
+async fn change_steadily(
+    fixture: &Fixture,
+    coordinator: &EmbeddedCoordinator,
+    seconds: u32,
+) -> usize {
     let mut done = 0;
     for _ in 0..seconds * 10 {
         done += usize::from(coordinator.txn(&[], &[large()]).await.is_ok());
@@ -136,26 +140,36 @@ async fn a_full_disk_is_tried_more_and_more_rarely_and_logged_once_a_minute() {
         let (fixture, room, coordinator) = with_rows().await;
         let opened = room.opened();
         room.set(space);
-        assert_eq!(press(&fixture, &coordinator, 50).await, 0);
+        assert_eq!(change_steadily(&fixture, &coordinator, 50).await, 0);
         let tries = room.opened() - opened;
         assert!((8..30).contains(&tries), "{space:?}: {tries} in 50 s");
         let full = ["ERROR", "free some space", FILE_NAME, "bytes are free"];
         assert_eq!(log.lines_with(&full), 1, "{}", log.text());
-        assert_eq!(said(&log, "ERROR") + said(&log, "WARN") + said(&log, "INFO"), 1);
-        assert_eq!(press(&fixture, &coordinator, 170).await, 0);
+        assert_eq!(
+            lines_about_the_file(&log, "ERROR")
+                + lines_about_the_file(&log, "WARN")
+                + lines_about_the_file(&log, "INFO"),
+            1
+        );
+        assert_eq!(change_steadily(&fixture, &coordinator, 170).await, 0);
         assert_eq!(log.lines_with(&full), 4, "once a minute: {}", log.text());
 
         room.set(Space::Enough);
-        let done = press(&fixture, &coordinator, 20).await;
+        let done = change_steadily(&fixture, &coordinator, 20).await;
         assert!(done > 140, "{space:?}: noticed within some seconds: {done} of 200 done");
-        assert_eq!(said(&log, "INFO"), 1, "{space:?}: {}", log.text());
-        assert_eq!(said(&log, "ERROR") + said(&log, "WARN"), 4, "{}", log.text());
+        assert_eq!(lines_about_the_file(&log, "INFO"), 1, "{space:?}: {}", log.text());
+        assert_eq!(
+            lines_about_the_file(&log, "ERROR") + lines_about_the_file(&log, "WARN"),
+            4,
+            "{}",
+            log.text()
+        );
     }
 }
 
-/// As on a real disk: what takes few pages finds some.
+/// As on a real disk, a change of few pages finds room.
 #[tokio::test]
-async fn small_changes_go_on_beside_those_without_room_and_do_not_end_what_the_log_says() {
+async fn small_changes_succeed_beside_those_without_room_and_do_not_log_room_again() {
     let log = CapturedLog::default();
     let _lines = log.begin();
     let (fixture, room, coordinator) = with_rows().await;
@@ -169,16 +183,26 @@ async fn small_changes_go_on_beside_those_without_room_and_do_not_end_what_the_l
         small += usize::from(done.is_ok());
     }
     assert_eq!(small, 50);
-    assert_eq!((said(&log, "ERROR"), said(&log, "INFO")), (1, 0), "{}", log.text());
-    // No change comes that would tell. The writer may still be busy with the last one.
-    let told = async {
-        while said(&log, "INFO") == 0 {
+    assert_eq!(
+        (lines_about_the_file(&log, "ERROR"), lines_about_the_file(&log, "INFO")),
+        (1, 0),
+        "{}",
+        log.text()
+    );
+    // The line is logged without a further change. The writer may still be busy with the last.
+    let logged = async {
+        while lines_about_the_file(&log, "INFO") == 0 {
             fixture.clock.advance(REOPEN_PAUSE);
             OsClock::new().sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), told).await.expect("the log says so");
-    assert_eq!((said(&log, "ERROR"), said(&log, "INFO")), (1, 1), "{}", log.text());
+    tokio::time::timeout(Duration::from_secs(60), logged).await.expect("the log says so");
+    assert_eq!(
+        (lines_about_the_file(&log, "ERROR"), lines_about_the_file(&log, "INFO")),
+        (1, 1),
+        "{}",
+        log.text()
+    );
 }
 
 /// The end of a session changes rows too.
@@ -201,7 +225,7 @@ async fn sessions_end_after_the_pause() {
     assert!(refused.is_full(), "{refused:?}");
     coordinator.keep_alive(session).await.expect("it is open");
     fixture.clock.advance(REOPEN_PAUSE * 3 / 4);
-    // Two turns, so that the writer has had one after the clock moved.
+    // Two requests, so that the writer has run once after the clock moved.
     for _ in 0..2 {
         assert!(coordinator.txn(&[], &[large()]).await.unwrap_err().is_full());
     }

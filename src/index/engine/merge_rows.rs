@@ -1,4 +1,5 @@
-//! Rows of several sources in one order, the newest source deciding on equal keys.
+//! Merges the rows of several sources in key order. If several sources have a key, the newest one
+//! determines its value.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,16 +9,16 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
-use crate::index::engine::table::{Collected, From, Interval, Item, Page, Tables};
+use crate::index::engine::table::{Collected, Interval, Item, Page, ScanStart, Tables};
 use crate::index::rows::Family;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
 use crate::types::Stripe;
 
-/// Rows taken from a memtable at a time.
+/// The most rows taken from a source at a time.
 const CHUNK: usize = 256;
-/// Rows looked at before other tasks of the thread have their turn. With what is read from all
-/// sources at once it is less than a millisecond or two.
+/// Rows examined before the task yields. With the rows read from all sources at once this takes at
+/// most a millisecond or two.
 const TURN_ROWS: usize = 1_024;
 
 /// The rows of a partition as of a commit.
@@ -35,20 +36,20 @@ pub(crate) struct Bounds<'a> {
     pub(crate) to: Option<&'a [u8]>,
 }
 
-/// A walk over sources; holds a chunk or block of each.
+/// A walk over several sources. It holds a chunk of the rows of each.
 #[derive(Debug)]
-pub(crate) struct Merge {
+pub(crate) struct MergedRows {
     family: Family,
     sequence: Sequence,
     to: Option<Bytes>,
-    /// Rows of other stripes are passed over.
+    /// Rows of other stripes are skipped.
     stripe: Option<Stripe>,
     chunk: usize,
     through_cache: bool,
     sources: Vec<Source>,
-    /// Rows and versions that were passed or given.
+    /// Rows and versions examined so far.
     seen: usize,
-    /// Rows and versions read since the last turn of other tasks.
+    /// Rows and versions read since the task last yielded.
     turn: usize,
 }
 
@@ -57,9 +58,9 @@ pub(crate) struct Merge {
 pub(crate) enum Step {
     /// The next row or tombstone.
     Row(Item),
-    /// A row of another stripe, passed over; its key.
+    /// A row of another stripe was skipped; its key.
     Passed(Bytes),
-    /// There is nothing more.
+    /// The end of the walk.
     End,
 }
 
@@ -67,8 +68,8 @@ pub(crate) enum Step {
 struct Source {
     input: Input,
     rows: VecDeque<Item>,
-    /// Where to go on when `rows` is used up; `None` at the end.
-    resume: Option<From>,
+    /// Where to read on when `rows` is empty; `None` at the end.
+    resume: Option<ScanStart>,
 }
 
 #[derive(Debug)]
@@ -77,8 +78,8 @@ enum Input {
     Run(Arc<Run>),
 }
 
-impl Merge {
-    /// The rows among `keys` in `bounds` as of a commit, for a reader who wants `wanted` of them.
+impl MergedRows {
+    /// The rows among `keys` in `bounds` as of a commit, for a reader that wants `wanted` of them.
     pub(crate) fn of_sources(
         visible: Visible<'_>,
         family: Family,
@@ -124,8 +125,8 @@ impl Merge {
         }
     }
 
-    /// The rows among `keys` of runs of one family, newest first. They do not go through the cache:
-    /// they are read once.
+    /// The rows among `keys` of runs of one family, which are given newest first. Their blocks
+    /// bypass the cache, since they are read once.
     pub(crate) fn of_runs(runs: &[Arc<Run>], family: Family, keys: &PartitionKeys) -> Self {
         let from = keys.range().low().as_bytes();
         let sources = runs.iter().map(|run| Source::at(Input::Run(Arc::clone(run)), from.clone()));
@@ -142,7 +143,7 @@ impl Merge {
         }
     }
 
-    /// The stripe that all its rows are of.
+    /// The stripe that all its rows belong to, if there is one.
     pub(crate) fn stripe(&self) -> Option<Stripe> {
         self.stripe
     }
@@ -161,7 +162,7 @@ impl Merge {
         }
     }
 
-    /// The next row or tombstone, those of other stripes too.
+    /// The next step: a row or tombstone, or a skipped row of another stripe.
     ///
     /// # Errors
     /// As [`Self::next`].
@@ -171,7 +172,7 @@ impl Merge {
         Ok(if is_own { Step::Row((key, value)) } else { Step::Passed(key) })
     }
 
-    /// How many rows were looked at: given, passed over, or hidden by newer versions.
+    /// The number of rows examined: returned, skipped, or hidden by newer versions.
     pub(crate) fn seen(&self) -> usize {
         self.seen
     }
@@ -209,7 +210,7 @@ impl Merge {
                     let Collected { seen, resume } =
                         tables.collect(self.family, interval, page, &mut source.rows);
                     source.resume = resume;
-                    // The others of them count when they are given.
+                    // Rows that were added to `rows` count when they are returned.
                     self.seen += seen.saturating_sub(source.rows.len());
                     self.turn += seen;
                 }
@@ -231,6 +232,6 @@ impl Merge {
 
 impl Source {
     fn at(input: Input, from: Bytes) -> Self {
-        Self { input, rows: VecDeque::new(), resume: Some(From::At(from)) }
+        Self { input, rows: VecDeque::new(), resume: Some(ScanStart::At(from)) }
     }
 }

@@ -1,5 +1,5 @@
-//! Callers who leave in the middle of a call, many at once, and then the power goes: nothing
-//! acknowledged is lost, nothing waits for ever.
+//! Many concurrent calls, some of which are cancelled, and then a power failure: no acknowledged
+//! byte is lost, and no call waits forever.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ const WRITERS: u64 = 6;
 /// Longer than any call may take on a disk whose operations take 2 ms.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was acknowledged as durable and not given back since.
+/// Locations that were acknowledged as durable and not freed since.
 #[derive(Debug, Default)]
 struct Promised(Mutex<Vec<(Location, Bytes)>>);
 
@@ -56,8 +56,8 @@ struct Caller {
 }
 
 impl Caller {
-    /// The answer; `None` when the caller has left before it came.
-    async fn or_leave<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+    /// The result of a call; `None` if the call was cancelled before it ended.
+    async fn or_cancel<T>(&self, call: impl Future<Output = T>) -> Option<T> {
         if self.dice.below(6) > 0 {
             return Some(tokio::time::timeout(PATIENCE, call).await.expect("a call hangs"));
         }
@@ -65,10 +65,10 @@ impl Caller {
         tokio::time::timeout(leaves, call).await.ok()
     }
 
-    /// Fills an extent until something goes wrong or it is sealed.
+    /// Appends to an extent until a call fails or the extent is sealed.
     async fn fill(&self, extent: ExtentId) {
         let kind = *self.dice.pick(&[ExtentKind::Data, ExtentKind::Log]).unwrap();
-        if !matches!(self.or_leave(self.node.create(extent, kind, ONE)).await, Some(Ok(()))) {
+        if !matches!(self.or_cancel(self.node.create(extent, kind, ONE)).await, Some(Ok(()))) {
             return;
         }
         let (mut offset, mut deferred) = (0, Vec::new());
@@ -86,36 +86,36 @@ impl Caller {
                 payloads,
                 durability,
             };
-            let Some(Ok(appended)) = self.or_leave(self.node.append(request)).await else { break };
+            let Some(Ok(appended)) = self.or_cancel(self.node.append(request)).await else { break };
             offset = appended.end.get();
             deferred.push((appended.locations[0], bytes));
             let flushed = !durable
                 && self.dice.below(3) == 0
-                && matches!(self.or_leave(self.node.flush(extent, ONE)).await, Some(Ok(())));
+                && matches!(self.or_cancel(self.node.flush(extent, ONE)).await, Some(Ok(())));
             if durable || flushed {
                 self.promised.add(std::mem::take(&mut deferred));
             }
             self.disturb().await;
         }
         if self.dice.below(4) > 0
-            && let Some(Ok(_)) = self.or_leave(self.node.seal(extent, ONE)).await
+            && let Some(Ok(_)) = self.or_cancel(self.node.seal(extent, ONE)).await
         {
             self.promised.add(deferred);
         }
     }
 
-    /// Reads, and gives back, what anybody has stored.
+    /// Reads and frees random stored locations.
     async fn disturb(&self) {
         if let Some((location, bytes)) = self.promised.any(&self.dice)
             && let Some(Ok(read)) =
-                self.or_leave(self.node.read(&location, 0..location.len.get())).await
+                self.or_cancel(self.node.read(&location, 0..location.len.get())).await
         {
             assert_eq!(read.concat(), bytes);
         }
         if self.dice.below(3) == 0
             && let Some(location) = self.promised.take(&self.dice)
         {
-            let _answer = self.or_leave(self.node.free(&[location])).await;
+            let _answer = self.or_cancel(self.node.free(&[location])).await;
         }
     }
 
@@ -185,7 +185,7 @@ async fn verify(node: &CapacityNode, promised: &Promised, seed: u64) -> BTreeSet
 }
 
 #[test]
-fn acknowledged_bytes_outlive_callers_who_leave() {
+fn acknowledged_bytes_survive_cancelled_calls() {
     for seed in 0..40 {
         let runtime =
             Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

@@ -1,4 +1,4 @@
-//! What all partitions of a host have in common.
+//! The context of a host: what all of its partitions use.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -26,14 +26,14 @@ use crate::index::rows::Machine;
 use crate::types::ExtentId;
 use crate::types::HostId;
 
-/// Writes of one host that are evaluated ahead at a time: each holds all the rows it changes in
-/// memory.
+/// The most writes of one host that are evaluated ahead at a time. Each holds all the rows that it
+/// changes in memory.
 pub(crate) const AHEAD_MAX: usize = 4;
 
 /// Issues extent ids that were never issued before.
 #[async_trait]
 pub trait ExtentIds: Send + Sync + Debug {
-    /// A fresh id.
+    /// Returns an id that was never issued before.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Full`].
@@ -48,51 +48,52 @@ impl ExtentIds for IdAllocator {
     }
 }
 
-/// What a host needs of the layers below, and what its rows mean.
+/// What a host uses of the layers below it, and the meaning of its rows.
 #[derive(Clone, Debug)]
-pub struct Parts {
-    /// Clock and tasks.
+pub struct Dependencies {
+    /// The clock and the tasks.
     pub env: Env,
-    /// Where logs and runs lie.
+    /// Stores logs and runs.
     pub capacity: Arc<dyn Capacity>,
-    /// Where descriptors lie.
+    /// Stores descriptors and the records of extents.
     pub coordinator: Arc<dyn Coordinator>,
-    /// Ids for logs and runs.
-    pub extents: Arc<dyn ExtentIds>,
-    /// The meaning of rows.
+    /// Issues ids for logs and runs.
+    pub extent_ids: Arc<dyn ExtentIds>,
+    /// Evaluates writes and answers reads.
     pub machine: Arc<dyn Machine>,
-    /// Counters.
+    /// Counters and gauges.
     pub metrics: Metrics,
 }
 
-/// Parts, limits, and the state common to all partitions.
+/// What all partitions of a host use: the layers below, the limits, the block cache, the memory
+/// budget of memtables, and the queue of chores.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) parts: Parts,
+pub(crate) struct HostContext {
+    pub(crate) deps: Dependencies,
     pub(crate) config: Config,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) chores: Arc<Chores>,
-    /// Places for writes that are evaluated ahead.
+    /// Limits the writes that are evaluated ahead to [`AHEAD_MAX`].
     pub(crate) ahead: Semaphore,
-    /// Rung when memory or logs may need work.
+    /// Notified when memtables or logs may need a flush.
     pub(crate) wake: Notify,
-    /// Rung when a partition has stopped and is to be opened again.
+    /// Notified when a partition has stopped and must be opened again.
     pub(crate) stopped: Notify,
-    /// Some partition's log has grown long since the last look.
+    /// Whether the log of some partition has grown long since [`Self::may_be_due`] was last called.
     long_log: AtomicBool,
-    /// Who serves the partitions.
+    /// The host that serves the partitions.
     pub(crate) host: HostId,
     pub(crate) pins: Arc<Pins>,
 }
 
-impl Shared {
-    /// `pins` are the same for all hosts of a process.
-    pub(crate) fn new(parts: Parts, config: Config, host: HostId, pins: Arc<Pins>) -> Self {
+impl HostContext {
+    /// Creates the context of one host. All hosts of a process use the same `pins`.
+    pub(crate) fn new(deps: Dependencies, config: Config, host: HostId, pins: Arc<Pins>) -> Self {
         Self {
             host,
             pins,
-            parts,
+            deps,
             config,
             cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
             budget: Arc::default(),
@@ -109,33 +110,34 @@ impl Shared {
         self.long_log.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a look at all partitions may find one to flush. Thousands of them are not looked at
-    /// for nothing.
+    /// Whether some partition may need a flush. The caller examines all partitions, perhaps
+    /// thousands, only then.
     pub(crate) fn may_be_due(&self) -> bool {
-        // No memtable is outside the budget.
+        // The budget counts all memtables.
         let half_full = self.budget.used() >= self.config.memtable_bytes_max / 2;
         self.long_log.swap(false, Ordering::Relaxed) || half_full
     }
 
-    /// Creates an extent under an id that the partition's record has. When this fails, there may be
-    /// an extent, but nothing uses it.
+    /// Creates an extent under an id that the record of the partition contains. After an error the
+    /// extent may exist, but nothing uses it.
     pub(crate) async fn create(
         &self,
         kind: ExtentKind,
         owner: Owner<'_>,
     ) -> Result<PinnedExtent, Failed> {
         let Owner { extents, epoch } = owner;
-        let none = || Failed::Busy("no id of an extent is at hand");
+        let none = || Failed::Busy("the partition has no recorded extent id left");
         let pinned = extents.take(&self.pins).ok_or_else(none)?;
         let extent = pinned.extent;
-        // Who asks may be gone before the answer. The removal waits for the end of the creation.
+        // The caller may be cancelled before the answer. The removal waits until the creation has
+        // ended.
         let unfinished = Unfinished::new(self, extents, extent);
-        let created = self.parts.capacity.create(extent, kind, epoch).await;
+        let created = self.deps.capacity.create(extent, kind, epoch).await;
         unfinished.finish();
         let Err(error) = created else { return Ok(pinned) };
         match &error {
             capacity::Error::Full => extents.give_back(extent),
-            // The id was issued twice, and it is someone else's.
+            // The id was issued twice: the extent belongs to another owner.
             capacity::Error::NoSuchExtent { .. } => extents.set_gone(extent),
             capacity::Error::Sealed { .. }
             | capacity::Error::Fenced { .. }
@@ -149,12 +151,12 @@ impl Shared {
         Err(Failed::from(error).before_it_counts())
     }
 
-    /// Has an extent released that the partition surely does not use.
+    /// Queues the release of an extent that the partition certainly does not use.
     pub(crate) fn release(&self, extents: &Arc<Extents>, extent: ExtentId) {
         self.chores.add(Chore::Release(Arc::clone(extents), extent));
     }
 
-    /// Has everything released that a partition just opened does not use.
+    /// Queues the release of all extents that a partition just opened does not use.
     pub(crate) fn release_unused(&self, extents: &Arc<Extents>, used: &BTreeSet<ExtentId>) {
         for extent in extents.unused(used) {
             self.chores.add(Chore::Release(Arc::clone(extents), extent));
@@ -162,19 +164,23 @@ impl Shared {
     }
 }
 
-/// An extent that is released unless it is finished.
+/// An extent in the making. It is released on drop, unless [`Self::finish`] is called.
 pub(crate) struct Unfinished<'a> {
-    shared: &'a Shared,
+    context: &'a HostContext,
     extents: &'a Arc<Extents>,
     extent: Option<ExtentId>,
 }
 
 impl<'a> Unfinished<'a> {
-    pub(crate) fn new(shared: &'a Shared, extents: &'a Arc<Extents>, extent: ExtentId) -> Self {
-        Self { shared, extents, extent: Some(extent) }
+    pub(crate) fn new(
+        context: &'a HostContext,
+        extents: &'a Arc<Extents>,
+        extent: ExtentId,
+    ) -> Self {
+        Self { context, extents, extent: Some(extent) }
     }
 
-    /// It is somebody else's matter now.
+    /// Keeps the extent: another owner is responsible for it now.
     pub(crate) fn finish(mut self) {
         self.extent = None;
     }
@@ -183,7 +189,7 @@ impl<'a> Unfinished<'a> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(extent) = self.extent {
-            self.shared.release(self.extents, extent);
+            self.context.release(self.extents, extent);
         }
     }
 }

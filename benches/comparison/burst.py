@@ -1,4 +1,4 @@
-"""A herd: 2,000 clients open one new prefix at once, first to read, then to write, on Blockyard and on Azurite in one run."""
+"""A burst: 2,000 clients open one new prefix at once, first to read, then to write, on Blockyard and on Azurite in one run."""
 
 import os
 import resource
@@ -21,7 +21,7 @@ BAR = 10
 
 
 def main():
-    """Runs the herds and writes benches/results/herd.{md,json}."""
+    """Runs the bursts and writes benches/results/burst.{md,json}."""
     args = arguments()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES:
@@ -38,7 +38,7 @@ def main():
         if kind is Blockyard:
             server.program, server.serve_args = args.binary, args.serve_arg
         version = server.install()
-        work = target_dir().resolve() / "bench-data" / f"herd-{server.name}"
+        work = target_dir().resolve() / "bench-data" / f"burst-{server.name}"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         subprocess.run(["sync"], check=False)
@@ -46,13 +46,13 @@ def main():
         server.start(work / "data")
         try:
             time.sleep(2)
-            herds = list(all_herds(server, driver, work, args.seconds))
+            bursts = list(all_bursts(server, driver, work, args.seconds))
         finally:
             server.stop()
             shutil.rmtree(work / "data", ignore_errors=True)
         load = f"{before:.1f} to {os.getloadavg()[0]:.1f}"
-        results["servers"][server.name] = {"version": version, "load": load, "herds": herds}
-        page = write(args.out, "herd", results, render)
+        results["servers"][server.name] = {"version": version, "load": load, "bursts": bursts}
+        page = write(args.out, "burst", results, render)
     print(page)
     return 0
 
@@ -61,21 +61,21 @@ def arguments():
     """The command line."""
     parser = options(__doc__, 22200)
     parser.add_argument("--only", choices=[Blockyard.name, Azurite.name], help="just this server")
-    parser.add_argument("--seconds", type=float, default=10, help="length of each herd (default 10)")
+    parser.add_argument("--seconds", type=float, default=10, help="length of each burst (default 10)")
     return parser.parse_args()
 
 
-def all_herds(server, driver, work, seconds):
+def all_bursts(server, driver, work, seconds):
     """Readers and writers, each at full speed and then on a schedule of their own, each on a prefix of its own."""
-    for number, workload in enumerate(("herd-get", "herd-put")):
-        closed = herd(server, driver, work, seconds, workload, f"step-{900 + 2 * number:04}")
+    for number, workload in enumerate(("burst-get", "burst-put")):
+        closed = burst(server, driver, work, seconds, workload, f"step-{900 + 2 * number:04}")
         yield closed
         rate = int(closed["figures"]["ops"] / closed["figures"]["seconds"] * SHARE)
-        yield herd(server, driver, work, seconds, workload, f"step-{901 + 2 * number:04}", max(rate, 1))
+        yield burst(server, driver, work, seconds, workload, f"step-{901 + 2 * number:04}", max(rate, 1))
 
 
-def herd(server, driver, work, seconds, workload, prefix, rate=None):
-    """One herd; its figures and what the partitions did."""
+def burst(server, driver, work, seconds, workload, prefix, rate=None):
+    """One burst; its figures and what the partitions did."""
     say(f"{server.name}: {workload}, {f'{rate} a second' if rate else 'as fast as answered'}")
     extra = ["--concurrency", str(CLIENTS), "--seconds", str(seconds), "--each-second", "--prefix", prefix,
              "--pid", str(server.process.pid), *(["--rate", str(rate)] if rate else [])]
@@ -91,7 +91,7 @@ def herd(server, driver, work, seconds, workload, prefix, rate=None):
 def render(results):
     """Markdown of a whole run."""
     parts = [
-        "# A herd on one new prefix", "",
+        "# A burst on one new prefix", "",
         f"{results['date']}, {results['machine']}. {CLIENTS:,} clients connect at the same instant to a prefix nobody has used, "
         f"for {results['seconds']:g} seconds: readers of its 2,000 shards of 4 KiB, written just before, then writers of "
         "blobs of 1 KiB whose names ascend over all clients. At full speed each client's next request follows its last answer; at "
@@ -102,14 +102,14 @@ def render(results):
         *summary(results["servers"]), "",
     ]
     for name, server in results["servers"].items():
-        for one in server["herds"]:
+        for one in server["bursts"]:
             parts += ["", f"## {name}: {title(one)}", "", *seconds_table(one["figures"]), "", *partitions_text(one["partitions"])]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def title(one):
-    """A herd in words."""
-    what = "readers" if one["workload"] == "herd-get" else "writers"
+    """A burst in words."""
+    what = "readers" if one["workload"] == "burst-get" else "writers"
     return f"{what}, {one['rate']:,} a second" if one["rate"] else f"{what}, full speed"
 
 
@@ -121,12 +121,12 @@ def worst(figures, of):
 
 
 def summary(servers):
-    """The table of herds. Failed requests and the ratio are judged."""
-    yield line(["herd", "server", "requests/s", "failed", "p50 ms", "p99 ms", "max ms", "worst second's p99 / p50",
+    """The table of bursts. Failed requests and the ratio are judged."""
+    yield line(["burst", "server", "requests/s", "failed", "p50 ms", "p99 ms", "max ms", "worst second's p99 / p50",
                 "the same without connecting", f"<= {BAR} in every second"])
     yield line(["---", "---"] + ["---:"] * 7 + ["---"])
     for name, server in servers.items():
-        for one in server["herds"]:
+        for one in server["bursts"]:
             figures = one["figures"]
             ratio, second = worst(figures, "latency")
             yield line([
@@ -138,7 +138,7 @@ def summary(servers):
 
 
 def seconds_table(figures):
-    """Each second of a herd."""
+    """Each second of a burst."""
     connecting = figures["connecting"]
     yield (f"{figures['concurrency'] + figures['reconnects']:,} connections; connecting took p50 {connecting['p50_us'] / 1e3:.1f} ms, "
            f"p99 {connecting['p99_us'] / 1e3:.1f} ms, at most {connecting['max_us'] / 1e3:.1f} ms. "
@@ -161,7 +161,7 @@ def partitions_text(spread):
     if spread is None:
         return
     first = spread["first_split_ms"]
-    yield ("Partitions that served the herd: " + ", ".join(
+    yield ("Partitions that served the burst: " + ", ".join(
         f"{look['partitions']} after {look['at']:g} s (busiest {look['busiest']:.0%})" for look in spread["looks"]) + ". "
         + (f"First split after {first:.0f} ms; " if first is not None else "No split; ")
         + f"{spread['changes']} in all, longest pause {spread['pause_ms']:.1f} ms.")

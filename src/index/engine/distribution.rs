@@ -1,4 +1,5 @@
-//! How a partition's rows are distributed over its keys, from what is in memory.
+//! Estimates how a partition's rows are distributed over its keys, from memtables and the indexes
+//! of runs.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -8,26 +9,26 @@ use bytes::Bytes;
 use crate::index::api::Error;
 use crate::index::engine::partition::Partition;
 use crate::index::engine::sources::Published;
-use crate::index::engine::table::{From, Interval, Page, Tables};
+use crate::index::engine::table::{Interval, Page, ScanStart, Tables};
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Sequence;
 
-/// Keys of a memtable looked at between two waits, so that other tasks of the thread go on.
+/// Keys of a memtable that are examined before the task yields.
 const PAGE: usize = 1_000;
-/// Keys of one memtable kept, at least half as many when it has more.
+/// The most sampled keys of one memtable. A larger memtable yields at least half as many.
 const TABLE_KEYS_MAX: usize = 8_192;
 
 impl Partition {
-    /// Keys of main rows inside `range`, ascending, each with about how many rows lie from it to
-    /// the next. Memtables and the indexes of runs tell. Where these do not tell `fewest` places
-    /// apart, single rows are read, if there are at most `rows_max`.
+    /// Keys of main rows inside `range`, ascending, each with an estimate of the rows from it to
+    /// the next key. The estimate is made from memtables and the indexes of runs. If these cannot
+    /// tell `fewest` places apart, single rows are read, provided there are at most `rows_max`.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
-    pub(crate) async fn spread(
+    pub(crate) async fn row_distribution(
         &self,
         range: &KeyRange,
         fewest: usize,
@@ -41,7 +42,7 @@ impl Partition {
             let rows = run.rows_of_a_block();
             let inside = run.blocks().filter(|key| range.contains(key));
             inside.for_each(|key| add(&mut keys, key, rows));
-            // A part of the block before the first of these may be inside too.
+            // A part of the block before the first of these blocks may be inside `range` too.
             let begins_below = run.blocks().next().is_some_and(|key| key < low.as_bytes());
             if begins_below && run.last() >= low.as_bytes() {
                 *keys.entry(low.clone()).or_default() += rows.div_ceil(2);
@@ -81,7 +82,7 @@ struct SampledKeys {
 
 /// Samples the keys of the memtables' rows in `range`.
 async fn of_tables(tables: &Tables, range: &KeyRange, at: Sequence) -> SampledKeys {
-    let mut from = From::At(range.low().as_bytes().clone());
+    let mut from = ScanStart::At(range.low().as_bytes().clone());
     let to = range.high().map(|high| high.as_bytes().as_ref());
     let (mut kept, mut stride, mut seen) = (Vec::new(), 1_u64, 0_u64);
     let mut page = VecDeque::new();
