@@ -102,7 +102,7 @@ impl Rig {
         let target = Target::of(map.owner(key(number).as_bytes()).unwrap());
         match self.server.read(target, crate::index::Read::Account(name(number))).await {
             Ok(crate::index::ReadReply::Account(found)) => found.id == AccountId::new(number),
-            Err(Error::AccountNotFound) => false,
+            Err(Error::Refused(crate::index::api::Refused::AccountNotFound)) => false,
             other => panic!("{other:?}"),
         }
     }

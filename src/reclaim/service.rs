@@ -14,7 +14,7 @@ use crate::reclaim::error::Error;
 use crate::reclaim::expire;
 use crate::reclaim::garbage;
 use crate::reclaim::garbage::Seen;
-use crate::reclaim::met::Met;
+use crate::reclaim::garbage_marks::GarbageMarks;
 use crate::reclaim::partitions::Ownership;
 use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
@@ -85,14 +85,14 @@ impl Reclaim {
         let mut busy = false;
         state.seen = Seen::default();
         let owners: BTreeSet<Ownership> = map.partitions().iter().map(Ownership::of).collect();
-        state.met.retain(|owner, _| owners.contains(owner));
+        state.marks.retain(|owner, _| owners.contains(owner));
         state.tags_from.retain(|owner, _| owners.contains(owner));
         let passed_over = self.metrics.passed_over.get();
         let mut tags = TagPass::new(self, &map);
         for partition in map.partitions() {
             let owner = Ownership::of(partition);
-            let met = state.met.entry(owner).or_default();
-            match garbage::free(self, target(partition), met, &mut state.seen).await {
+            let marks = state.marks.entry(owner).or_default();
+            match garbage::free(self, target(partition), marks, &mut state.seen).await {
                 Ok(freed) => busy |= freed,
                 Err(error) => log_failure("garbage", &error),
             }
@@ -199,8 +199,8 @@ impl Reclaim {
 /// State kept from one pass to the next. A new owner of a partition begins without any.
 #[derive(Debug, Default)]
 pub(super) struct PassState {
-    /// When garbage rows were first met.
-    met: BTreeMap<Ownership, Met>,
+    /// The read marks of garbage rows.
+    marks: BTreeMap<Ownership, GarbageMarks>,
     /// What the last pass found of garbage.
     seen: Seen,
     purged: Purged,

@@ -165,16 +165,13 @@ impl IndexServer {
         let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
-            let reopener = Arc::new(Reopener {
+            start_reopener(Reopener {
                 context: Arc::clone(&host.context),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.context.deps.env;
-            let reopening = move || Arc::clone(&reopener).run();
-            drop(env.supervise("index reopener", stop.clone(), reopening));
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
         Ok(Self {
@@ -244,6 +241,14 @@ impl IndexServer {
     fn host_of(&self, partition: PartitionId) -> Option<&Host> {
         self.hosts.iter().find(|host| host.opened.get(partition).is_some())
     }
+}
+
+/// Opens partitions of a host again after they stopped, until the server stops.
+fn start_reopener(reopener: Reopener) {
+    let reopener = Arc::new(reopener);
+    let (env, stop) = (reopener.context.deps.env.clone(), reopener.stop.clone());
+    let run = move || Arc::clone(&reopener).run();
+    drop(env.supervise("index reopener", stop, run));
 }
 
 #[async_trait]
