@@ -11,6 +11,7 @@ mod content;
 mod names;
 mod parsed;
 pub(super) mod parts;
+mod preconditions;
 
 pub use account::AccountOperation;
 pub use blob::BlobOperation;
