@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::protocol::azure::block_id;
 use crate::protocol::azure::encryption;
+use crate::protocol::azure::errors;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words;
 use crate::protocol::model::copy::CopyFacts;
@@ -222,7 +223,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     }
     match &facts.encryption {
         Some(encryption @ Encryption::Customer(_)) => {
-            escape::element(out, "CustomerProvidedKeySha256", &encryption.header().1);
+            escape::element(out, "CustomerProvidedKeySha256", &encryption::header(encryption).1);
         }
         Some(Encryption::Scope(name)) => escape::element(out, "EncryptionScope", name),
         None => {}
@@ -238,7 +239,11 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
     if let Some(completed) = copy.completed {
         escape::plain(out, "CopyCompletionTime", completed);
     }
-    optional(out, "CopyStatusDescription", copy.description.as_deref());
+    optional(
+        out,
+        "CopyStatusDescription",
+        copy.failure.as_ref().map(errors::copy_failure).as_deref(),
+    );
 }
 
 fn tier(out: &mut String, tier: Option<&TierFacts>) {

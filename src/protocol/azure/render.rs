@@ -13,6 +13,7 @@ use crate::protocol::azure::delegation;
 use crate::protocol::azure::echo::Listing;
 use crate::protocol::azure::echo::Parameters;
 use crate::protocol::azure::echo::RequestEcho;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
@@ -111,7 +112,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => {
-            let (name, value) = encryption.header();
+            let (name, value) = encryption::header(encryption);
             Head::of(render(reply, echo)).set(name, &value).bodiless()
         }
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
