@@ -323,7 +323,7 @@ impl Foreign for Plain {
         response
     }
 
-    fn render_refusal(&self, refusal: &Refusal, _: &Asked) -> Response<Bytes> {
+    fn render_refusal(&self, refusal: &Refusal, _: &ForeignEcho) -> Response<Bytes> {
         let known = ERRORS.iter().find(|(reason, ..)| *reason == refusal.reason);
         let (status, code) = known.map_or((500, "trouble"), |(_, status, code)| (*status, *code));
         let mut response = answer(status, format!("{code}\n"));

@@ -147,7 +147,7 @@ impl Recovery<'_> {
     ) -> Result<Store, OpenError> {
         let Opening { env, config, metrics, stop } = self.opening;
         let name = DiskName::of(&*self.disk, self.number);
-        let health = Arc::new(Health::new(name.clone(), metrics.clone()));
+        let health = Arc::new(Health::new(name.clone(), metrics.clone(), env.tasks.health()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let journal = Journal::new(
             journal_file,

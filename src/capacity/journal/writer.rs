@@ -417,13 +417,14 @@ mod tests {
     use super::*;
     use crate::capacity::Error;
     use crate::capacity::health;
+    use crate::env::TaskHealth;
     use crate::env::disk_sim::SimDisk;
     use crate::telemetry::CapturedLog;
     use crate::types::ExtentId;
     use crate::types::ExtentOffset;
 
-    /// The journal of an empty disk.
-    async fn journal(queue_bytes: u64) -> Journal {
+    /// The journal of an empty disk. The test violates `invariant`.
+    async fn journal_that_breaks(invariant: &'static str, queue_bytes: u64) -> Journal {
         let disk = SimDisk::new(1, 64 << 20).disk();
         let size = 256 * 1024;
         let file = disk.create("journal").await.unwrap();
@@ -437,7 +438,9 @@ mod tests {
         };
         let metrics = CapacityMetrics::default();
         let name = health::DiskName::of(&*disk, 0);
-        let health = Arc::new(Health::new(name, metrics.clone()));
+        let tasks = TaskHealth::default();
+        tasks.expect_violation(invariant);
+        let health = Arc::new(Health::new(name, metrics.clone(), tasks));
         Journal::new(file, superblock, queue_bytes, health, metrics)
     }
 
@@ -454,7 +457,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn batch_that_would_overwrite_a_live_one_breaks_i1() {
-        let journal = journal(1 << 20).await;
+        let journal = journal_that_breaks("I1", 1 << 20).await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         for should_be_durable in [true, true, false] {
@@ -473,7 +476,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn queue_beyond_its_budget_breaks_i16() {
-        let journal = journal(1500).await;
+        let journal = journal_that_breaks("I16", 1500).await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         let first = journal.submit(record(), journal.budget(1024).await.unwrap());
