@@ -123,6 +123,7 @@ impl FrontEnd {
                 let response = match self.answer(request, &mut echo, &mut context).await {
                     Ok(answered) => framed(arrival, rendered(answered, &echo)),
                     Err(error) => {
+                        let error = dialect.explain(error, || arrival.address());
                         self.metrics.refused(&error);
                         // Reading the rest of the request's body needs no admission.
                         context.pass = None;
