@@ -151,16 +151,10 @@ impl FrontEnd {
             draft.answered(context.operation, principal, body.received(), answer).await;
         }
         let response = self.apply_fault(context.fault, response).await;
-        let traffic = context.traffic.take();
-        if let Some(traffic) = &traffic {
+        if let Some(traffic) = &context.traffic {
             traffic.received.inc_by(body.received());
         }
-        let response = response.map(|response| {
-            response.map(|body| {
-                let body = body.passing(context.pass.take()).counted(traffic);
-                body.drafting(context.draft.take())
-            })
-        });
+        let response = response.map(|response| response.map(|body| context.finished_by(body)));
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
             let exchange = Exchange { arrived, took, bytes_in, answer };

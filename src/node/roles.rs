@@ -140,12 +140,7 @@ impl Roles {
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
-            partitions: PartitionStore::new(
-                Arc::clone(&host),
-                accounts.clone(),
-                Arc::clone(&router),
-                Arc::clone(&front.clock),
-            ),
+            partitions: partition_store(&assembly, accounts.clone(), &front),
             trace: trace.clone(),
             faults: faults.clone(),
         };
@@ -338,6 +333,12 @@ fn account_store(
     let ids = assembly.base.ids(counter::ACCOUNT_IDS);
     AccountStore::new(accounts, Arc::clone(&assembly.router), ids, endpoints)
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
+}
+
+/// The partitions, as the admin listener shows and changes them.
+fn partition_store(assembly: &Assembly, accounts: Accounts, front: &Env) -> PartitionStore {
+    let (index, router) = (Arc::clone(&assembly.index), Arc::clone(&assembly.router));
+    PartitionStore::new(index, accounts, router, Arc::clone(&front.clock))
 }
 
 /// Where the front end listens, and what it serves there.
