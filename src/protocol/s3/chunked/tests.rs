@@ -7,7 +7,7 @@ use super::*;
 fn decode(body: &[u8], len: u64, step: usize) -> Result<(Vec<u8>, Vec<Piece>), Refusal> {
     let mut decoder = ChunkedDecoder::new(len, true);
     let (mut content, mut others) = (Vec::new(), Vec::new());
-    for cut in body.chunks(step) {
+    for cut in body.chunks(step.max(1)) {
         let mut bytes = Bytes::copy_from_slice(cut);
         while let Some(piece) = decoder.next(&mut bytes)? {
             match piece {
