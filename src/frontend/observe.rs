@@ -74,13 +74,6 @@ impl RequestContext {
         }
     }
 
-    /// Hands what outlives the head of the answer to its body: the admission, the counters of the
-    /// account, and the lines of the audit log.
-    pub(super) fn finished_by(&mut self, body: ResponseBody) -> ResponseBody {
-        let body = body.passing(self.pass.take()).counted(self.traffic.take());
-        body.drafting(self.draft.take())
-    }
-
     pub(super) fn log_refusal(&self, refusal: &Refusal) {
         tracing::debug!(code = refusal.reason.name(), operation = self.operation, "refused");
     }

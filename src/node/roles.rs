@@ -140,7 +140,12 @@ impl Roles {
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
-            partitions: partition_store(&assembly, accounts.clone(), &front),
+            partitions: PartitionStore::new(
+                Arc::clone(&host),
+                accounts.clone(),
+                Arc::clone(&router),
+                Arc::clone(&front.clock),
+            ),
             trace: trace.clone(),
             faults: faults.clone(),
         };
@@ -161,7 +166,6 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let requests = assembly.requests();
         let listener = BlobListener { bound: blob, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
@@ -169,7 +173,7 @@ impl Roles {
             host,
             manager,
             router,
-            requests,
+            requests: assembly.requests(),
             serving,
             stop_serving,
             all_sealed,
@@ -333,12 +337,6 @@ fn account_store(
     let ids = assembly.base.ids(counter::ACCOUNT_IDS);
     AccountStore::new(accounts, Arc::clone(&assembly.router), ids, endpoints)
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
-}
-
-/// The partitions, as the admin listener shows and changes them.
-fn partition_store(assembly: &Assembly, accounts: Accounts, front: &Env) -> PartitionStore {
-    let (index, router) = (Arc::clone(&assembly.index), Arc::clone(&assembly.router));
-    PartitionStore::new(index, accounts, router, Arc::clone(&front.clock))
 }
 
 /// Where the front end listens, and what it serves there.
