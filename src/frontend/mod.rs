@@ -32,7 +32,8 @@
 //!
 //! `state.rs` is used by all of them: access to rows (`rows.rs`), storage, limits of the load
 //! (`load.rs`), configuration (`config.rs`). It imports neither the pipeline nor operations.
-//! `copies.rs` holds the state of running pending copies.
+//! `copies.rs` holds the state of running pending copies, `copy_failure.rs` is what rows keep of
+//! those that failed.
 //!
 //! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
 //! the fault dial; `observe.rs` connects the last two to the pipeline.
@@ -56,6 +57,7 @@ mod config;
 mod connection;
 pub(crate) mod connections;
 mod copies;
+mod copy_failure;
 mod cors;
 pub mod dialect;
 mod dispatch;

@@ -104,8 +104,8 @@ impl FrontEnd {
         let mut echo = dialect.echo(&head, id, arrived);
         let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
-        let acceptable = access::hosts::is_acceptable(self, &head, peer);
-        let mut response = match acceptable.map(|()| dialect.site(&head)) {
+        let host = access::hosts::is_acceptable(self, &head, peer);
+        let mut response = match host.map(|()| dialect.site(&head)) {
             Err(error) => {
                 context.log_refusal(&error);
                 self.refused(&head, &mut body, &error, &echo).await
@@ -123,6 +123,7 @@ impl FrontEnd {
                 let response = match self.answer(request, &mut echo, &mut context).await {
                     Ok(answered) => framed(arrival, rendered(answered, &echo)),
                     Err(error) => {
+                        let error = dialect.explain(error, || arrival.address());
                         self.metrics.refused(&error);
                         // Reading the rest of the request's body needs no admission.
                         context.pass = None;
@@ -151,9 +152,7 @@ impl FrontEnd {
         }
         let response = self.apply_fault(context.fault, response).await;
         let traffic = context.traffic.take();
-        if let Some(traffic) = &traffic {
-            traffic.received.inc_by(body.received());
-        }
+        traffic.iter().for_each(|traffic| drop(traffic.received.inc_by(body.received())));
         let response = response.map(|response| {
             response.map(|body| {
                 let body = body.passing(context.pass.take()).counted(traffic);

@@ -26,9 +26,7 @@ use crate::frontend::FrontEndConfig;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
-use crate::frontend::dialect::Addressing;
 use crate::frontend::dialect::Dialects;
-use crate::frontend::dialect::Foreign;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
@@ -97,8 +95,7 @@ fn with_own_tasks(env: &Env) -> Env {
 #[derive(Debug)]
 pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
-    /// A dialect that a test brings along.
-    pub(super) dialect: Option<Arc<dyn Foreign>>,
+    pub(super) dialects: Dialects,
     /// With a certificate, https is served too.
     pub(super) tls: Option<Tls>,
     pub(super) secrets: &'a Secrets,
@@ -117,7 +114,7 @@ impl Roles {
         front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndSetup { blob, dialect, tls, secrets, audit_log } = front_end;
+        let FrontEndSetup { blob, dialects, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
@@ -169,15 +166,14 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let requests = assembly.requests();
-        let listener = BlobListener { bound: blob, dialect, tls };
+        let listener = BlobListener { bound: blob, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
         Ok(Self {
             host,
             manager,
             router,
-            requests,
+            requests: assembly.requests(),
             serving,
             stop_serving,
             all_sealed,
@@ -346,7 +342,7 @@ fn account_store(
 /// Where the front end listens, and what it serves there.
 struct BlobListener {
     bound: Bound,
-    dialect: Option<Arc<dyn Foreign>>,
+    dialects: Dialects,
     tls: Option<Tls>,
 }
 
@@ -360,7 +356,7 @@ fn serve(
     config: &Config,
     client: Client,
     dependencies: frontend::Dependencies,
-    BlobListener { bound, dialect, tls }: BlobListener,
+    BlobListener { bound, dialects, tls }: BlobListener,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -368,11 +364,10 @@ fn serve(
             reason: error.to_string(),
         })
     };
-    let addressing = Addressing { domains: config.blob_domains.clone() };
     let limits = FrontEndConfig {
         known_hosts: config.known_hosts(),
         https_only: config.https_only,
-        dialects: Dialects { addressing, foreign: dialect },
+        dialects,
         requests_max: wide(config.requests_max)?,
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,

@@ -1,23 +1,27 @@
 //! User metadata.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The most bytes of names and values together; Azure's limit.
+/// The most bytes of names and values together; Azure's limit, the largest of all protocols.
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
-/// Name/value pairs of a blob or container, in the order and case the client sent.
+/// Name/value pairs of a blob or container, in the order the client sent. They hold what a header
+/// of HTTP can: a name is a token in lower case, a value is bytes. A dialect checks its own,
+/// narrower rule where metadata is set. Source: RFC 9110, 5.1 and 5.5.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Metadata(Vec<(String, String)>);
+pub struct Metadata(Vec<(String, Bytes)>);
 
 /// Why metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MetadataError {
-    /// A header `x-ms-meta-` without a name.
+    /// A pair without a name.
     #[error("a metadata name is empty")]
     EmptyKey,
-    /// Not a C# identifier, or given twice.
-    #[error("a metadata name is not an identifier, or is given twice")]
+    /// A name that is no header name in lower case or is given twice, or a value with a control
+    /// character.
+    #[error("a metadata name or value is not that of a header, or a name is given twice")]
     Invalid,
     /// More than 8 KiB of names and values.
     #[error("the metadata is larger than 8 KiB")]
@@ -25,28 +29,34 @@ pub enum MetadataError {
 }
 
 impl Metadata {
-    /// Checks names and total size.
+    /// Checks names, values and the total size.
     ///
     /// # Errors
-    /// [`MetadataError`], in Azure's order of checks.
-    pub fn new(pairs: Vec<(String, String)>) -> Result<Self, MetadataError> {
+    /// [`MetadataError`]: `EmptyKey` or `Invalid` of the first pair that is refused, then
+    /// `TooLarge`.
+    pub fn new(
+        pairs: impl IntoIterator<Item = (String, impl Into<Bytes>)>,
+    ) -> Result<Self, MetadataError> {
+        let mut checked: Vec<(String, Bytes)> = Vec::new();
         let mut bytes = 0usize;
-        for (i, (name, value)) in pairs.iter().enumerate() {
+        for (name, value) in pairs {
+            let value = value.into();
             if name.is_empty() {
                 return Err(MetadataError::EmptyKey);
             }
-            let repeated = pairs.iter().take(i).any(|(other, _)| other.eq_ignore_ascii_case(name));
-            if repeated || !is_identifier(name) {
+            let repeated = checked.iter().any(|(other, _)| *other == name);
+            if repeated || !name.bytes().all(is_token) || !value.iter().all(|b| fits_a_header(*b)) {
                 return Err(MetadataError::Invalid);
             }
             bytes = bytes.saturating_add(name.len()).saturating_add(value.len());
+            checked.push((name, value));
         }
-        if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(Self(pairs)) }
+        if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(Self(checked)) }
     }
 
     /// The pairs in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v.as_ref()))
     }
 
     /// Whether there is none.
@@ -56,11 +66,32 @@ impl Metadata {
     }
 }
 
-/// Whether it is a C# identifier in ASCII. Names of HTTP headers have no other characters.
-fn is_identifier(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// A character of a header's name in lower case.
+const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_lowercase()
+        || byte.is_ascii_digit()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
+}
+
+/// A byte of a header's value.
+const fn fits_a_header(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 //! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
 //!    `permit.rs` asks it.
 //! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
-//! 5. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
+//! 5. `keys.rs` keeps customer-provided keys off plain connections.
+//! 6. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
 //!    its answer.
 //!
 //! A token grants nothing by itself: its principal has a role by the account's role assignments, or
@@ -23,6 +24,7 @@ pub(crate) mod admitted;
 pub(crate) mod anonymous;
 pub(crate) mod caller;
 pub(crate) mod hosts;
+pub(crate) mod keys;
 pub(crate) mod overrides;
 pub(crate) mod permit;
 pub(crate) mod replace;

@@ -18,6 +18,7 @@ use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
 use crate::frontend::access::caller::Caller;
+use crate::frontend::access::keys::check_key_is_safe;
 use crate::frontend::access::permit::Identified;
 use crate::frontend::access::permit::permit;
 use crate::frontend::accounts::Account;
@@ -112,6 +113,7 @@ async fn foreign(
     if exposure != wanted {
         permit_anonymous(front, &caller, AnonymousRead { exposure, ..read }).await?;
     }
+    check_key_is_safe(parsed.operation(), peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
     settle(front, Identified { account, caller, address }, parsed)
 }

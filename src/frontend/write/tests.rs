@@ -1,6 +1,7 @@
 //! The pool over a real capacity node on a simulated disk.
 
 mod leaving;
+mod open;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -200,7 +200,7 @@ impl<'de> Visitor<'de> for PairsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<Self::Value, A::Error> {
         let mut len = 0;
-        while let Some((name, value)) = pairs.next_element::<(&str, &str)>()? {
+        while let Some((name, value)) = pairs.next_element::<(&str, &[u8])>()? {
             len += name.len() + value.len();
         }
         Ok(MetadataReadOver { len })

@@ -13,6 +13,7 @@ use crate::protocol::azure::delegation;
 use crate::protocol::azure::echo::Listing;
 use crate::protocol::azure::echo::Parameters;
 use crate::protocol::azure::echo::RequestEcho;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
@@ -190,7 +191,7 @@ fn blob_copied(
 }
 
 fn encrypted(response: Response<Bytes>, encryption: &Encryption) -> Response<Bytes> {
-    let (name, value) = encryption.header();
+    let (name, value) = encryption::header(encryption);
     Head::of(response).set(name, &value).bodiless()
 }
 

@@ -154,6 +154,7 @@ async fn plans_are_carried_out_or_refused() {
     world.store.set_full(true);
     assert!(is_refused(&carry_out(both()).await));
     world.store.set_full(false);
+    rig.do_chores().await;
     carry_out(both()).await.unwrap();
     let evenly = carry_out(Plan::SplitEvenly(rig.serving(1), 4)).await.unwrap();
     assert_eq!(evenly.partitions.len(), 4);
