@@ -151,11 +151,12 @@ impl FrontEnd {
             draft.answered(context.operation, principal, body.received(), answer).await;
         }
         let response = self.apply_fault(context.fault, response).await;
-        let traffic = context.traffic.take();
-        traffic.iter().for_each(|traffic| drop(traffic.received.inc_by(body.received())));
+        if let Some(traffic) = &context.traffic {
+            traffic.received.inc_by(body.received());
+        }
         let response = response.map(|response| {
             response.map(|body| {
-                let body = body.passing(context.pass.take()).counted(traffic);
+                let body = body.passing(context.pass.take()).counted(context.traffic.take());
                 body.drafting(context.draft.take())
             })
         });

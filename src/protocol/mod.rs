@@ -12,7 +12,8 @@
 //!
 //! `s3/` is the second of them.
 //!
-//! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason of a refusal;
+//! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason
+//! of a refusal;
 //! `api-spec/errors.json` shows the columns of all dialects.
 
 pub mod azure;

@@ -8,7 +8,7 @@ use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::percent_decode_str;
 use percent_encoding::percent_encode;
 
-use crate::auth::s3::claim::SignedS3Request;
+use crate::auth::s3::request::SignedS3Request;
 
 /// All but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

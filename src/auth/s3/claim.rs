@@ -1,33 +1,15 @@
 //! What a request says of who signed it, not yet verified.
 
-use http::HeaderMap;
-use http::Method;
 use http::header::AUTHORIZATION;
-use percent_encoding::percent_decode_str;
 
 use crate::auth::s3::error::S3Error;
-use crate::auth::s3::payload::Payload;
+use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::Verified;
+use crate::auth::s3::request::parameter;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::v2;
 use crate::auth::s3::v4;
 use crate::types::Timestamp;
-
-/// The parts of a request that a signature covers, as received.
-#[derive(Clone, Copy, Debug)]
-pub struct SignedS3Request<'a> {
-    /// The method.
-    pub method: &'a Method,
-    /// The path, still percent-encoded.
-    pub path: &'a str,
-    /// The query without its `?`, still percent-encoded.
-    pub query: Option<&'a str>,
-    /// All headers.
-    pub headers: &'a HeaderMap,
-    /// The host with its port, as the client names it.
-    pub host: &'a str,
-    /// The bucket, when the host names it.
-    pub bucket: Option<&'a str>,
-}
 
 /// What a request says of who signed it.
 #[derive(Clone, Debug)]
@@ -37,13 +19,6 @@ pub struct Claim(Version);
 enum Version {
     V4(v4::Claim),
     V2(v2::Claim),
-}
-
-/// A request whose signature was verified.
-#[derive(Clone, Debug)]
-pub struct Verified {
-    /// What the signature says of the body.
-    pub payload: Payload,
 }
 
 /// Reads what a request says of who signed it; `None` when it says nothing.
@@ -115,12 +90,4 @@ impl Claim {
 
 fn has(request: &SignedS3Request<'_>, name: &str) -> bool {
     parameter(request, name).is_some()
-}
-
-/// The first value of a query parameter, decoded; names are told apart by case.
-pub(super) fn parameter(request: &SignedS3Request<'_>, name: &str) -> Option<String> {
-    let pieces = request.query.unwrap_or("").split('&');
-    let pairs = pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")));
-    let value = pairs.filter(|(raw, _)| *raw == name).map(|(_, value)| value).next()?;
-    Some(percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned())
 }

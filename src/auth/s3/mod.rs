@@ -16,15 +16,17 @@ mod chunks;
 mod claim;
 mod error;
 mod payload;
+mod request;
 mod resource;
 mod secrets;
 mod v2;
 mod v4;
 
 pub use chunks::ChunkVerifier;
-pub use claim::{Claim, SignedS3Request, Verified, claim};
+pub use claim::{Claim, claim};
 pub use error::S3Error;
 pub use payload::Payload;
+pub use request::{SignedS3Request, Verified};
 pub use secrets::S3Secrets;
 
 /// The largest difference between a request's date and now, in both directions, in seconds.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use percent_encoding::percent_decode_str;
 
-use crate::auth::s3::claim::SignedS3Request;
+use crate::auth::s3::request::SignedS3Request;
 
 /// Parameters that are part of the resource. The others are not signed.
 const SIGNED_PARAMETERS: [&str; 41] = [

@@ -4,11 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::auth::s3::DATE_WINDOW_SECONDS;
-use crate::auth::s3::claim::SignedS3Request;
-use crate::auth::s3::claim::Verified;
-use crate::auth::s3::claim::parameter;
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::payload::Payload;
+use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::Verified;
+use crate::auth::s3::request::parameter;
 use crate::auth::s3::resource::string_to_sign;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::v4::time_of;

@@ -1,4 +1,5 @@
-//! Bodies in `aws-chunked` form: content in chunks, each of which may be signed, and trailers behind
+//! Bodies in `aws-chunked` form: content in chunks, each of which may be signed, and trailers
+//! behind
 //! the last one.
 //!
 //! ```text

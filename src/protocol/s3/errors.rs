@@ -1,4 +1,5 @@
-//! Error codes of S3 ("Error responses"): what each refusal is called here, its status and its text.
+//! Error codes of S3 ("Error responses"): what each refusal is called here, its status and its
+//! text.
 //! Texts may be replaced by the refusal's own.
 
 use crate::protocol::model::Reason;
