@@ -54,11 +54,11 @@ pub use api::{
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
 pub use client::{FixedMap, Router};
-pub use engine::TOO_MANY_RUNS;
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
+pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
 pub use inflight::{InFlight, LocalRequests, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 use crate::audit_log::AuditLog;
 use crate::env::Env;
@@ -32,7 +33,8 @@ pub struct Setup {
 /// A running manager of one index server. A server has one manager at a time.
 #[derive(Debug)]
 pub struct Manager {
-    stop: CancellationToken,
+    /// Ends the loop when it is dropped: a start that fails later leaves no loop behind.
+    stop: DropGuard,
     balancing: JoinHandle<()>,
 }
 
@@ -44,14 +46,16 @@ impl Manager {
         let env = setup.env.clone();
         let balancer = Arc::new(Balancer { setup, stop: stop.clone() });
         let balance = move || Arc::clone(&balancer).run();
-        Self { balancing: env.supervise(audit_line::TASK, stop.clone(), balance), stop }
+        let balancing = env.supervise(audit_line::TASK, stop.clone(), balance);
+        Self { balancing, stop: stop.drop_guard() }
     }
 
     /// Plans nothing more. Changes that have begun are carried out, or refused by the server when
     /// it stops: stop the manager before its server.
     pub async fn stop(self) {
-        self.stop.cancel();
-        if self.balancing.await.is_err() {
+        let Self { stop, balancing } = self;
+        drop(stop);
+        if balancing.await.is_err() {
             tracing::error!("the index balancer panicked");
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use blockyard::index::ChangeError;
 use blockyard::index::Changed;
+use blockyard::index::NO_EXTENT_ID;
 use blockyard::index::PartitionDescriptor;
+use blockyard::index::RECORD_CHANGES;
 use blockyard::index::TOO_MANY_RUNS;
 use blockyard::types::HostId;
 use blockyard::types::PartitionId;
@@ -175,6 +177,14 @@ fn judge(
             | ChangeError::Striped
             | ChangeError::NotStripable,
         ) => Ok(()),
+        // Ids run out, or their record keeps changing, only when something else fails.
+        Err(ChangeError::Busy(reason))
+            if [NO_EXTENT_ID, RECORD_CHANGES].contains(&reason)
+                && !session.excuses(Failing::MapChange)
+                && !session.is_down() =>
+        {
+            Err(format!("{what} failed without cause: {reason}"))
+        }
         Err(ChangeError::Busy(_)) => {
             session.counts.add(&format!("{what} put off"), 1);
             Ok(())

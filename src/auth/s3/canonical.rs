@@ -1,7 +1,5 @@
 //! The canonical form of a request, which version 4 signs.
 
-use std::fmt::Write;
-
 use http::HeaderMap;
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
@@ -15,26 +13,27 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// As [`ENCODED`], in paths.
 const ENCODED_IN_PATH: &AsciiSet = &ENCODED.remove(b'/');
 
-/// The canonical request. `names` are the signed headers, as the client lists them; `payload` is
+/// The canonical request. Values of headers are bytes, in whatever encoding the client sent them.
+/// `names` are the signed headers, as the client lists them; `payload` is
 /// the line about the body; the query leaves out the parameter `without`.
 pub(super) fn canonical_request(
     request: &SignedS3Request<'_>,
     names: &str,
     payload: &str,
     without: Option<&str>,
-) -> String {
-    let mut out = String::with_capacity(512);
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
     let path = percent_decode_str(request.path).collect::<Vec<u8>>();
     let path = percent_encode(&path, ENCODED_IN_PATH);
     let query = query(request.query.unwrap_or(""), without);
-    write!(out, "{}\n{path}\n{query}\n", request.method).expect("a string takes everything");
+    out.extend(format!("{}\n{path}\n{query}\n", request.method).bytes());
     for name in names.split(';') {
-        out.push_str(name);
-        out.push(':');
+        out.extend(name.bytes());
+        out.push(b':');
         header(&mut out, request, name);
-        out.push('\n');
+        out.push(b'\n');
     }
-    write!(out, "\n{names}\n{payload}").expect("a string takes everything");
+    out.extend(format!("\n{names}\n{payload}").bytes());
     out
 }
 
@@ -44,8 +43,8 @@ fn query(raw: &str, without: Option<&str>) -> String {
         .split('&')
         .filter(|piece| !piece.is_empty())
         .map(|piece| piece.split_once('=').unwrap_or((piece, "")))
-        .filter(|(name, _)| Some(*name) != without)
         .map(|(name, value)| (encoded(name), encoded(value)))
+        .filter(|(name, _)| Some(name.as_str()) != without)
         .collect();
     pairs.sort_unstable();
     let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -60,21 +59,21 @@ fn encoded(raw: &str) -> String {
 }
 
 /// The values of a header, separated by commas; runs of spaces are one space.
-fn header(out: &mut String, request: &SignedS3Request<'_>, name: &str) {
+fn header(out: &mut Vec<u8>, request: &SignedS3Request<'_>, name: &str) {
     if name == "host" {
-        out.push_str(request.host);
+        out.extend(request.host.bytes());
         return;
     }
     for (number, value) in values(request.headers, name).enumerate() {
         if number > 0 {
-            out.push(',');
+            out.push(b',');
         }
-        let value = String::from_utf8_lossy(value);
-        for (number, word) in value.split([' ', '\t']).filter(|word| !word.is_empty()).enumerate() {
+        let words = value.split(|byte| matches!(byte, b' ' | b'\t'));
+        for (number, word) in words.filter(|word| !word.is_empty()).enumerate() {
             if number > 0 {
-                out.push(' ');
+                out.push(b' ');
             }
-            out.push_str(word);
+            out.extend(word);
         }
     }
 }

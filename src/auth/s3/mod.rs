@@ -32,6 +32,14 @@ pub use secrets::S3Secrets;
 /// The largest difference between a request's date and now, in both directions, in seconds.
 const DATE_WINDOW_SECONDS: u64 = 15 * 60;
 
+/// The longest string to sign shown to the client, bytes.
+const SHOWN_BYTES_MAX: usize = 8 * 1024;
+
+/// What was signed, as an error shows it.
+fn shown(signed: &[u8]) -> String {
+    String::from_utf8_lossy(signed.get(..SHOWN_BYTES_MAX).unwrap_or(signed)).into_owned()
+}
+
 /// Bytes as lower-case hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -33,7 +33,11 @@ pub struct Verified {
 /// The first value of a query parameter, decoded; names are told apart by case.
 pub(super) fn parameter(request: &SignedS3Request<'_>, name: &str) -> Option<String> {
     let pieces = request.query.unwrap_or("").split('&');
-    let pairs = pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")));
-    let value = pairs.filter(|(raw, _)| *raw == name).map(|(_, value)| value).next()?;
-    Some(percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned())
+    let mut pairs = pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")));
+    pairs.find(|(raw, _)| decoded(raw) == name).map(|(_, value)| decoded(value))
+}
+
+/// A name or value of the query without its escapes; a plus is a space.
+pub(super) fn decoded(raw: &str) -> String {
+    percent_decode_str(&raw.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

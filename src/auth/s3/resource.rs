@@ -1,11 +1,9 @@
 //! The string that version 2 signs.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-
-use percent_encoding::percent_decode_str;
 
 use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::decoded;
 
 /// Parameters that are part of the resource. The others are not signed.
 const SIGNED_PARAMETERS: [&str; 41] = [
@@ -52,65 +50,70 @@ const SIGNED_PARAMETERS: [&str; 41] = [
     "website",
 ];
 
-/// The string to sign; `expires` is that of a presigned URL, in the place of the date.
-pub(super) fn string_to_sign(request: &SignedS3Request<'_>, expires: Option<&str>) -> String {
+/// The string to sign; `expires` is that of a presigned URL, in the place of the date. Values of
+/// headers are bytes, in whatever encoding the client sent them.
+pub(super) fn string_to_sign(request: &SignedS3Request<'_>, expires: Option<&str>) -> Vec<u8> {
     let value = |name: &str| {
-        let value = request.headers.get(name).map(http::HeaderValue::as_bytes);
-        String::from_utf8_lossy(value.unwrap_or_default()).trim().to_owned()
+        request.headers.get(name).map_or(&b""[..], |value| value.as_bytes().trim_ascii())
     };
     let date = match expires {
-        Some(expires) => expires.to_owned(),
-        None if request.headers.contains_key("x-amz-date") => String::new(),
+        Some(expires) => expires.as_bytes(),
+        None if request.headers.contains_key("x-amz-date") => b"",
         None => value("date"),
     };
-    let (md5, kind) = (value("content-md5"), value("content-type"));
-    let mut out = format!("{}\n{md5}\n{kind}\n{date}\n", request.method);
+    let method = request.method.as_str().as_bytes();
+    let mut out = Vec::with_capacity(256);
+    for line in [method, value("content-md5"), value("content-type"), date] {
+        out.extend(line);
+        out.push(b'\n');
+    }
     amz_headers(&mut out, request);
     if let Some(bucket) = request.bucket {
-        out.push('/');
-        out.push_str(bucket);
+        out.push(b'/');
+        out.extend(bucket.bytes());
     }
-    out.push_str(request.path);
-    parameters(&mut out, request.query.unwrap_or(""));
+    out.extend(request.path.bytes());
+    out.extend(parameters(request.query.unwrap_or("")).bytes());
     out
 }
 
 /// Headers of S3 in the order of their names; values of one name are joined by commas.
-fn amz_headers(out: &mut String, request: &SignedS3Request<'_>) {
-    let mut headers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+fn amz_headers(out: &mut Vec<u8>, request: &SignedS3Request<'_>) {
+    let mut headers: BTreeMap<&str, Vec<&[u8]>> = BTreeMap::new();
     for (name, value) in request.headers {
         if name.as_str().starts_with("x-amz-") {
-            let value = String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
-            headers.entry(name.as_str()).or_default().push(value);
+            headers.entry(name.as_str()).or_default().push(value.as_bytes().trim_ascii());
         }
     }
     for (name, values) in headers {
-        writeln!(out, "{name}:{}", values.join(",")).expect("a string takes everything");
+        out.extend(name.bytes());
+        out.push(b':');
+        out.extend(values.join(&b','));
+        out.push(b'\n');
     }
 }
 
-fn parameters(out: &mut String, query: &str) {
-    let mut signed: Vec<(&str, Option<String>)> = query
+/// Names are decoded before they are looked up: an escaped name chooses the operation as a plain
+/// one does, so it is signed as one.
+fn parameters(query: &str) -> String {
+    let mut signed: Vec<(String, Option<String>)> = query
         .split('&')
         .map(|piece| match piece.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (piece, None),
+            Some((name, value)) => (decoded(name), Some(value)),
+            None => (decoded(piece), None),
         })
-        .filter(|(name, _)| SIGNED_PARAMETERS.contains(name))
-        .map(|(name, value)| {
-            let decoded = |raw: &str| {
-                percent_decode_str(&raw.replace('+', " ")).decode_utf8_lossy().into_owned()
-            };
-            (name, value.filter(|value| !value.is_empty()).map(decoded))
-        })
+        .filter(|(name, _)| SIGNED_PARAMETERS.contains(&name.as_str()))
+        .map(|(name, value)| (name, value.filter(|value| !value.is_empty()).map(decoded)))
         .collect();
     signed.sort_unstable();
-    for (number, (name, value)) in signed.into_iter().enumerate() {
-        out.push(if number == 0 { '?' } else { '&' });
-        out.push_str(name);
+    let mut out = String::new();
+    for (name, value) in signed {
+        out.push(if out.is_empty() { '?' } else { '&' });
+        out.push_str(&name);
         if let Some(value) = value {
             out.push('=');
             out.push_str(&value);
         }
     }
+    out
 }

@@ -56,10 +56,24 @@ impl S3Secrets {
     ) -> Option<hmac::Key> {
         // No early exit, so that the time does not reveal which secret matched.
         self.0.iter().fold(None, |found, secret| {
-            let key = secret.signing_key(scope);
-            let matches = hmac::verify(&key, text, signature).is_ok();
-            if matches { Some(key) } else { found }
+            let known = secret.known(scope);
+            let is_new = known.is_none();
+            let key = known.unwrap_or_else(|| derive(&secret.text, scope));
+            if hmac::verify(&key, text, signature).is_err() {
+                return found;
+            }
+            if is_new {
+                secret.keep(scope, &key);
+            }
+            Some(key)
         })
+    }
+
+    /// Derived keys that are kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        let of = |secret: &Secret| secret.derived.lock().unwrap().len();
+        self.0.iter().map(of).sum()
     }
 
     /// Whether `signature` is that of version 2, compared in constant time.
@@ -79,18 +93,21 @@ impl Secret {
         }
     }
 
-    /// The key of a scope, derived at its first use.
-    fn signing_key(&self, scope: &Scope) -> hmac::Key {
+    fn known(&self, scope: &Scope) -> Option<hmac::Key> {
+        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.iter().find(|(of, _)| of == scope).map(|(_, key)| key.clone())
+    }
+
+    /// Keeps a key that a signature has proven to be in use: others could fill the cache.
+    fn keep(&self, scope: &Scope, key: &hmac::Key) {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, key)) = derived.iter().find(|(of, _)| of == scope) {
-            return key.clone();
+        if derived.iter().any(|(of, _)| of == scope) {
+            return;
         }
-        let key = derive(&self.text, scope);
         if derived.len() == DERIVED_MAX {
             derived.remove(0);
         }
         derived.push((scope.clone(), key.clone()));
-        key
     }
 }
 

@@ -257,6 +257,7 @@ fn each_broken_piece_of_authorization_is_named() {
         ("/20130524", "/2013", "not of the form KEY"),
         ("/us-east-1", "", "not of the form KEY"),
         ("/s3/", "/s4/", "for the service 's4'"),
+        ("/s3/", "/sts/", "for the service 'sts'"),
         ("aws4_request", "aws5_request", "does not end in aws4_request"),
         ("host;", "host;;", "names in lower case"),
         ("f0e8", "f0e", "hexadecimal"),
@@ -329,26 +330,110 @@ fn chunks_of_the_documentation() {
 }
 
 #[test]
-fn version_2_of_the_documentation() {
+fn trailers_of_the_documentation() {
+    let (date, region, service) = ("20130524", "us-east-1", "s3");
+    let scope = secrets::Scope {
+        date: date.to_owned(),
+        region: region.to_owned(),
+        service: service.to_owned(),
+    };
+    let mut key = hmac(format!("AWS4{SECRET}").as_bytes(), date.as_bytes());
+    for step in [region, service, "aws4_request"] {
+        key = hmac(key.as_ref(), step.as_bytes());
+    }
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key.as_ref());
+    let seed = unhex("106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e").unwrap();
+    let scope = scope.to_string();
+    let mut verifier = ChunkVerifier::new(key, "20130524T000000Z", &scope, &seed);
+    let sha256 = |len| ring::digest::digest(&ring::digest::SHA256, &vec![b'a'; len]);
+    for (len, signature) in [
+        (65_536, "b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2"),
+        (1_024, "1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7"),
+        (0, "2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992"),
+    ] {
+        assert!(verifier.chunk(sha256(len).as_ref(), signature), "{len}");
+    }
+    let signature = "d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435";
+    assert!(!verifier.trailers(b"x-amz-checksum-crc32c:sOO8/A==\n", signature));
+    assert!(verifier.trailers(b"x-amz-checksum-crc32c:sOO8/Q==\n", signature));
+}
+
+fn hmac(key: &[u8], text: &[u8]) -> ring::hmac::Tag {
+    ring::hmac::sign(&ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key), text)
+}
+
+#[test]
+fn values_that_are_not_utf_8_are_signed_as_they_are() {
+    let mut example = get_object();
+    let value = HeaderValue::from_bytes(b"caf\xe9  au lait").unwrap();
+    example.headers.insert("x-amz-meta-a", value);
+    let canonical = canonical::canonical_request(&example.request(), "x-amz-meta-a", "", None);
+    assert_eq!(canonical, b"GET\n/test.txt\n\nx-amz-meta-a:caf\xe9 au lait\n\nx-amz-meta-a\n");
+    let signed = resource::string_to_sign(&example.request(), None);
+    assert!(signed.windows(6).any(|part| part == b":caf\xe9 "));
+}
+
+#[test]
+fn only_keys_that_verified_a_signature_are_kept() {
+    let held = secrets();
+    let scope = |region: &str| secrets::Scope {
+        date: "20130524".to_owned(),
+        region: region.to_owned(),
+        service: "s3".to_owned(),
+    };
+    for number in 0..10 {
+        assert!(held.verify_v4(&scope(&number.to_string()), b"text", b"guessed").is_none());
+    }
+    assert_eq!(held.kept(), 0);
+    get_object().signed(GET_NAMES, GET_SIGNATURE).verify().unwrap();
+    let long = get_object().signed(GET_NAMES, GET_SIGNATURE);
+    let mut long = long;
+    let value = long.headers.get("authorization").unwrap().to_str().unwrap();
+    let value = value.replace("us-east-1", &"r".repeat(65));
+    long.headers.insert("authorization", HeaderValue::from_str(&value).unwrap());
+    assert!(matches!(long.verify(), Err(S3Error::MalformedHeader { .. })));
+}
+
+/// The string to sign of the documentation, whose date is not an HTTP date: the test signs it anew.
+#[test]
+fn version_2_signs_what_the_documentation_says() {
+    let signed = "GET\n\n\nTue, 27 Mar 2007 19:36:42 GMT\n/awsexamplebucket1/photos/puppy.jpg";
     let mut example = Example::new(
         Method::GET,
         "/photos/puppy.jpg",
-        &[
-            ("date", "Tue, 27 Mar 2007 19:36:42 +0000"),
-            ("authorization", "AWS AKIAIOSFODNN7EXAMPLE:qgk2+6Sv9/oM7G3qLEjTH1a1l1g="),
-        ],
+        &[("date", "Tue, 27 Mar 2007 19:36:42 GMT"), ("authorization", &of_version_2(signed))],
     );
-    example.headers.insert("date", HeaderValue::from_static("Tue, 27 Mar 2007 19:36:42 GMT"));
-    let now = Timestamp::from_iso("2007-03-27T19:36:42Z").unwrap();
-    let request = SignedS3Request { bucket: Some("awsexamplebucket1"), ..example.request() };
-    let claim = claim(&request).unwrap().unwrap();
-    let Err(S3Error::WrongSignature { string_to_sign, .. }) =
-        claim.verify(&request, &secrets(), now)
-    else {
-        panic!("the date is written differently here")
+    let verify = |example: &Example| {
+        let request = SignedS3Request { bucket: Some("awsexamplebucket1"), ..example.request() };
+        let now = Timestamp::from_iso("2007-03-27T19:36:42Z").unwrap();
+        claim(&request).unwrap().unwrap().verify(&request, &secrets(), now)
     };
-    assert_eq!(
-        string_to_sign,
-        "GET\n\n\nTue, 27 Mar 2007 19:36:42 GMT\n/awsexamplebucket1/photos/puppy.jpg"
+    assert!(matches!(verify(&example).unwrap().payload, Payload::Unsigned));
+    for query in ["acl", "%61cl", "ac%6C=", "response-expires=0"] {
+        example.query = Some(query.to_owned());
+        assert!(is_wrong(&verify(&example)), "{query} is signed");
+    }
+    example.query = Some("prefix=a".to_owned());
+    verify(&example).unwrap();
+    example.add("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+    assert!(matches!(verify(&example), Err(S3Error::Unsupported { .. })));
+}
+
+fn of_version_2(text: &str) -> String {
+    use base64::Engine;
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, SECRET.as_bytes());
+    let signature = ring::hmac::sign(&key, text.as_bytes());
+    format!("AWS {ID}:{}", base64::engine::general_purpose::STANDARD.encode(signature))
+}
+
+#[test]
+fn presigned_url_of_version_2_ends_when_it_says() {
+    let signed = of_version_2("GET\n\n\n1369353600\n/b/k?versionId=a b");
+    let signature = signed.rsplit_once(':').unwrap().1.replace('+', "%2B");
+    let query = format!(
+        "AWSAccessKeyId={ID}&Expires=1369353600&Signature={signature}&versionId=a%20b&prefix=c"
     );
+    let example = Example::new(Method::GET, "/b/k", &[]).query(&query);
+    example.verify_at("2013-05-24T00:00:00Z").unwrap();
+    assert_eq!(example.verify_at("2013-05-24T00:00:01Z").unwrap_err(), S3Error::Expired);
 }

@@ -14,6 +14,7 @@ use crate::auth::s3::request::Verified;
 use crate::auth::s3::request::parameter;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::secrets::Scope;
+use crate::auth::s3::shown;
 use crate::auth::s3::unhex;
 use crate::types::Timestamp;
 
@@ -21,7 +22,9 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const PAYLOAD_HASH: &str = "x-amz-content-sha256";
 /// The longest life of a presigned URL, seconds: a week.
 const EXPIRES_MAX: i64 = 604_800;
-const SERVICES: [&str; 2] = ["s3", "sts"];
+const SERVICE: &str = "s3";
+/// The longest region, bytes: any is accepted, but the derived key is kept with it.
+const REGION_BYTES_MAX: usize = 64;
 
 /// What a request says of its signature.
 #[derive(Clone, Debug)]
@@ -118,13 +121,13 @@ impl Claim {
         self.check_signed(request)?;
         let without = self.is_presigned().then_some("X-Amz-Signature");
         let canonical = canonical_request(request, &self.names, &line, without);
-        let hash = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
+        let hash = hex(digest::digest(&digest::SHA256, &canonical).as_ref());
         let (time, scope) = (&self.time, self.scope.to_string());
         let text = format!("{ALGORITHM}\n{time}\n{scope}\n{hash}");
         let key = secrets.verify_v4(&self.scope, text.as_bytes(), &self.signature);
         let key = key.ok_or_else(|| S3Error::WrongSignature {
             string_to_sign: text.clone(),
-            canonical_request: canonical,
+            canonical_request: shown(&canonical),
         })?;
         let payload = match form {
             Form::Unsigned => Payload::Unsigned,
@@ -197,8 +200,11 @@ fn credential_of(text: &str) -> Result<(String, Scope), String> {
     if end != "aws4_request" {
         return Err("the credential does not end in aws4_request".to_owned());
     }
-    if !SERVICES.contains(&service) {
+    if service != SERVICE {
         return Err(format!("the credential is for the service '{service}', not for 's3'"));
+    }
+    if region.len() > REGION_BYTES_MAX {
+        return Err(format!("a region has at most {REGION_BYTES_MAX} bytes"));
     }
     if date.len() != 8 || !date.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(malformed());

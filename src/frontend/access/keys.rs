@@ -16,7 +16,7 @@ pub(in crate::frontend) fn check_key_is_safe(
 ) -> Result<(), Refusal> {
     let brings =
         |of: &Operation| of.precondition().is_some_and(|must| must.encryption.key().is_some());
-    if peer.secure || peer.address.ip().is_loopback() || !brings(operation) {
+    if peer.secure || peer.address.ip().to_canonical().is_loopback() || !brings(operation) {
         return Ok(());
     }
     Err(Refusal::new(Reason::InvalidHeaderValue)
@@ -51,6 +51,7 @@ mod tests {
             ("10.0.0.9:1", true, true),
             ("127.0.0.1:1", false, true),
             ("[::1]:1", false, true),
+            ("[::ffff:127.0.0.1]:1", false, true),
         ] {
             let checked = check_key_is_safe(&keyed, peer(address, secure));
             assert_eq!(checked.is_ok(), expected, "{address} {secure}");

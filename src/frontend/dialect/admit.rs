@@ -35,6 +35,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::types::Peer;
 
 /// The first version in which Azure answers unauthenticated callers with a challenge; before, it
 /// answers that the resource does not exist.
@@ -79,7 +80,7 @@ async fn azure(
     let parsed = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
-    settle(front, Identified { account, caller, address }, parsed)
+    settle(front, Identified { account, caller, address }, parsed, peer)
 }
 
 /// How Azure refuses callers that do not authenticate.
@@ -113,9 +114,8 @@ async fn foreign(
     if exposure != wanted {
         permit_anonymous(front, &caller, AnonymousRead { exposure, ..read }).await?;
     }
-    check_key_is_safe(parsed.operation(), peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
-    settle(front, Identified { account, caller, address }, parsed)
+    settle(front, Identified { account, caller, address }, parsed, peer)
 }
 
 /// Checks the request of a caller that is anonymous; other callers are checked in [`settle`].
@@ -136,8 +136,15 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
     known.ok_or_else(|| errors::unknown_account(&address.account))
 }
 
-/// What all dialects do in the end: the operation is permitted and counted.
-fn settle(front: &FrontEnd, request: Identified<'_>, parsed: Parsed) -> Result<Admitted, Refusal> {
+/// What all dialects do in the end: a key that came with the operation is checked, and the operation
+/// is permitted and counted.
+fn settle(
+    front: &FrontEnd,
+    request: Identified<'_>,
+    parsed: Parsed,
+    peer: Peer,
+) -> Result<Admitted, Refusal> {
+    check_key_is_safe(parsed.operation(), peer)?;
     let admitted = permit(request, parsed)?;
     front.load.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)

@@ -23,6 +23,7 @@ use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup;
 use crate::frontend::observe::RequestContext;
 use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
@@ -54,10 +55,14 @@ struct Ready<'a> {
 /// Blob Batch.
 pub(crate) async fn run(
     front: &FrontEnd,
-    Requester { arrival, .. }: Requester<'_>,
+    Requester { account, arrival, .. }: Requester<'_>,
     mut batch: Batch,
     memory: Option<DocumentMemory>,
 ) -> Answer {
+    if let Some(container) = batch.container.as_ref().filter(|name| !azure::may_be_made(name)) {
+        // One that another dialect made is served; else the whole batch is refused, not each part.
+        lookup::container(&front.rows, account, container).await?;
+    }
     let parts = std::mem::take(&mut batch.parts);
     let mut ready = Vec::with_capacity(parts.len());
     for part in parts {

@@ -67,7 +67,9 @@ pub(in crate::frontend) async fn authorize(
     // The audit log names the sender of the copy, not that of the request for its source.
     let mut nobody = Principal::default();
     let notes = AdmissionNotes { echo: &mut echo, principal: &mut nobody };
-    let admitted = admit(front, arrival, notes).await.map_err(refusal::explain)?;
+    let admitted = admit(front, arrival, notes)
+        .await
+        .map_err(|error| refusal::explain(copy.dialect.explain(error, || arrival.address())))?;
     Ok(AuthorizedSource { account: admitted.account, operation: admitted.operation })
 }
 

@@ -5,6 +5,8 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
 use crate::frontend::dialect::source::AuthorizedSource;
 use crate::frontend::dialect::source::authorize;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
@@ -85,18 +87,19 @@ pub(super) async fn open(
             .message("The source URL names no blob."));
     };
     let (dialect, named) = (requester.arrival.dialect, path.clone());
-    let address = || {
-        let (account, endpoint) = (owner.name.clone(), String::new());
-        let (container, blob) = (Some(named.container), Some(named.blob));
-        Some(Address { account, secondary: false, container, blob, endpoint })
+    let explained = |error| {
+        refusal::explain(dialect.explain(error, || {
+            let (account, endpoint) = (owner.name.clone(), String::new());
+            let (container, blob) = (Some(named.container.clone()), Some(named.blob.clone()));
+            Some(Address { account, secondary: false, container, blob, endpoint })
+        }))
     };
     let target = BlobTarget { account: &owner, path, precondition };
-    let located = target.locate(&front.rows).await;
-    let Located { blob, precondition } =
-        located.map_err(|error| refusal::explain(dialect.explain(error, address)))?;
+    let Located { blob, precondition } = target.locate(&front.rows).await.map_err(explained)?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
-    let mut view = look_up(front, &blob, lookup::guard(precondition), range).await?;
+    let view = look_up(front, &blob, lookup::guard(precondition), range).await;
+    let mut view = view.map_err(explained)?;
     read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
@@ -117,7 +120,7 @@ async fn look_up(
 ) -> Result<BlobView, Refusal> {
     let (key, snapshot) = (blob.key.clone(), blob.snapshot);
     let read = ReadBlob { key, snapshot, guard, range, pieces: true };
-    front.rows.router.ask(read).await.map_err(|error| refusal::of_index(&error))
+    front.rows.router.ask(read).await.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 
 impl Inside {

@@ -32,8 +32,7 @@ pub struct RequestMark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Running {
     /// A read noted before the mark that names bytes of one of the extents, or is looking up and
-    /// may
-    /// come to name any. Without extents: one that is looking up.
+    /// may come to name any. Without extents: one that is looking up.
     Read {
         /// Reads noted later are not meant.
         before: RequestMark,

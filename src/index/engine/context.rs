@@ -16,7 +16,7 @@ use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
-use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins};
+use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins, ids};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
 use crate::index::engine::run::cache::BlockCache;
@@ -126,7 +126,12 @@ impl HostContext {
         owner: Owner<'_>,
     ) -> Result<PinnedExtent, Failed> {
         let Owner { extents, epoch } = owner;
-        let none = || Failed::Busy("the partition has no recorded extent id left");
+        let none = || {
+            if extents.is_closed() {
+                return Failed::Refused("the partition has stopped".into());
+            }
+            Failed::Busy(ids::NO_EXTENT_ID)
+        };
         let pinned = extents.take(&self.pins).ok_or_else(none)?;
         let extent = pinned.extent;
         // The caller may be cancelled before the answer. The removal waits until the creation has

@@ -94,6 +94,7 @@ pub(crate) use chores::Chore;
 pub(crate) use context::HostContext;
 pub(crate) use core::Status;
 pub(crate) use cut::Paused;
+pub use extents::ids::{NO_EXTENT_ID, RECORD_CHANGES};
 pub(crate) use extents::{Pins, upgrade};
 pub(crate) use failed::Failed;
 pub(crate) use partition::Partition;

@@ -152,9 +152,10 @@ fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
     if text.is_empty() {
         return Err(Reason::InvalidUri.into());
     }
-    ContainerName::new(&text).map_err(naming::refused)
+    ContainerName::new(&text).map_err(|error| naming::refused_container(&text, error))
 }
 
 fn blob_name(raw: &str) -> Result<BlobName, Refusal> {
-    BlobName::new(&decode(raw).ok_or(Reason::InvalidUri)?).map_err(naming::refused)
+    let text = decode(raw).ok_or(Reason::InvalidUri)?;
+    BlobName::new(&text).map_err(|error| naming::refused_blob(&text, error))
 }

@@ -62,7 +62,10 @@ pub(super) fn header(encryption: &Encryption) -> (&'static str, String) {
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.
 pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Refusal> {
-    if peer.secure || peer.address.ip().is_loopback() || !all.contains_key(&names::ENCRYPTION_KEY) {
+    if peer.secure
+        || peer.address.ip().to_canonical().is_loopback()
+        || !all.contains_key(&names::ENCRYPTION_KEY)
+    {
         return Ok(());
     }
     Err(Refusal::new(Reason::InvalidHeaderValue)

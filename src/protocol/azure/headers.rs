@@ -52,9 +52,8 @@ pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Refusal> {
     })
 }
 
-/// As [`metadata`], without the rules of Azure: the answer of a server may show what another
-/// dialect has set.
-pub(super) fn any_metadata(headers: &HeaderMap) -> Result<Metadata, MetadataError> {
+/// Metadata by the rules of the store, without those of Azure.
+fn any_metadata(headers: &HeaderMap) -> Result<Metadata, MetadataError> {
     let value = |value: &HeaderValue| Bytes::copy_from_slice(value.as_bytes().trim_ascii());
     Metadata::new(pairs(headers).map(|(key, given)| (key.to_owned(), value(given))))
 }

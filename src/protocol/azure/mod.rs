@@ -68,7 +68,7 @@ pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
-pub use naming::explain_missing;
+pub use naming::{explain_missing, may_be_made};
 pub use parse::parse;
 pub use render::{render, render_error, render_error_without_text};
 pub use web::{

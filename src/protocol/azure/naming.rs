@@ -25,6 +25,25 @@ pub(super) fn refused(error: NameError) -> Refusal {
     }
 }
 
+/// What is wrong with the text of a container's name. Azure tells a character that it does not
+/// allow before the length, and dots and double hyphens are such, though the store takes them.
+pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
+    let has_foreign = text.contains('.') || text.contains("--");
+    refused(if has_foreign { NameError::Invalid } else { error })
+}
+
+/// What is wrong with the text of a blob's name. Azure tells the number of parts first.
+pub(super) fn refused_blob(text: &str, error: NameError) -> Refusal {
+    let is_deep = text.split('/').count() > SEGMENTS_MAX;
+    refused(if is_deep { NameError::Length } else { error })
+}
+
+/// Whether Azure would let a request make a container of this name.
+#[must_use]
+pub fn may_be_made(name: &ContainerName) -> bool {
+    container(name).is_ok()
+}
+
 /// Single hyphens, no dots.
 fn container(name: &ContainerName) -> Result<(), Refusal> {
     let name = name.as_str();
@@ -129,6 +148,23 @@ mod tests {
         let names = (address.container.as_ref(), address.blob.as_ref());
         let checked = check_made(&method.parse().unwrap(), Some(query), names);
         checked.err().map(|refusal| refusal.reason)
+    }
+
+    #[test]
+    fn a_name_that_no_dialect_makes_is_refused_with_the_code_it_always_had() {
+        let of = |text: &str| {
+            let error = ContainerName::new(text).unwrap_err();
+            refused_container(text, error).reason
+        };
+        assert_eq!(of(&format!("{}--b", "a".repeat(61))), Reason::InvalidResourceName);
+        assert_eq!(of(&format!("{}.b", "a".repeat(63))), Reason::InvalidResourceName);
+        assert_eq!(of(&"a".repeat(64)), Reason::OutOfRangeInput);
+        assert_eq!(of("ab"), Reason::OutOfRangeInput);
+        let deep = format!("\0{}", "/".repeat(255));
+        let error = BlobName::new(&deep).unwrap_err();
+        assert_eq!(refused_blob(&deep, error).reason, Reason::OutOfRangeInput);
+        let error = BlobName::new("a\0b").unwrap_err();
+        assert_eq!(refused_blob("a\0b", error).reason, Reason::InvalidResourceName);
     }
 
     #[test]

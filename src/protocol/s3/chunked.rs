@@ -58,6 +58,17 @@ impl Trailers {
     }
 }
 
+/// What the request announces of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkForm {
+    /// No chunk is signed; trailers may follow.
+    Unsigned,
+    /// Every chunk is signed; there are no trailers.
+    Signed,
+    /// Every chunk is signed, and so are the trailers that follow.
+    SignedWithTrailers,
+}
+
 /// What the next bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -88,14 +99,16 @@ pub struct ChunkedDecoder {
     trailers: Trailers,
     /// Bytes of trailers so far.
     trailer_bytes: usize,
-    /// Whether trailers may come.
-    takes_trailers: bool,
+    form: ChunkForm,
+    /// Whether the next empty line belongs to the trailer before it: some clients end trailers
+    /// with a line feed and follow them with an empty line.
+    skips_empty: bool,
 }
 
 impl ChunkedDecoder {
     /// A decoder of a body with `content_len` bytes of content.
     #[must_use]
-    pub fn new(content_len: u64, takes_trailers: bool) -> Self {
+    pub fn new(content_len: u64, form: ChunkForm) -> Self {
         Self {
             content_left: content_len,
             part: Part::Size,
@@ -103,7 +116,8 @@ impl ChunkedDecoder {
             signature: None,
             trailers: Trailers::default(),
             trailer_bytes: 0,
-            takes_trailers,
+            form,
+            skips_empty: false,
         }
     }
 
@@ -153,9 +167,12 @@ impl ChunkedDecoder {
         }
         let mut line = std::mem::take(&mut self.line);
         line.pop();
-        if line.last() == Some(&b'\r') {
+        let is_bare = line.last() != Some(&b'\r');
+        if !is_bare {
             line.pop();
         }
+        self.skips_empty = is_bare && self.part == Part::Trailers && !line.is_empty()
+            || self.skips_empty && line.is_empty();
         Ok(Some(line))
     }
 
@@ -191,6 +208,16 @@ impl ChunkedDecoder {
                 Some(value.to_owned())
             }
         };
+        match (self.form, &self.signature) {
+            (ChunkForm::Unsigned, Some(_)) => {
+                return Err(malformed("a chunk is signed, and the request says that none is"));
+            }
+            (ChunkForm::Signed | ChunkForm::SignedWithTrailers, None) => {
+                return Err(malformed("a chunk is not signed"));
+            }
+            (ChunkForm::Unsigned, None)
+            | (ChunkForm::Signed | ChunkForm::SignedWithTrailers, Some(_)) => {}
+        }
         self.content_left = self.content_left.checked_sub(size).ok_or_else(|| {
             malformed("the chunks hold more than x-amz-decoded-content-length says")
         })?;
@@ -206,13 +233,20 @@ impl ChunkedDecoder {
     }
 
     fn trailer(&mut self, line: &[u8]) -> Result<Option<Piece>, Refusal> {
+        if line.is_empty() && self.skips_empty {
+            self.skips_empty = false;
+            return Ok(None);
+        }
         if line.is_empty() {
+            if self.form == ChunkForm::SignedWithTrailers && self.trailers.signature.is_none() {
+                return Err(malformed("the trailers are not signed"));
+            }
             self.part = Part::End;
             return Ok(Some(Piece::Trailers(std::mem::take(&mut self.trailers))));
         }
         self.trailer_bytes += line.len();
         let is_full = self.trailers.fields.len() == TRAILER_COUNT_MAX;
-        if !self.takes_trailers || is_full || self.trailer_bytes > TRAILERS_MAX {
+        if self.form == ChunkForm::Signed || is_full || self.trailer_bytes > TRAILERS_MAX {
             return Err(malformed("it has trailers that were not announced"));
         }
         let text = std::str::from_utf8(line).ok();

@@ -158,8 +158,12 @@ routes! {
 /// Which operation a request asks for. `has` says whether the query has a parameter of that name.
 /// An UploadPart or PutObject with `x-amz-copy-source` is a copy; the caller tells them apart.
 ///
+/// A parameter that chooses an operation, and that the found one does not have, is refused: a
+/// `DELETE` of an object's `?acl` must not delete the object.
+///
 /// # Errors
-/// `UnsupportedHttpVerb` when the level has no such operation.
+/// `UnsupportedHttpVerb` when the level has no such operation; `InvalidInput` for a part without
+/// its number or upload.
 pub fn route(
     method: &Method,
     level: Level,
@@ -170,7 +174,28 @@ pub fn route(
         *name == method.as_str() && *of == level && parameters.iter().all(|name| has(name))
     };
     let found = ROUTES.iter().find(|(row, _)| fits(row));
-    found.map(|(_, operation)| *operation).ok_or_else(|| Reason::UnsupportedHttpVerb.into())
+    let ((_, _, parameters, _), operation) = found.ok_or(Reason::UnsupportedHttpVerb)?;
+    if *operation == S3Operation::PutObject && (has("partNumber") || has("uploadId")) {
+        return Err(Refusal::new(Reason::InvalidInput)
+            .message("A part is uploaded with both partNumber and uploadId."));
+    }
+    let reads_a_part = matches!(operation, S3Operation::GetObject | S3Operation::HeadObject);
+    let is_meant = |name: &str| {
+        parameters.contains(&name) || name == "id" || (reads_a_part && name == "partNumber")
+    };
+    if selectors().any(|name| has(name) && !is_meant(name)) {
+        return Err(Reason::UnsupportedHttpVerb.into());
+    }
+    Ok(*operation)
+}
+
+/// Parameters that choose an operation, here or in later versions of S3.
+fn selectors() -> impl Iterator<Item = &'static str> {
+    const LATER: [&str; 5] =
+        ["abac", "metadataConfiguration", "metadataTable", "renameObject", "session"];
+    LATER
+        .into_iter()
+        .chain(ROUTES.iter().flat_map(|((_, _, parameters, _), _)| *parameters).copied())
 }
 
 #[cfg(test)]
@@ -211,7 +236,17 @@ mod tests {
             ("PUT", Bucket, &[], Some("CreateBucket")),
             ("POST", Bucket, &["delete"], Some("DeleteObjects")),
             ("PUT", Object, &["uploadId", "partNumber"], Some("UploadPart")),
-            ("PUT", Object, &["partNumber"], Some("PutObject")),
+            ("PUT", Object, &["partNumber"], None),
+            ("PUT", Object, &["uploadId"], None),
+            ("HEAD", Object, &["partNumber", "versionId"], Some("HeadObject")),
+            ("DELETE", Object, &["versionId"], Some("DeleteObject")),
+            ("DELETE", Object, &["acl"], None),
+            ("DELETE", Object, &["retention"], None),
+            ("DELETE", Bucket, &["versioning"], None),
+            ("DELETE", Bucket, &["metadataTable"], None),
+            ("PUT", Object, &["restore"], None),
+            ("PUT", Object, &["renameObject"], None),
+            ("GET", Bucket, &["session"], None),
             ("GET", Object, &["partNumber"], Some("GetObject")),
             ("GET", Object, &["uploadId"], Some("ListParts")),
             ("POST", Object, &["uploads"], Some("CreateMultipartUpload")),

@@ -14,6 +14,11 @@ use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
 
+/// Why a change is refused when others of the partition keep changing its record of extents.
+pub const RECORD_CHANGES: &str = "the record of extents keeps changing";
+/// Why a change is refused when others of the partition took the recorded ids first.
+pub const NO_EXTENT_ID: &str = "the partition has no recorded extent id left";
+
 /// Ids that are recorded for a partition at once. A flush takes one for each family that has rows,
 /// and one for the log.
 pub(crate) const RESERVE: usize = 16;
@@ -110,7 +115,7 @@ pub(crate) async fn reserve_now(
     if extents.fresh() >= count {
         return Ok(());
     }
-    Err(Failed::Busy("the record of extents keeps changing"))
+    Err(Failed::Busy(RECORD_CHANGES))
 }
 
 /// Whether a partition that was just flushed needs more ids.

@@ -173,6 +173,11 @@ impl Extents {
         self.lock().fresh.len()
     }
 
+    /// Whether the partition has stopped.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     /// Makes [`Self::take`] return `None` from now on.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;

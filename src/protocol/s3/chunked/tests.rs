@@ -5,7 +5,16 @@ use proptest::prelude::*;
 use super::*;
 
 fn decode(body: &[u8], len: u64, step: usize) -> Result<(Vec<u8>, Vec<Piece>), Refusal> {
-    let mut decoder = ChunkedDecoder::new(len, true);
+    decode_as(ChunkForm::Unsigned, body, len, step)
+}
+
+fn decode_as(
+    form: ChunkForm,
+    body: &[u8],
+    len: u64,
+    step: usize,
+) -> Result<(Vec<u8>, Vec<Piece>), Refusal> {
+    let mut decoder = ChunkedDecoder::new(len, form);
     let (mut content, mut others) = (Vec::new(), Vec::new());
     for cut in body.chunks(step.max(1)) {
         let mut bytes = Bytes::copy_from_slice(cut);
@@ -38,7 +47,7 @@ fn signed_chunks_and_trailers_in_every_cut() {
     let end = |signature: &str| Piece::ChunkEnd(Some(signature.to_owned()));
     let others = vec![end("aa"), end("bb"), end("cc"), Piece::Trailers(trailers)];
     for step in 1..=body.len() {
-        let found = decode(body, 6, step).unwrap();
+        let found = decode_as(ChunkForm::SignedWithTrailers, body, 6, step).unwrap();
         assert_eq!(found, (b"hello!".to_vec(), others.clone()), "in steps of {step}");
     }
 }
@@ -50,8 +59,39 @@ fn unsigned_chunks_and_bare_line_feeds() {
     assert_eq!(content, b"0123456789");
     assert_eq!(found.pop(), Some(Piece::Trailers(Trailers::default())));
     assert_eq!(found, others);
-    let (content, _) = decode(b"0\r\nx-amz-checksum-sha1:a\n\r\n", 0, 3).unwrap();
-    assert!(content.is_empty());
+}
+
+/// A trailer ends in a line feed there, and an empty line follows it.
+#[test]
+fn trailers_as_minio_clients_write_them() {
+    let field = ("x-amz-checksum-crc32c".to_owned(), "a=".to_owned());
+    let unsigned = &b"0\r\nx-amz-checksum-crc32c:a=\n\r\n\r\n"[..];
+    let signed = &b"0;chunk-signature=c\r\nx-amz-checksum-crc32c:a=\n\r\n\
+        x-amz-trailer-signature:s\r\n\r\n"[..];
+    for (form, body, signature) in [
+        (ChunkForm::Unsigned, unsigned, None),
+        (ChunkForm::SignedWithTrailers, signed, Some("s".to_owned())),
+    ] {
+        let wanted = Piece::Trailers(Trailers { fields: vec![field.clone()], signature });
+        for step in 1..=body.len() {
+            let (content, found) = decode_as(form, body, 0, step).unwrap();
+            assert!(content.is_empty());
+            assert_eq!(found.last(), Some(&wanted), "{form:?} in steps of {step}");
+        }
+    }
+}
+
+#[test]
+fn what_has_to_be_signed_is() {
+    for (form, body, what) in [
+        (ChunkForm::Signed, &b"0\r\n\r\n"[..], "a chunk is not signed"),
+        (ChunkForm::SignedWithTrailers, b"0;chunk-signature=a\r\nb:c\r\n\r\n", "trailers are not"),
+        (ChunkForm::Unsigned, b"0;chunk-signature=a\r\n\r\n", "a chunk is signed"),
+        (ChunkForm::Signed, b"0;chunk-signature=a\r\nb:c\r\n\r\n", "announced"),
+    ] {
+        let refused = decode_as(form, body, 0, body.len()).unwrap_err();
+        assert!(refused.message.unwrap().contains(what), "{form:?}");
+    }
 }
 
 #[test]
@@ -85,14 +125,6 @@ fn broken_bodies_say_what_is_wrong() {
     assert!(why(&long, 0).contains("too long"));
     let long = [b"5;chunk-signature=".to_vec(), vec![b'a'; LINE_MAX], b"\r\n".to_vec()].concat();
     assert!(why(&long, 5).contains("is not one"));
-}
-
-#[test]
-fn trailers_are_refused_where_none_were_announced() {
-    let mut decoder = ChunkedDecoder::new(0, false);
-    let mut bytes = Bytes::from_static(b"0\r\na:b\r\n\r\n");
-    assert_eq!(decoder.next(&mut bytes), Ok(Some(Piece::ChunkEnd(None))));
-    assert!(decoder.next(&mut bytes).is_err());
 }
 
 proptest! {

@@ -131,7 +131,7 @@ async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_onc
 }
 
 /// What a manager plans is done like what somebody asks for, and refused like it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn plans_are_carried_out_or_refused() {
     let world = World::empty();
     let rig = open(&world).await;
@@ -151,12 +151,15 @@ async fn plans_are_carried_out_or_refused() {
     assert_eq!(striped, Err(ChangeError::NotStripable));
 
     let both = || Plan::Merge(vec![rig.serving(1), rig.serving(20)]);
+    world.store.set_full(true);
+    assert!(is_refused(&carry_out(both()).await));
+    world.store.set_full(false);
+    // The refusal is remembered for a while, and the coordinator is not asked again until then.
+    assert!(is_refused(&carry_out(both()).await));
+    rig.deps.env.clock.sleep(Duration::from_secs(1)).await;
     carry_out(both()).await.unwrap();
     let evenly = carry_out(Plan::SplitEvenly(rig.serving(1), 4)).await.unwrap();
     assert_eq!(evenly.partitions.len(), 4);
-    world.store.set_full(true);
-    assert!(is_refused(&carry_out(Plan::Merge(evenly.partitions.clone())).await));
-    world.store.set_full(false);
     rig.check(20).await;
     rig.host.shutdown().await;
     let late = carry_out(Plan::Move(evenly.partitions[0], HostId::new(0))).await;
