@@ -5,7 +5,7 @@
 //! parse errors: they would reveal what the caller may not access. A `Foreign` dialect permits
 //! before it parses.
 //!
-//! In all of them the operation that was parsed is permitted in the end, whatever was checked
+//! Every dialect checks permission for the parsed operation at the end, whatever was checked
 //! before.
 
 use std::sync::Arc;
@@ -40,11 +40,11 @@ use crate::protocol::model::operation::Parsed;
 /// answers that the resource does not exist.
 const CHALLENGED_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 
-/// Admits a request whose address is known: a part of a batch may leave out of its path what the
-/// batch has.
+/// Admits a request whose address is known. The path of a part of a batch may omit what the batch's
+/// path has.
 ///
 /// # Errors
-/// The refusal of the first thing wrong.
+/// The refusal of the first check that fails.
 pub(in crate::frontend) async fn admit_at(
     front: &FrontEnd,
     request: AddressedRequest<'_>,
@@ -136,7 +136,7 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
     known.ok_or_else(|| errors::unknown_account(&address.account))
 }
 
-/// What all dialects do in the end: the operation is permitted and counted.
+/// The last step of all dialects: checks permission for the operation, and counts it.
 fn settle(front: &FrontEnd, request: Identified<'_>, parsed: Parsed) -> Result<Admitted, Refusal> {
     let admitted = permit(request, parsed)?;
     front.load.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
