@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT / "tests" / "sdk"))
 
 from lib.wire import Wire  # noqa: E402
 
-# Nothing but the requests themselves: no change of the map by load, one host, no audit while it counts.
+# Nothing but the requests themselves: no change of the map by load, one host, no audit during the
+# count.
 SERVE_ARGS = ["--split-requests", "0"]
 REQUESTS = {"Put Block": 20, "Get Blob": 20, "split": 5}
 BODY = secrets.token_bytes(64 << 10)

@@ -19,6 +19,8 @@
 //! 5. `disk/checkpoint.rs` moves journaled bytes to the extents' files;
 //! 6. `disk/seal.rs` ends an extent.
 //!
+//! Main path of a read: `node.rs` finds the disk, `disk/read.rs` reads and verifies the frames.
+//!
 //! Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
 //!
 //! Invariants: an acknowledgement of offset x means that all bytes below x are durable (I1, I4);

@@ -19,7 +19,8 @@ use crate::protocol::wire::cors;
 /// The account that a request names, signed or not.
 fn account(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Arc<Account>, Refusal> {
     let address = arrival.dialect.address(arrival.head)?;
-    // As for an account without rules: who may not know it learns nothing of it.
+    // As for an account without rules: a caller that must not know the account learns nothing of
+    // it.
     let found = front.accounts.find(&address.account);
     let found = found.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     let account = found.ok_or_else(|| Refusal::from(Reason::CorsPreflightFailure))?;

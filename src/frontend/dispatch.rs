@@ -27,7 +27,8 @@ use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 
-/// Whether the operation may add rows to a container. Assumed of all that is not known to add none.
+/// Whether the operation may add rows to a container. True for every operation that is not known to
+/// add none.
 const fn may_change_blobs(operation: &Operation) -> bool {
     match operation {
         Operation::Account(operation) => may_change_account(operation),

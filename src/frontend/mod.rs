@@ -1,25 +1,28 @@
 //! The front end parses, authenticates, routes and streams. It is stateless: all durable state is
 //! in the index and the capacity nodes.
 //!
-//! The main path, PUT of a block:
+//! The path of a Put Block:
 //! 1. `server.rs` accepts connections within the limits of `connections/`. `opening.rs` detects TLS
 //!    and the HTTP version (`sniff.rs`, `tls.rs`). `connection.rs` drives HTTP, and `linger.rs`
 //!    closes a connection so that its client can read the end of an answer.
-//! 2. `pipeline.rs` asks `dialect/` which protocol the request speaks, has the request admitted
-//!    (`admission/`: overload; `access/`: account, sender, parsing, permission), reads a document,
-//!    dispatches, renders, counts.
-//! 3. `dispatch.rs` matches each operation, in a file for each group of them (`dispatch/`); `ops/`
-//!    has a file for each family of operations. They find rows with `lookup.rs`, change them with
-//!    `commit.rs`, and describe them with `facts.rs`.
+//! 2. `pipeline.rs` answers the request. It asks `dialect/` which protocol the request speaks, and
+//!    has `access/admit.rs` admit it: after admission control (`admission/`), `dialect/admit.rs`
+//!    identifies the sender, parses the request and checks permission. Then the pipeline reads a
+//!    document, if there is one, dispatches the operation, renders the reply and counts.
+//! 3. `dispatch.rs` matches the operation, with a file for each group of operations (`dispatch/`).
+//!    `ops/` carries it out, with a file for each family of operations. It finds rows with
+//!    `lookup.rs`, changes them with `commit.rs`, and shows them to clients with `facts.rs`.
 //! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it, and
 //!    `encrypt.rs` encrypts it if the request has a key.
 //! 5. `write/` appends it: small bodies of several requests share an append, a large one is
-//!    streamed into an extent of its own. **Here bytes become durable.**
-//! 6. The index's client sends the row change to the partition that owns the name. **Here the name
-//!    becomes visible.**
-//! 7. `read.rs` streams the pieces of a blob, in steps of at most 1 MiB. `answers/` bounds the
-//!    memory of all answers, and cuts off answers that a client does not take and uploads that it
-//!    does not send.
+//!    streamed into an extent of its own. **Here bytes become durable.** A very small body is not
+//!    appended: it becomes part of the row.
+//! 6. `commit.rs` sends the row change through the index's client to the partition that owns the
+//!    name. **Here the name becomes visible.**
+//!
+//! The path of a Get Blob is the same up to `ops/content.rs`, which looks up the blob. `read.rs`
+//! streams its pieces, in steps of at most 1 MiB. `answers/` bounds the memory of all answers, and
+//! cuts off answers that a client does not take and uploads that it does not send.
 //!
 //! A body may come from a URL instead: `source/` finds and authorizes it, `ops/copies/` shares or
 //! stores it. `client.rs` requests it from other servers, and also the keys of the issuers of

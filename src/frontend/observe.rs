@@ -142,8 +142,8 @@ impl FrontEnd {
         }
     }
 
-    /// Sends the request's line to those who watch live requests. The caller has checked that
-    /// somebody does.
+    /// Sends the request's line to the watchers of live requests. The caller has checked that there
+    /// are watchers.
     pub(super) fn send_trace_line(
         &self,
         arrival: Arrival<'_>,

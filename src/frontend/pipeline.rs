@@ -1,5 +1,5 @@
-//! From a request to a response: its dialect, address, admission, document, dispatch, rendering,
-//! counters.
+//! The pipeline of a request: chooses its dialect, has it admitted, reads its document, dispatches
+//! it, renders the reply, counts.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! The register of the requests of this process, for what reclaim must leave alone: bytes that they
-//! may still read, have stored but not yet committed, or have looked up to name once more; and
-//! changes that may still add rows to a deleted container.
+//! The register of running requests of this process. It shows what reclaim must not free: bytes
+//! that a request may still read, has stored and not yet committed, or has looked up to name them
+//! again. It also shows changes that may still add rows to a deleted container.
 //!
-//! 1. `reads.rs`, `copies.rs`, `changes.rs` and here: a request notes what it does. That costs it a
-//!    short lock and no message, so only the front end of the same process does it.
+//! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request notes what it does. A note is
+//!    a short lock and no message, so only the front end of the same process makes notes.
 //! 2. `local.rs`: reclaim and backups ask through `RunningRequests`, as they ask other processes
 //!    (`api/requests.rs`, ADR 0028).
 
@@ -29,7 +29,7 @@ pub use reads::{LayerGuard, ReadGuard};
 #[derive(Clone, Debug, Default)]
 pub struct InFlight {
     state: Arc<Mutex<State>>,
-    /// Under a lock of their own: every Get Blob takes it.
+    /// Behind a lock of its own, because every Get Blob takes it.
     reads: Arc<Mutex<reads::Reads>>,
     changes: Arc<Mutex<changes::Changes>>,
 }
@@ -37,16 +37,16 @@ pub struct InFlight {
 #[derive(Debug, Default)]
 struct State {
     writes: BTreeMap<ExtentId, u64>,
-    /// Running copies; what they met, once they know.
+    /// Running copies, each with the extents that its look-up found, once it is answered.
     copies: BTreeMap<u64, Option<BTreeSet<ExtentId>>>,
     next_copy: u64,
-    /// Running audits; what copies named since they began.
+    /// The watches of running audits, each with the extents that copies have named since it began.
     watches: BTreeMap<u64, BTreeSet<ExtentId>>,
 }
 
 impl InFlight {
-    /// Notes a write before its first byte goes to `extent`; until the guard is dropped, the audit
-    /// leaves the extent alone.
+    /// Notes a write before its first byte goes to `extent`. Until the guard is dropped, the audit
+    /// frees nothing in the extent.
     #[must_use]
     pub fn write(&self, extent: ExtentId) -> WriteGuard {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

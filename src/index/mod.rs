@@ -1,12 +1,18 @@
 //! The index: rows about accounts, containers and blobs, range-partitioned by routing key, stored
 //! in extents.
 //!
-//! 1. `api/`: what a front end, reclaim and the checker ask; `record.rs`: the records they get.
-//! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/` has
+//! 1. `api/`: the messages that the front end, reclaim and the checker send to a partition.
+//!    `record/`: the records in its answers.
+//! 2. `map.rs`: the partition map. `client/` finds the owner of a key and asks it. `server/` has
 //!    the partitions that are open here, and changes the map.
-//! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
-//! 4. `load/`: what a partition notes of its load.
-//! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
+//! 3. `engine/`: one partition: log, memtables, runs, recovery, over capacity's API.
+//! 4. `objects/`: the meaning of rows. `rows.rs` is the interface between it and the engine.
+//! 5. `load/`: the load of a partition. `inflight.rs`: the running requests of this process, whose
+//!    bytes reclaim must not free. `check.rs`: the check of a stopped store.
+//!
+//! The path of a request: `client/router.rs`, `server/mod.rs`, `engine/partition.rs`,
+//! `objects/machine.rs`. A write goes through `engine/write.rs` to the committer,
+//! `engine/commit.rs`, before `objects/` evaluates it.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
 //! I9, I10 in `objects/`. `invariant.rs`: which are asserted, and what follows from a violation.

@@ -1,4 +1,4 @@
-//! The line of the audit log about a change of the partition map that nobody asked for.
+//! The line of the audit log for a change of the partition map that the manager made.
 
 use serde_json::Value;
 use serde_json::json;
@@ -16,8 +16,8 @@ use crate::types::PartitionId;
 /// The task that changes the map.
 pub(super) const TASK: &str = "index balancer";
 
-/// Adds the line of a plan that was carried out, or may have been. What surely changed nothing has
-/// none.
+/// Adds the line of a plan that was or may have been carried out. A plan that certainly changed
+/// nothing has no line.
 pub(super) fn add(log: &AuditLog, plan: &Plan, done: &Result<Changed, ChangeError>) {
     match done {
         Ok(_) => line(log, plan, None),
@@ -36,7 +36,7 @@ pub(super) fn add(log: &AuditLog, plan: &Plan, done: &Result<Changed, ChangeErro
     }
 }
 
-/// Without an outcome all of it was done.
+/// Without an outcome the whole plan was carried out.
 fn line(log: &AuditLog, plan: &Plan, outcome: Option<&str>) {
     if !log.is_on() {
         return;

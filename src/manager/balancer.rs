@@ -1,4 +1,4 @@
-//! Takes load reports and has the map changed as the policy says, a tick at a time.
+//! The loop of the manager: every tick it takes a load report and carries out the policy's changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::manager::policy::Policy;
 use crate::manager::policy::PolicyConfig;
 use crate::manager::policy::TICK;
 
-/// What a manager works with.
+/// What a manager uses.
 #[derive(Debug)]
 pub struct Setup {
     /// The server whose map it changes.
     pub index: Arc<IndexServer>,
-    /// Clock and tasks. On a thread of their own the tasks do not queue behind thousands of
-    /// requests, which is when they are needed.
+    /// Clock and tasks. On a thread of their own the tasks do not wait behind thousands of
+    /// requests, which is when changes are needed.
     pub env: Env,
-    /// What counts as hot and cold; none: load is measured, but nothing is changed.
+    /// The limits of the policy. Without one load is measured, but the map is not changed.
     pub policy: Option<PolicyConfig>,
     /// Gets a line for each change.
     pub audit_log: AuditLog,
@@ -39,7 +39,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Begins to measure the load, and to change the map.
+    /// Starts to measure the load and to change the map.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
         let stop = CancellationToken::new();
@@ -50,8 +50,8 @@ impl Manager {
         Self { balancing, stop: stop.drop_guard() }
     }
 
-    /// Plans nothing more. Changes that have begun are carried out, or refused by the server when
-    /// it stops: stop the manager before its server.
+    /// Plans no further changes. Changes that have begun are completed, unless the server stops:
+    /// stop the manager before its server.
     pub async fn stop(self) {
         let Self { stop, balancing } = self;
         drop(stop);
@@ -61,7 +61,7 @@ impl Manager {
     }
 }
 
-/// What the loop works with.
+/// The state of the loop.
 #[derive(Debug)]
 pub(super) struct Balancer {
     pub(super) setup: Setup,
@@ -95,7 +95,7 @@ impl Balancer {
             warm.difference(&asked).for_each(|cooled| reports.rest(*cooled));
             warm = asked;
             for plan in plans {
-                // Looking goes on: a burst does not wait for a merge.
+                // In a task of its own: the reaction to a burst does not wait for a merge.
                 let change = Arc::clone(&self).carry_out(plan);
                 drop(env.tasks.spawn("partition change", change));
             }

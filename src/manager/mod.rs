@@ -1,17 +1,17 @@
-//! The manager: decides when the partition map changes, and has the index server change it.
+//! The manager decides when the partition map changes, and has the index server change it.
 //!
-//! 1. `balancer.rs`: the loop. Every tick it takes a load report of the index server, asks the
-//!    policy, and has the server carry out what is planned.
-//! 2. `policy.rs`: from the load of all partitions to the splits, stripes, moves and merges to
-//!    make. It is a pure function of what it is told, so that the simulation replays days of load.
+//! 1. `balancer.rs`: the loop. Every tick it takes a load report from the index server, asks the
+//!    policy for changes, and has the server carry them out.
+//! 2. `policy.rs`: decides from the load of all partitions which ones to split, stripe, move or
+//!    merge. It has no clock and no I/O, so the simulation can replay days of load.
 //! 3. `audit_line.rs`: the line of the audit log for each change.
 //!
-//! Invariants: a split key is a routing key, so a blob is never cut · one hot blob is never split
-//! for, since no split helps it · at most so many changes in a tick, and at most so much of the
-//! load moved.
+//! Invariants: a split key is a routing key, so a blob is never divided · one hot blob never causes
+//! a split, because no split helps it · the number of changes in a tick is bounded, and so is the
+//! share of the load that moves.
 //!
-//! Not here: what a partition notes of its load (`index/load/`), and how the map is changed
-//! (`index/server/`). The server works without a manager: then nobody changes its map by itself.
+//! Not here: the measurement of a partition's load (`index/load/`), and the changes themselves
+//! (`index/server/`). Without a manager the server works, and its map changes only by commands.
 
 mod audit_line;
 mod balancer;

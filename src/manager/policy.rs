@@ -1,15 +1,15 @@
-//! When to change the map: which partition to split where, which to stripe, which to move where,
-//! which to merge.
+//! The policy: which partition to split, stripe, move or merge, and when.
 //!
-//! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which
+//! 1. `cut.rs`: the keys to split at. `spread.rs`: the moves between hosts. `join.rs`: the
 //!    neighbours to merge.
-//! 2. `config.rs`: what is hot, cold and large; `known.rs`: what is remembered between ticks.
-//! 3. Here: how much may change in a tick.
+//! 2. `config.rs`: what is hot, cold and large. `known.rs`: what the policy remembers between
+//!    ticks.
+//! 3. This file: the splits, and the limits of changes in a tick.
 //!
-//! What moves is decided by averages (`average.rs`): at steady load nothing does.
+//! Moves follow averages (`average.rs`), so that steady load causes none.
 //!
-//! A split is for load that is there now, a merge for load that has been away for minutes: so a
-//! burst that comes back is met by partitions that are still there, and nothing swings.
+//! A split follows the load of the last ticks, a merge follows minutes without load. So the
+//! partitions of a burst still exist when the burst comes back, and the map does not oscillate.
 
 mod average;
 mod config;
@@ -33,14 +33,16 @@ use crate::types::PartitionId;
 pub use config::{PolicyConfig, TICK};
 pub use known::Policy;
 
-/// Growing names are held against the lowest of the highest of so many ticks: half a second.
-/// Writers of large blobs reach the index in another order than they began.
+/// The number of ticks, half a second, whose highest names are remembered. Names grow if most names
+/// of a tick are above the lowest of these. It is the lowest, because writers of large blobs reach
+/// the index in another order than they began.
 const HIGHEST: usize = 4;
 
 impl Policy {
-    /// What to change now. `now` is monotonic; the loads are of all partitions, in key order,
-    /// [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a
-    /// partition's recent requests in order, with repeats; it is asked about warm partitions only.
+    /// The changes to make now. `now` is monotonic. `loads` has all partitions in key order,
+    /// [`TICK`] after the last call. `hosts` take partitions. `samples` returns the routing keys of
+    /// a partition's recent requests, in order, with repeats. It is called only for warm
+    /// partitions.
     pub fn tick(
         &mut self,
         now: Duration,
@@ -74,7 +76,7 @@ impl Policy {
                 std::slice::from_ref(id)
             }
             Plan::Merge(ids) => ids,
-            // The same partition afterwards; `stay` keeps it from moving all the time.
+            // A moved partition keeps its id. `PolicyConfig::stay` limits how often it moves.
             Plan::Move(..) => &[],
         };
         for id in ids {
@@ -84,7 +86,7 @@ impl Policy {
         }
     }
 
-    /// Notes what one tick adds to what is known.
+    /// Adds the load of one tick to what is remembered.
     fn follow(&mut self, now: Duration, load: &PartitionLoad) {
         let config = self.config;
         let known = self.known.entry(load.id).or_insert(Known::new(now));
@@ -108,9 +110,9 @@ impl Policy {
         let config = self.config;
         let mut found = Vec::new();
         for load in loads {
-            // Most of thousands are at rest.
+            // Most of thousands of partitions have little load.
             let may_be = config.is_warm(&load.load) || config.size(load) > 1.0;
-            // More stripes, or other ranges, come after they are one again.
+            // A stripe is not split. Its range is divided anew after all its stripes were merged.
             if !may_be || load.changing || load.stripe.is_some() {
                 continue;
             }
@@ -118,7 +120,7 @@ impl Policy {
                 found.push((config.weight(&load.load), plan, more));
             }
         }
-        // The hottest first.
+        // The hottest partitions first.
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
         found.truncate(config.splits_per_tick);
         let mut room = config.partitions_max.saturating_sub(loads.len());
@@ -130,7 +132,7 @@ impl Policy {
         found.into_iter().map(|(_, plan, _)| plan).collect()
     }
 
-    /// How to split a partition, if it should be, and how many more there are then.
+    /// The split of a partition, if it should be split, and the number of partitions that it adds.
     fn split(
         &mut self,
         now: Duration,
@@ -144,7 +146,7 @@ impl Policy {
         if config.is_warm(&load.load) {
             let samples = samples(load.id);
             let is_old = known.highest.len() == HIGHEST;
-            // Not the oldest: one look may have met a name from elsewhere.
+            // The lowest and not the oldest: one tick may have sampled an unrelated name.
             let before = known.highest.iter().min().cloned();
             known.highest.extend(cut::highest(&samples));
             if known.highest.len() > HIGHEST {
@@ -156,14 +158,14 @@ impl Policy {
                 let keys = match cut::cut(load, &samples, (before.as_ref(), is_old), ways) {
                     Cut::Between(keys) => keys,
                     Cut::Behind(key) => match cut::rest(load, &key) {
-                        // Older names stay in one partition, which LIST asks alone.
+                        // Older names stay in one partition, so that LIST asks only one.
                         Some(rest) => {
                             let stripes = cut::stripes(ways);
                             let plan = Plan::Stripe(load.id, rest, stripes);
                             return Some((plan, usize::from(stripes) + 1));
                         }
-                        // What comes after the cut is as hot as before: once in a while is enough
-                        // for the rows to be left behind.
+                        // The range after the cut is as hot as before. The cut only leaves older
+                        // rows behind, for which one in `grow` is enough.
                         None if age >= config.grow => vec![key],
                         None => Vec::new(),
                     },
@@ -176,7 +178,7 @@ impl Policy {
             }
         }
         let size = config.size(load);
-        // It may have no place to be cut at.
+        // It may have no key at which it can be cut.
         let asked = known.large.is_some_and(|at| now.saturating_sub(at) < config.grow);
         if size <= 1.0 || asked || age < config.settle {
             return None;

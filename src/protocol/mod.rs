@@ -1,8 +1,8 @@
 //! Dialects: bytes in, one [`model::Operation`] out; [`model::Reply`] in, bytes out. Pure: no I/O,
 //! no clock, no async.
 //!
-//! `model/` is what all dialects speak of: addresses, operations, replies, refusals. `wire/` has
-//! the readers and writers that more than one of them needs. A dialect has a folder:
+//! `model/` has what all dialects share in meaning: addresses, operations, replies, refusals.
+//! `wire/` has the readers and writers that more than one of them needs. A dialect has a folder:
 //!
 //! 1. `azure/address.rs` finds account, container and blob in the URL, path-style or host-style.
 //! 2. (the front end authenticates the raw request with `auth`)
@@ -10,11 +10,10 @@
 //!    still to be read (`model/operation/parsed.rs`); `azure/documents.rs` names its decoder.
 //! 4. `azure/render.rs` turns a reply or a refusal into a response head and body.
 //!
-//! `s3/` is the second of them.
+//! `s3/` is in construction: no listener speaks it yet.
 //!
-//! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason
-//! of a refusal;
-//! `api-spec/errors.json` shows the columns of all dialects.
+//! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason of
+//! a refusal. `api-spec/errors.json` has a column for each dialect.
 
 pub mod azure;
 pub mod host;

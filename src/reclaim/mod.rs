@@ -4,7 +4,8 @@
 //! Main path:
 //! 1. `service.rs` runs the loops; `state.rs` holds what all steps work on.
 //! 2. `garbage.rs` frees the locations of garbage rows, then deletes the rows. `garbage_marks.rs`
-//!    keeps which reads each row waits for; `readers.rs` watches the oldest read.
+//!    keeps which reads each row waits for; `readers.rs` watches the oldest read. `roll.rs` seals
+//!    open extents that hold much garbage.
 //! 3. `expire.rs` deletes staged blocks a week after the last Put Block.
 //! 4. `purge.rs` deletes the rows of deleted containers, twice.
 //! 5. `tags.rs` applies updates of the tag index that a crash left out.
@@ -23,7 +24,8 @@
 //! - Bytes are freed before their garbage row is deleted. A crash in between frees them twice,
 //!   which is harmless.
 //!
-//! `invariant.rs` names the asserted invariants; `error.rs` is how a step stops when one fails.
+//! `invariant.rs` names the asserted invariants. If one fails, the step returns the error in
+//! `error.rs`.
 //!
 //! Reclaim never moves or rewrites data. The index decides what is garbage; capacity knows how
 //! space is freed.

@@ -21,7 +21,7 @@ struct Warning {
 /// Sets the metric with the age of the oldest read, and logs a warning when it is too old. The
 /// warning is repeated after each further `read_warn_after`.
 pub(super) async fn watch(reclaim: &Reclaim, last: &mut LastWarning) {
-    // Without an answer the metric stays as it is until the next look.
+    // Without an answer the metric stays as it is until the next check.
     let Ok(oldest) = reclaim.requests.oldest_read().await else { return };
     let now = reclaim.env.clock.monotonic();
     let age = oldest.as_ref().map_or(Duration::ZERO, |read| read.age);

@@ -28,7 +28,7 @@ from lib.server import Server
 
 SKIPPED = 77
 UPLOADERS, UPLOADS_MIN = 4, 30
-# The copy source is on loopback and slow. What is rehydrated stays so for as long as the script runs.
+# The copy source is on loopback and slow. A blob that is rehydrated stays so while the script runs.
 FLAGS = [*accounts.BOTH, "--split-requests=0", "--initial-partitions=4", "--index-hosts=2",
          "--copy-source-allow=127.0.0.1", "--copy-source-bytes-per-second-min=0", "--rehydration-seconds=3600"]
 

@@ -30,7 +30,7 @@ pub struct Verified {
     pub payload: Payload,
 }
 
-/// The first value of a query parameter, decoded; names are told apart by case.
+/// The first value of a query parameter, decoded. Names are case-sensitive.
 pub(super) fn parameter(request: &SignedS3Request<'_>, name: &str) -> Option<String> {
     let pieces = request.query.unwrap_or("").split('&');
     let mut pairs = pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")));

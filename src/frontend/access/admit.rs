@@ -15,7 +15,7 @@ use crate::protocol::model::Refusal;
 /// sender, parses the request, and checks that the sender is permitted to do it.
 ///
 /// # Errors
-/// The refusal of the first thing wrong, in the order of the dialect.
+/// The refusal of the first check that fails, in the order of the dialect.
 pub(crate) async fn admit(
     front: &FrontEnd,
     arrival: Arrival<'_>,

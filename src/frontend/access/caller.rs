@@ -1,10 +1,10 @@
-//! Who sends a request.
+//! The sender of a request.
 
 use crate::audit_log;
 use crate::auth::Grant;
 use crate::auth::Principal;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug)]
 pub(crate) enum Caller {
     /// An anonymous caller.

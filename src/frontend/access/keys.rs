@@ -1,12 +1,13 @@
-//! Customer-provided keys on their way here.
+//! Refuses customer-provided keys that arrive unencrypted.
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Peer;
 
-/// A key may not travel in the clear; on the machine's own loopback it does not travel. This holds
-/// in every dialect; one that sees the key in the head checks it there too, whatever the operation.
+/// Refuses a customer-provided key over plain http, except on the loopback interface. This holds in
+/// every dialect. A dialect that has the key in the head checks the head too, whatever the
+/// operation.
 ///
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.

@@ -112,7 +112,7 @@ impl Connections {
     /// Waits until no connection is served.
     pub(crate) async fn closed(&self) {
         loop {
-            // Made before the look: a connection that closes in between wakes it.
+            // Made before the check, so that a connection that closes in between wakes it.
             let empty = self.empty.notified();
             if self.lock().is_empty() {
                 return;

@@ -5,7 +5,7 @@
 //! parse errors: they would reveal what the caller may not access. A `Foreign` dialect permits
 //! before it parses.
 //!
-//! In all of them the operation that was parsed is permitted in the end, whatever was checked
+//! Every dialect checks permission for the parsed operation at the end, whatever was checked
 //! before.
 
 use std::sync::Arc;
@@ -41,11 +41,11 @@ use crate::types::Peer;
 /// answers that the resource does not exist.
 const CHALLENGED_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 
-/// Admits a request whose address is known: a part of a batch may leave out of its path what the
-/// batch has.
+/// Admits a request whose address is known. The path of a part of a batch may omit what the batch's
+/// path has.
 ///
 /// # Errors
-/// The refusal of the first thing wrong.
+/// The refusal of the first check that fails.
 pub(in crate::frontend) async fn admit_at(
     front: &FrontEnd,
     request: AddressedRequest<'_>,
@@ -136,8 +136,8 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
     known.ok_or_else(|| errors::unknown_account(&address.account))
 }
 
-/// What all dialects do in the end: a key that came with the operation is checked, and the operation
-/// is permitted and counted.
+/// The last step of all dialects: checks a key that came with the operation and permission for the
+/// operation, and counts it.
 fn settle(
     front: &FrontEnd,
     request: Identified<'_>,

@@ -1,4 +1,4 @@
-//! What an answer repeats of its request, and answers that do.
+//! The parts of a request that its answer repeats, and the rendering of answers.
 
 use bytes::Bytes;
 use http::Response;
@@ -11,7 +11,7 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 
-/// What an answer repeats of its request; each dialect has its own.
+/// The parts of a request that its answer repeats. Each dialect has its own.
 #[derive(Debug)]
 pub(crate) enum Echo<'a> {
     /// Azure Blob REST.

@@ -1,5 +1,5 @@
-//! Who sends an Azure request: the holder of an account key or of a shared access signature, or the
-//! principal of a bearer token.
+//! Identifies the sender of an Azure request: the holder of an account key or of a shared access
+//! signature, or the principal of a bearer token.
 
 use http::request::Parts;
 

@@ -1,8 +1,8 @@
 //! Dialects at the front end: the one place that knows which protocol a request speaks. The rest of
 //! the front end names no dialect (`tests/it/layering.rs`).
 //!
-//! 1. `Dialects::of` chooses a `Dialect`, once for each request. Its methods, and those of the
-//!    `Echo` that it makes, are the only matches on it.
+//! 1. `Dialects::of` chooses a `Dialect`, once for each request. Only this folder matches on it
+//!    and on the `Echo` that it makes.
 //! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the
 //!    sender of an Azure request.
 //! 3. `echo.rs` renders replies and refusals, with the parts of the request that they repeat.
@@ -12,7 +12,8 @@
 //! 6. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
 //!    assertions take one (ADR 0031).
 //!
-//! What bytes mean is in `protocol`: a dialect there has a variant here.
+//! Not here: the bytes of a dialect, which `protocol` reads and writes. A dialect that is served
+//! has a variant here.
 
 pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod batch;
@@ -130,8 +131,8 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// A refusal of a request for this address, as the dialect tells it: Azure says what is wrong
-    /// with the name of what does not exist and could not be made there.
+    /// The refusal as the dialect reports it. If nothing exists at the address and Azure's rules
+    /// forbid its name, Azure reports the violated rule (ADR 0030).
     pub(in crate::frontend) fn explain(
         self,
         refusal: Refusal,
@@ -143,8 +144,8 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// What an answer repeats of its request: of a head that may be malformed, with the request's
-    /// id and the time of the answer.
+    /// The parts of a request that its answer repeats, with the request's id and the time of the
+    /// answer. The head may be malformed.
     pub(in crate::frontend) fn echo(self, head: &Parts, id: String, time: Timestamp) -> Echo<'a> {
         match self {
             Self::Azure(_) => Echo::Azure(azure::RequestEcho::new(head, id, time)),

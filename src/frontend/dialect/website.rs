@@ -1,5 +1,6 @@
-//! The web endpoint, which only Azure has: documents of `$web` for everybody, whatever access its
-//! container gives, while the account's service properties have a static website.
+//! The web endpoint, which only Azure has. While the service properties of an account have a static
+//! website, it serves the documents of `$web` to everybody, whatever the public access of that
+//! container.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::Stripe;
 
-/// The load of all partitions of an index server since its report before.
+/// The load of all partitions of an index server since its last report.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
     /// When it was taken, by the server's monotonic clock.
@@ -28,14 +28,14 @@ pub struct PartitionLoad {
     pub range: KeyRange,
     /// Which stripe of the range, if it is one.
     pub stripe: Option<Stripe>,
-    /// Who serves it.
+    /// The host that serves it.
     pub host: HostId,
-    /// Since the report before.
+    /// The load since the last report.
     pub load: Load,
-    /// Rows in its runs, about.
+    /// The approximate number of rows in its runs.
     pub rows: u64,
-    /// Bytes of those, about.
+    /// The approximate number of bytes of its runs.
     pub bytes: u64,
-    /// Whether it is under a change of the map now: then nothing is planned for it.
+    /// Whether it takes part in a change of the map now. Then nothing is planned for it.
     pub changing: bool,
 }

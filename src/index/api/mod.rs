@@ -3,12 +3,11 @@
 //!
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
-//!    `containers.rs`, `copy.rs`,
-//!    `lease.rs`, `versions.rs` and `accessed.rs`; `written.rs`: what most of them answer.
-//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: what reclaim
-//!    is told;
-//!    `tags.rs`: the tag index.
-//!    `typed.rs`: questions that know the type of their answer, for callers.
+//!    `containers.rs`, `copy.rs`, `lease.rs`, `versions.rs` and `accessed.rs`; `written.rs`: what
+//!    most of them answer.
+//! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: the answers
+//!    to reclaim; `tags.rs`: the tag index; `typed.rs`: questions and changes whose answers have a
+//!    type of their own.
 //! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
 //!    plans.
 //! 5. `requests.rs`: what reclaim and backups ask of those that run requests.

@@ -1,4 +1,4 @@
-//! Which keys a request is about, so that a partition can tell whether it is the right one.
+//! The keys that a request is about. A partition checks whether it owns them.
 
 use bytes::Bytes;
 
@@ -9,14 +9,14 @@ use crate::types::PartitionKeys;
 pub enum Place {
     /// To the owner of this key.
     Key(Bytes),
-    /// To everyone who has keys from this position on: all stripes of a range.
+    /// To the partition whose range contains this position, or to all stripes of that range.
     From(Bytes),
     /// To a partition as a whole, whatever its keys.
     Partition,
 }
 
 impl Place {
-    /// Whether a partition with these keys is to answer.
+    /// Whether a partition with these keys answers the request.
     #[must_use]
     pub fn is_in(&self, keys: &PartitionKeys) -> bool {
         match self {
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// The key or position, as a sample of where load is.
+    /// The key or position, as a sample of the load.
     #[must_use]
     pub fn sample(self) -> Option<Bytes> {
         match self {

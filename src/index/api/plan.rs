@@ -1,4 +1,4 @@
-//! A change of the partition map, as the manager asks an index server for it.
+//! A change of the partition map that the manager asks an index server for.
 
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -10,13 +10,13 @@ use crate::types::RoutingKey;
 pub enum Plan {
     /// Cut a partition at these keys, ascending; at least one.
     Split(PartitionId, Vec<RoutingKey>),
-    /// Cut a partition into so many with about as many rows, at least two.
+    /// Cut a partition into this many parts, at least two, with about equal numbers of rows.
     SplitEvenly(PartitionId, usize),
     /// Give a partition to another host.
     Move(PartitionId, HostId),
-    /// Deal a part of a partition's range, inside one container, out to so many stripes; what is
-    /// below and above stays as it is.
+    /// Divide a part of a partition's range, inside one container, into this many stripes. The
+    /// ranges below and above it become partitions.
     Stripe(PartitionId, KeyRange, u8),
-    /// Make neighbours, in key order, or all stripes of a range one.
+    /// Merge neighbours, in key order, or all stripes of a range.
     Merge(Vec<PartitionId>),
 }

@@ -1,4 +1,4 @@
-//! What reclaim is told.
+//! The answers to reclaim.
 
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
@@ -71,7 +71,7 @@ impl ListReferences {
 pub struct ReferencePlace {
     /// The first row key; empty for the beginning.
     pub key: Bytes,
-    /// Of the blob with this routing key everything up to here was told, this included.
+    /// In the blob with this routing key, the last location that was returned.
     pub after: Option<Location>,
 }
 

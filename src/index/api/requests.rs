@@ -2,7 +2,8 @@
 //! cluster (ADR 0028).
 //!
 //! A process notes its own requests in a register (`index/inflight.rs`), which only it uses. Others
-//! ask here. Without an answer nothing is freed: a request of that process may need anything.
+//! ask here. Without an answer nothing is freed, because a request of that process may need any
+//! byte.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -28,41 +29,41 @@ pub struct RequestMark {
     pub copies: u64,
 }
 
-/// What may be running. The answer says whether something of that kind is.
+/// A question about running requests. The answer is whether such a request runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Running {
     /// A read noted before the mark that names bytes of one of the extents, or is looking up and
-    /// may come to name any. Without extents: one that is looking up.
+    /// may name any. Without extents: a read that is looking up.
     Read {
-        /// Reads noted later are not meant.
+        /// Reads noted later do not count.
         before: RequestMark,
         /// The extents.
         extents: Vec<ExtentId>,
     },
     /// A write noted before the mark that makes a layer of pages under the blob.
     Layer {
-        /// Layers noted later are not meant.
+        /// Layers noted later do not count.
         before: RequestMark,
         /// The blob.
         blob: RoutingKey,
     },
     /// A request noted before the mark that changes blobs.
     Change {
-        /// Requests noted later are not meant.
+        /// Requests noted later do not count.
         before: RequestMark,
     },
     /// A commit noted before the mark that changes blobs.
     Commit {
-        /// Commits noted later are not meant.
+        /// Commits noted later do not count.
         before: RequestMark,
     },
-    /// A copy noted before the mark that has yet to tell what it looked up.
+    /// A copy noted before the mark that has not yet reported what it found.
     CopyLookUp {
-        /// Copies noted later are not meant.
+        /// Copies noted later do not count.
         before: RequestMark,
     },
-    /// A copy that names bytes of the extent and ran at any time since the watch began. Also when
-    /// the watch is not known: what copies named since is not known either.
+    /// A copy that names bytes of the extent and ran at any time since the watch began. The answer
+    /// is also yes if the watch is unknown.
     Copy {
         /// The watch.
         since: CopyWatchId,
@@ -74,17 +75,17 @@ pub enum Running {
 /// The read that has run for longest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OldestRead {
-    /// Tells it from other reads.
+    /// Identifies the read.
     pub number: u64,
     /// How long it has run.
     pub age: Duration,
-    /// What is known of it: only reads of several steps are described.
+    /// Its description. Only reads of several steps have one.
     pub what: Option<String>,
     /// The id of the request that reads.
     pub request: Option<Uuid>,
 }
 
-/// A watch of copies: what they name is kept from its beginning to its end.
+/// A watch of copies. From its begin to its end the extents that copies name are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyWatchId(pub u64);
 
@@ -95,16 +96,16 @@ pub struct HoldId(pub u64);
 /// The processes that run requests.
 #[async_trait]
 pub trait RunningRequests: Send + Sync + Debug {
-    /// A mark between what was noted before the call and what is noted after its answer.
+    /// A mark that separates the notes before the call from the notes after its answer.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when a process does not answer: try again later.
     async fn mark(&self) -> Result<RequestMark, Error>;
 
-    /// Whether a request runs that is as asked.
+    /// Whether such a request runs.
     ///
     /// # Errors
-    /// As [`Self::mark`]; take it for a yes.
+    /// As [`Self::mark`]. The caller treats an error as a yes.
     async fn is_running(&self, asked: Running) -> Result<bool, Error>;
 
     /// The extents that hold bytes of running writes, which no row may name yet.
@@ -128,8 +129,8 @@ pub trait RunningRequests: Send + Sync + Debug {
     /// Ends a watch, without waiting for an answer.
     fn end_watch(&self, watch: CopyWatchId);
 
-    /// Begins a hold, `what` for. Nothing is freed until [`Hold`] ends it, but for what was found
-    /// to be garbage before.
+    /// Begins a hold; `what` describes its purpose. Until [`Hold`] ends it, nothing is freed except
+    /// bytes that were found to be garbage before.
     ///
     /// # Errors
     /// As [`Self::mark`].
@@ -156,7 +157,7 @@ impl CopyWatch {
         Ok(Self { requests: Arc::clone(requests), id })
     }
 
-    /// Which watch it is.
+    /// The id of the watch.
     #[must_use]
     pub const fn id(&self) -> CopyWatchId {
         self.id

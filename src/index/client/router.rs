@@ -28,8 +28,8 @@ use crate::index::client::fixed::owner;
 use crate::index::client::follow::MapFollower;
 use crate::index::client::stripes;
 
-/// How long a request is retried while its map is stale. A change of the map takes milliseconds,
-/// and a request is not refused because many changes follow each other.
+/// How long a request is retried while its map is stale. A change of the map takes milliseconds.
+/// The time is long enough for many changes in a row.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The answer of each owner of a range.
@@ -401,7 +401,7 @@ mod tests {
         read.unwrap();
     }
 
-    /// What the map says is asked for all the same; who met a stale map waits, within bounds.
+    /// Requests use the old map meanwhile. A request that met a stale map waits, within bounds.
     #[tokio::test(start_paused = true)]
     async fn coordinator_that_is_away_is_waited_for() {
         let store = SimulatedStore::new();

@@ -20,8 +20,8 @@ fn share(limit: usize, stripes: usize) -> usize {
 
 const SLACK: usize = 8;
 
-/// The request to each of so many stripes: its share of the entries and of their weight, since the
-/// pages of all stripes are in memory together.
+/// The request to each of `stripes` stripes. It asks for a share of the entries and of their
+/// weight, because the pages of all stripes are in memory together.
 pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
     let weight_max = (list.weight_max / stripes.max(1)).max(1);
     ListBlobs { limit: share(list.limit, stripes), weight_max, ..list.clone() }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_beyond_what_is_known_of_every_stripe() {
-        // The second has told only up to c: there may be names between c and f.
+        // The second page ends at c, so there may be names between c and f.
         let pages = vec![page(&["b", "f"], None), page(&["a", "c"], Some("c."))];
         assert_eq!(of(pages, 9, "z"), ("abc".into(), Some(at("c."))));
         let pages = vec![page(&["a", "b"], Some("b.")), page(&["f", "g"], Some("g."))];
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn stripe_that_ended_early_holds_the_page_back() {
-        // The second met only removed names up to c and told of none.
+        // The second met only removed names up to c and returned none.
         let pages = vec![page(&["b", "f"], Some("z")), page(&[], Some("c"))];
         assert_eq!(of(pages, 9, "z"), ("b".into(), Some(at("c"))));
         let pages = vec![page(&[], Some("d")), page(&[], Some("c"))];

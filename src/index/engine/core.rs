@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// Refuses writes with this error from now on. If the partition is read-only already, only the
-    /// error changes: no writer waits who would have to be notified.
+    /// error changes, because no write waits.
     pub(crate) fn refuse(&self, refusal: Error) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if let Status::ReadOnly(said) = &mut *status {

@@ -21,6 +21,8 @@
 //!    records in the coordinator allow it, in the background (`chores.rs`, `do_chores.rs`).
 //! 7. `open.rs`, `recover.rs`, `replay.rs` open a partition from its descriptor in the coordinator.
 //!    `offline.rs` opens a partition of a stopped store read-only, for the checker.
+//! 8. `cut.rs`: the state of a partition at one instant, for a backup. `rewrite.rs`: rewrites files
+//!    that hold old secrets. `untrusted.rs`: all decoders, for the fuzz target.
 //!
 //! Invariants: I2 only one owner extends a log (`recover.rs` claims and fences, `log/writer.rs`
 //! compares and swaps the descriptor) · I6 readers see only durable rows, a write sees all writes

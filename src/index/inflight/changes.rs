@@ -1,12 +1,12 @@
 //! Requests that change blobs. The purge of deleted containers waits for them.
 //!
 //! A request looks its container up, receives its body, however slowly, and commits. If the
-//! container is deleted in between, the commit could write rows behind the purge. So a request is
-//! noted from before it looks its container up until it is answered. Its commit, which continues
-//! when the client disconnects, is noted before the request can end. The purge takes a mark once
-//! the container is seen to be deleted. When no request from before the mark runs, all their
-//! commits have been noted. It takes another mark then. When no commit from before that one runs,
-//! no row can come any more.
+//! container is deleted in between, the commit could write rows that the purge has passed. So a
+//! request is noted from before it looks its container up until it is answered. Its commit, which
+//! continues when the client disconnects, is noted before the request can end. The purge takes a
+//! mark once the container is seen to be deleted. When no request from before the mark runs, all
+//! their commits have been noted. It takes another mark then. When no commit from before that one
+//! runs, no row can come any more.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -42,7 +42,7 @@ impl InFlight {
         self.note_change(Kind::Request)
     }
 
-    /// Notes a commit before the request it is of can end.
+    /// Notes a commit before its request can end.
     #[must_use]
     pub fn commit(&self) -> ChangeGuard {
         self.note_change(Kind::Commit)
@@ -57,8 +57,7 @@ impl InFlight {
         ChangeGuard { inflight: self.clone(), kind, number }
     }
 
-    /// The number of the next request or commit: a mark between what was noted before now and what
-    /// is noted after.
+    /// The number of the next request or commit. It separates the notes before now from later ones.
     pub(super) fn next_change(&self) -> u64 {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).next
     }

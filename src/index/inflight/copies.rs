@@ -1,23 +1,25 @@
-//! Copies by reference, as an audit must know them.
+//! Running copies by reference, which an audit must know.
 //!
-//! An audit walks all rows and frees what none names. A copy may look a location up in its source,
-//! which the walk has yet to meet, and commit it into its destination, which the walk has passed;
-//! when the source is then deleted, the walk meets the location nowhere. So a copy is noted before
-//! its look-up, tells which extents it met before its commit, and the audit leaves alone every
-//! extent named by a copy that ran at any time between its own beginning and its end.
+//! An audit walks all rows and frees bytes that no row names. A copy may look up a location in a
+//! source that the walk has not reached, and commit it to a destination that the walk has passed.
+//! If the source is then deleted, the walk finds the location in no row. So a copy is noted before
+//! its look-up, and before its commit it reports the extents that it found. The audit frees nothing
+//! in an extent that was named by a copy which ran at any time between the begin and the end of the
+//! audit.
 //!
-//! Why that is enough. Let D be the row a copy commits, S the row it looked up, both naming
-//! location L, and let the audit free L.
-//! - The copy ended before the audit began: D was committed (or, if its outcome was unknown, is
-//!   decided by the commit that the walk has each partition make first), so the walk met D, or what
-//!   replaced D and is covered by this same argument.
-//! - It ran at some time during the audit and its look-up was answered before the decision: its
-//!   extents are in the watch of the audit, unless it has not told them yet; for that the audit
-//!   waits once after its walk ([`InFlight::is_copy_looking_up`]).
-//! - It looks up after the walk ended: then S names L after the walk. Either S named it at the
-//!   walk, which met it; or S got it since the audit began: by a write, then L lies in an extent
-//!   that was open or being written when the audit listed extents, which excludes it; or by a copy,
-//!   then L is in the watch, by induction over the order of commits.
+//! Why that is enough. Let S be the row that a copy looked up and D the row that it commits. Both
+//! name location L. Suppose the audit frees L.
+//! - The copy ended before the audit began. Then D was committed. (If the outcome was unknown, the
+//!   commit that the walk has each partition make first decides it.) So the walk found D, or the
+//!   rows that replaced D, which this same argument covers.
+//! - The copy ran at some time during the audit, and its look-up was answered before the decision.
+//!   Then its extents are in the watch of the audit, unless the copy has not reported them yet. The
+//!   audit waits for that once after its walk ([`InFlight::is_copy_looking_up`]).
+//! - The copy looks up after the walk ended. Then S names L after the walk. If S named L during the
+//!   walk, the walk found it. Otherwise S got L since the audit began. If S got it by a write, L
+//!   lies in an extent that was open or being written when the audit listed the extents, so the
+//!   audit excludes it. If S got it by a copy, L is in the watch, by induction over the order of
+//!   commits.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -26,8 +28,8 @@ use crate::index::InFlight;
 use crate::types::ExtentId;
 
 impl InFlight {
-    /// Notes a copy before it looks anything up; until the guard is dropped, after the commit was
-    /// answered, no audit frees what it names.
+    /// Notes a copy before its look-up. The guard is dropped after the commit was answered. Until
+    /// then no audit frees bytes that the copy names.
     #[must_use]
     pub fn copy(&self) -> CopyGuard {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,8 +39,8 @@ impl InFlight {
         CopyGuard { inflight: self.clone(), id }
     }
 
-    /// Notes an audit before it lists extents, and returns the number of its watch. What copies
-    /// name is kept until [`Self::end_watch`].
+    /// Begins the watch of an audit, before the audit lists extents, and returns its number. The
+    /// extents that copies name are kept until [`Self::end_watch`].
     pub(super) fn begin_watch(&self) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = state.next_copy;
@@ -48,23 +50,23 @@ impl InFlight {
         id
     }
 
-    /// Forgets what copies named for a watch.
+    /// Ends a watch.
     pub(super) fn end_watch(&self, watch: u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).watches.remove(&watch);
     }
 
-    /// The number of the next copy: a mark between the copies noted before now and those after.
+    /// The number of the next copy. It separates the copies noted before now from later ones.
     pub(super) fn next_copy(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
     }
 
-    /// Whether a copy noted before `mark` has yet to tell what it met.
+    /// Whether a copy noted before `mark` has not yet reported what it found.
     pub(super) fn is_copy_looking_up(&self, mark: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies.range(..mark).any(|(_, met)| met.is_none())
     }
 
-    /// Whether a copy since the watch began names bytes of this extent; so it may if there is no
+    /// Whether a copy has named bytes of this extent since the watch began. True if there is no
     /// such watch.
     pub(super) fn is_copied_since(&self, watch: u64, extent: ExtentId) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,8 +82,8 @@ pub struct CopyGuard {
 }
 
 impl CopyGuard {
-    /// Tells what the look-up met: at once when it is answered, before the commit. One look-up for
-    /// each guard.
+    /// Reports the extents that the look-up found, as soon as it is answered and before the commit.
+    /// A guard has one look-up.
     pub fn met(&self, extents: impl IntoIterator<Item = ExtentId>) {
         let extents: BTreeSet<ExtentId> = extents.into_iter().collect();
         let mut state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);

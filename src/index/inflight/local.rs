@@ -1,4 +1,4 @@
-//! Answers what is asked about the requests of this process.
+//! Answers questions about the running requests of this process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

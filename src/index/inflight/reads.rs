@@ -1,21 +1,21 @@
-//! Running reads, as reclaim must know them before it gives space back.
+//! Running reads, which reclaim must know before it frees space.
 //!
-//! A read is noted before its look-up, and from then on may come to name anything. Once the look-up
-//! is answered it tells the extents it names. Reclaim meets bytes that no row names any more, in a
-//! garbage row or by an audit, and takes a mark then. The bytes are free once no read from before
-//! the mark is looking up or names their extent.
+//! A read is noted before its look-up. From then on it may name any extent. Once the look-up is
+//! answered, the read reports the extents that it names. When reclaim finds bytes that no row names
+//! any more, in a garbage row or by an audit, it takes a mark. The bytes may be freed once no read
+//! from before the mark is looking up or names their extent.
 //!
-//! Why that is enough. What reclaim meets is published: a garbage row is visible to every look-up
+//! Why that is enough. Reclaim finds only published rows: a garbage row is visible to every look-up
 //! that begins after reclaim has read it. A read noted after the mark begins its look-up after
-//! that, so it finds the rows as they are without the bytes. A read noted before the mark is waited
-//! for until it tells what it found, and further if it found the extent. The order of notes and
-//! marks is that of one counter. No clock is compared: neither when the garbage was dated nor how
-//! long its commit took matters.
+//! that, so it finds rows that do not name the bytes. For a read noted before the mark, reclaim
+//! waits until the read reports what it found, and longer if it found the extent. One counter
+//! orders notes and marks. No clock is compared: neither the time of the garbage row nor the
+//! duration of its commit matters.
 //!
-//! One read may look up several times. Before each further look-up it says so and may name anything
-//! again.
+//! A read may look up several times. Before each further look-up it reports that it may name any
+//! extent again.
 //!
-//! A process has a register of its own reads. Others ask it to mark now, and later whether reads
+//! A process has a register of its own reads. Others ask it for a mark, and later whether reads
 //! from before the mark still name certain extents (`api/requests.rs`).
 
 use std::collections::BTreeMap;
@@ -32,18 +32,18 @@ use crate::types::ExtentId;
 use crate::types::RoutingKey;
 use crate::types::request;
 
-/// Where a read stands in the order of notes, and which it is: reads of one look-up share the first
-/// number.
+/// The position of a read in the order of notes, and its own number. Reads that share a look-up
+/// share the first number.
 type Place = (u64, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     next: u64,
     running: BTreeMap<Place, Running>,
-    /// Reads that may come to name anything.
+    /// Reads that are looking up, and so may name any extent.
     looking_up: BTreeSet<Place>,
     named: BTreeSet<(ExtentId, Place)>,
-    /// Layers of pages in the making, by blob.
+    /// Layers of pages that are being written, by blob.
     layers: BTreeSet<(RoutingKey, u64)>,
 }
 
@@ -69,16 +69,17 @@ impl InFlight {
         self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a read before it looks anything up; `now` is monotonic. Until the guard is dropped,
-    /// nothing that it names is freed.
+    /// Notes a read before its look-up; `now` is monotonic. Until the guard is dropped, no byte
+    /// that the read names is freed.
     #[must_use]
     pub fn read(&self, now: Duration) -> ReadGuard {
         let place = self.reads().begin(now, None);
         ReadGuard { inflight: self.clone(), place, began: now, named: None }
     }
 
-    /// Notes a layer of pages under `blob` before it is begun. Until the guard is dropped, after a
-    /// commit named the layer or it was given up, reclaim does not bury it.
+    /// Notes a layer of pages under `blob` before it is begun. The guard is dropped after a commit
+    /// has named the layer, or after the layer was given up. Until then reclaim does not free the
+    /// layer.
     #[must_use]
     pub fn layer(&self, blob: RoutingKey) -> LayerGuard {
         let mut reads = self.reads();
@@ -88,14 +89,13 @@ impl InFlight {
         LayerGuard { inflight: self.clone(), layer: (blob, number) }
     }
 
-    /// The number of the next read or layer: a mark between what was noted before now and what is
-    /// noted after.
+    /// The number of the next read or layer. It separates the notes before now from later ones.
     pub(super) fn next_read(&self) -> u64 {
         self.reads().next
     }
 
-    /// Whether a read noted before `mark` names bytes of one of the extents, or may come to do so.
-    /// Without extents: whether one is looking up.
+    /// Whether a read noted before `mark` names bytes of one of the extents, or is looking up and
+    /// may name any. Without extents: whether such a read is looking up.
     pub(super) fn is_read(&self, mark: u64, extents: &[ExtentId]) -> bool {
         let reads = self.reads();
         let names = |extent: &ExtentId| {
@@ -105,7 +105,7 @@ impl InFlight {
         reads.is_looking_up(mark) || extents.iter().any(names)
     }
 
-    /// Whether a layer of pages noted before `mark` is in the making under `blob`.
+    /// Whether a layer of pages noted before `mark` is being written under `blob`.
     pub(super) fn is_making_layer(&self, mark: u64, blob: &RoutingKey) -> bool {
         let reads = self.reads();
         let first = reads.layers.range((blob.clone(), 0)..(blob.clone(), mark)).next();
@@ -142,7 +142,7 @@ impl Reads {
         place
     }
 
-    /// Forgets a read; `named` are the extents it told of.
+    /// Removes a read. `named` are the extents that it reported.
     fn end(&mut self, place: Place, named: Option<&[ExtentId]>) {
         self.running.remove(&place);
         match named {
@@ -173,8 +173,8 @@ pub struct ReadGuard {
 }
 
 impl ReadGuard {
-    /// Tells all extents that the read names from here on: when its look-up is answered, or when it
-    /// needs fewer.
+    /// Reports all extents that the read names from now on. Called when a look-up is answered, and
+    /// when the read needs fewer extents.
     pub fn names(&mut self, extents: impl IntoIterator<Item = ExtentId>) {
         let mut extents: Vec<ExtentId> = extents.into_iter().collect();
         extents.sort_unstable();
@@ -197,7 +197,7 @@ impl ReadGuard {
         self.named = Some(extents);
     }
 
-    /// Says that the read looks up once more, so that it may come to name anything until it tells.
+    /// Reports that the read looks up again. Until [`Self::names`] it may name any extent.
     pub fn looks_up(&mut self) {
         let mut reads = self.inflight.reads();
         if let Some(before) = self.named.take() {
@@ -228,7 +228,7 @@ impl ReadGuard {
         Self { inflight, place, began: self.began, named }
     }
 
-    /// Describes the read for whoever asks why it takes so long.
+    /// Describes the read, for reports of reads that take long.
     pub fn describe(&self, what: String) {
         if let Some(running) = self.inflight.reads().running.get_mut(&self.place) {
             running.what = Some(what);
@@ -242,7 +242,7 @@ impl Drop for ReadGuard {
     }
 }
 
-/// A layer of pages in the making.
+/// A layer of pages that is being written.
 #[derive(Debug)]
 pub struct LayerGuard {
     inflight: InFlight,

@@ -1,11 +1,11 @@
-//! The classes requests are counted by.
+//! The classes by which requests are counted.
 
 use crate::index::api::Read;
 
-/// What a request costs its partition depends on this.
+/// The class of a request. The cost of a request depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A look at one account, container or blob.
+    /// A lookup of one account, container or blob.
     Read = 0,
     /// Anything that is committed.
     Write = 1,
@@ -17,7 +17,7 @@ impl Class {
     /// All of them, in number order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::List];
 
-    /// As shown.
+    /// The word that is shown.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

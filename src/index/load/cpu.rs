@@ -1,4 +1,4 @@
-//! How much processor work takes.
+//! The processor time of work.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::Clock;
 
-/// Runs `work` and adds to `cpu` `times` the nanoseconds of processor it took: it stands for so
-/// many like it. Not those in which it waited, nor those in which its thread did, on a machine with
-/// too much to do.
+/// Runs `work` and adds `times` its processor time, in nanoseconds, to `cpu`. The work stands for
+/// `times` similar ones. Time in which the work waited, or in which its thread waited on an
+/// overloaded machine, does not count.
 pub(crate) async fn timed<T>(
     clock: &dyn Clock,
     (cpu, times): (&AtomicU64, u64),
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::types::Timestamp;
 
-    /// A millisecond passes with every look.
+    /// Each call of `thread_cpu` takes a millisecond.
     #[derive(Debug, Default)]
     struct Ticking(AtomicU64);
 

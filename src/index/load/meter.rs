@@ -1,4 +1,4 @@
-//! What a partition notes of its requests.
+//! Counts and samples the requests of a partition.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -12,36 +12,36 @@ use crate::index::load::class::Class;
 use crate::index::load::cpu;
 use crate::index::load::rates::Counts;
 
-/// Keys kept: quantiles of so many are good to a few percent.
+/// The number of keys kept. Their quantiles are accurate to a few percent.
 const SAMPLES: usize = 256;
-/// Keys older than this say nothing about the load now.
+/// Keys older than this say nothing about the current load.
 const SAMPLE_AGE: Duration = Duration::from_secs(5);
-/// Requests are sampled so thinly that a second brings about this many keys.
+/// About this many requests a second are sampled.
 const SAMPLES_PER_SECOND: f64 = 2_560.0;
-/// When at least so many came since the last look, they are all that is shown: by that growing
-/// names are told.
+/// If at least this many keys were sampled since the last call of `samples`, it returns only these.
+/// They show whether names grow.
 const FRESH: usize = 64;
-/// Every so-manieth request is sampled while nobody asks: nearly free, and a burst is known by its
-/// first tick.
+/// One in this many requests is sampled while `samples` is not called. That is nearly free, and the
+/// first tick of a burst has keys.
 const RESTING: u64 = 64;
-/// Of looks at single things, which are short, every so-manieth is timed.
+/// One in this many lookups is timed, because lookups are short.
 const TIMED: u64 = 16;
 
-/// Counts and samples of one partition; all methods may be called from anywhere. Most requests cost
-/// it one atomic addition.
+/// The counts and samples of one partition. All methods may be called from any thread. Most
+/// requests cost one atomic addition.
 #[derive(Debug)]
 pub struct Meter {
     /// Requests of each class.
     requests: [AtomicU64; Class::ALL.len()],
     refused: AtomicU64,
     log_bytes: AtomicU64,
-    /// Nanoseconds of processor.
+    /// Processor time, nanoseconds.
     cpu: AtomicU64,
     /// The longest wait since the last tick, nanoseconds.
     waited: AtomicU64,
     /// The longest wait of the last tick, nanoseconds.
     queue_age: AtomicU64,
-    /// Every so-manieth request of a class is sampled.
+    /// One in this many requests of a class is sampled.
     stride: AtomicU64,
     samples: Mutex<Ring>,
 }
@@ -50,7 +50,7 @@ pub struct Meter {
 struct Ring {
     keys: Vec<(Bytes, Duration)>,
     next: usize,
-    /// When somebody last looked.
+    /// The time of the last call of `samples`.
     looked: Duration,
 }
 
@@ -70,9 +70,9 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Notes a request when it comes in, before it waits for anything. `key` is asked for only when
-    /// it is sampled. Answers how many requests like it the processor time of this one is to stand
-    /// for, for [`Self::timed`].
+    /// Counts a request when it arrives, before it waits for anything. `key` is called only if the
+    /// request is sampled. Returns for how many requests the processor time of this one stands, an
+    /// argument of [`Self::timed`].
     pub fn note(
         &self,
         class: Class,
@@ -94,12 +94,12 @@ impl Meter {
         }
     }
 
-    /// Notes a write refused because too many wait, or for too long.
+    /// Counts a write that was refused because too many wait, or because it waited for too long.
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes a log record made durable.
+    /// Adds the bytes of a log record that was made durable.
     pub fn logged(&self, bytes: usize) {
         self.log_bytes.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -111,7 +111,7 @@ impl Meter {
         }
     }
 
-    /// Runs `work`, noting the processor time it takes, as often as it stands for others.
+    /// Runs `work` and adds `times` its processor time.
     pub async fn timed<T>(
         &self,
         clock: &dyn Clock,
@@ -121,7 +121,7 @@ impl Meter {
         cpu::timed(clock, (&self.cpu, times), work).await
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let [reads, writes, lists] = &self.requests;
@@ -149,9 +149,8 @@ impl Meter {
         Duration::from_nanos(self.queue_age.load(Ordering::Relaxed))
     }
 
-    /// The keys since the last look, or of the last seconds if those are few, in order; and thins
-    /// the sampling to what
-    /// `per_second` requests need.
+    /// The keys since the last call or, if these are few, of the last seconds, in order. Adapts the
+    /// sampling to `per_second` requests.
     #[must_use]
     pub fn samples(&self, now: Duration, per_second: f64) -> Vec<Bytes> {
         let thin = (per_second / SAMPLES_PER_SECOND).clamp(1.0, 65_536.0);
@@ -164,7 +163,7 @@ impl Meter {
         if fresh.len() >= FRESH { fresh } else { ring.since(oldest) }
     }
 
-    /// The keys of the last seconds, in order, as thinly as they are sampled already.
+    /// The keys of the last seconds, in order. Does not change the sampling.
     #[must_use]
     pub fn recent(&self, now: Duration) -> Vec<Bytes> {
         let ring = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +172,7 @@ impl Meter {
 }
 
 impl Meter {
-    /// Samples few requests until somebody asks again.
+    /// Samples few requests until [`Self::samples`] is called again.
     pub fn rest(&self) {
         self.stride.store(RESTING, Ordering::Relaxed);
     }
@@ -193,7 +192,7 @@ impl Ring {
         }
     }
 
-    /// The keys from then on, in order.
+    /// The keys from `then` on, in order.
     fn since(&self, then: Duration) -> Vec<Bytes> {
         let fresh = self.keys.iter().filter(|(_, at)| *at >= then);
         let mut keys: Vec<Bytes> = fresh.map(|(key, _)| key.clone()).collect();

@@ -1,12 +1,12 @@
-//! What partitions note of their load.
+//! The load of a partition.
 //!
-//! 1. `meter.rs`: what a partition notes: requests by `class.rs`, the keys of some of them (waiting
-//!    ones too), log bytes, waits, refusals, and by `cpu.rs` the processor time of its work.
-//! 2. `rates.rs`: that by the second, a tick at a time.
+//! 1. `meter.rs`: counts requests by class (`class.rs`), log bytes and refusals, measures waits and
+//!    processor time (`cpu.rs`), and samples the keys of some requests, waiting ones included.
+//! 2. `rates.rs`: turns the counts of a tick into rates a second.
 //!
-//! Invariant: the hot path pays one atomic addition for most requests.
+//! Invariant: most requests cost one atomic addition.
 //!
-//! Not here: reports of load (`server/reports.rs`), and what follows from them (the manager).
+//! Not here: reports of load (`server/reports.rs`), and decisions from it (the manager).
 
 mod class;
 mod cpu;

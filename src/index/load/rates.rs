@@ -1,17 +1,17 @@
-//! What a partition counted, and what that is a second.
+//! The counts of a partition, and their rates a second.
 
 use std::time::Duration;
 
-/// What a partition has counted since it was opened here.
+/// The counts of a partition since it was opened here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Looks at one account, container or blob.
+    /// Lookups of one account, container or blob.
     pub reads: u64,
-    /// Writes that came in, those refused and those still waiting too.
+    /// Writes that arrived, with refused and waiting ones.
     pub writes: u64,
     /// Pages of names, and steps of walks over rows.
     pub lists: u64,
-    /// Writes refused because too many waited, or for too long.
+    /// Writes refused because too many waited, or because they waited for too long.
     pub refused: u64,
     /// Bytes of log records made durable.
     pub log_bytes: u64,
@@ -26,7 +26,7 @@ impl Counts {
         self.reads.saturating_add(self.writes).saturating_add(self.lists)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Counts {
         }
     }
 
-    /// What was added since `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -53,28 +53,28 @@ impl Counts {
     }
 }
 
-/// Load of a partition in one tick; all rates are a second.
+/// The load of a partition in one tick. Rates are per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Looks at one account, container or blob.
+    /// Lookups of one account, container or blob.
     pub reads: f64,
-    /// Writes that came in.
+    /// Writes that arrived.
     pub writes: f64,
     /// Pages of names, and steps of walks over rows.
     pub lists: f64,
-    /// Writes refused because too many waited, or for too long.
+    /// Writes refused because too many waited, or because they waited for too long.
     pub refused: f64,
     /// Bytes of log records made durable.
     pub log_bytes: f64,
     /// The share of one processor that commits and reads took.
     pub cpu: f64,
-    /// The longest that a write waited behind others. The commit that was under way when it came
-    /// does not count: no split makes a disk faster.
+    /// The longest wait of a write behind others. The commit that was in progress when the write
+    /// arrived does not count, because no split makes a disk faster.
     pub queue_age: Duration,
 }
 
 impl Load {
-    /// What `added` within `elapsed` is a second; nothing when no time has passed.
+    /// The rates of `added` within `elapsed`; zero if no time has passed.
     #[must_use]
     pub fn of(added: &Counts, elapsed: Duration, queue_age: Duration) -> Self {
         let seconds = elapsed.as_secs_f64();

@@ -16,7 +16,7 @@ use crate::types::RoutingKey;
 
 /// The account whose containers are spread over the first partitions.
 const FIRST_ACCOUNT: AccountId = AccountId::new(1);
-/// A coordinator transaction takes no more changes.
+/// The most changes of a coordinator transaction.
 pub(super) const PARTITIONS_MAX: u64 = 128;
 
 /// Bounds that cut the containers of the first account into `count` equal ranges of ids.

@@ -1,4 +1,4 @@
-//! Splitting, merging and moving partitions that are open here.
+//! Splits, merges and moves of partitions that are open in this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use crate::types::Timestamp;
 mod error;
 pub use error::ChangeError;
 
-/// Children of one split, and partitions of one merge, at most: a coordinator transaction is
-/// bounded.
+/// The most children of a split and the most partitions of a merge, because a coordinator
+/// transaction is bounded.
 pub const CHILDREN_MAX: usize = 16;
 
 /// What a change of the partition map did.
@@ -35,22 +35,22 @@ pub const CHILDREN_MAX: usize = 16;
 pub struct Changed {
     /// The new partitions in key order.
     pub partitions: Vec<PartitionId>,
-    /// How long no write of the range was made durable.
+    /// For how long no write of the range was made durable.
     pub pause: Duration,
 }
 
-/// Tries to hand a partition off that rolls its log meanwhile.
+/// The most tries of a move. A try fails when the partition rolls its log meanwhile.
 const MOVE_TRIES: usize = 4;
-/// Between tries to open a partition that this process owns and that nobody serves.
+/// The pause between tries to open a partition that this process owns and no host serves.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-/// Tries to open it before whoever asked for the move is told that it failed; it is tried on, with
-/// pauses that grow to this.
+/// The tries to open it before the caller of the move gets an error. A task continues to try, with
+/// pauses that grow to `REOPEN_PAUSE_MAX`.
 const REOPEN_TRIES: usize = 20;
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl IndexServer {
-    /// Splits a partition at `keys`: each is the lowest of a child's range. Writes wait a moment,
-    /// reads go on. Once begun it is carried out, whether or not the caller waits for it.
+    /// Splits a partition at `keys`; each key is the lower bound of a child. Writes wait for a
+    /// moment, reads go on. A split that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -64,8 +64,8 @@ impl IndexServer {
         self.in_a_task("partition split", task).await
     }
 
-    /// Deals the blobs of a partition out to `stripes` new ones. Writes wait a moment, reads go on.
-    /// Once begun it is carried out, whether or not the caller waits for it.
+    /// Distributes the blobs of a partition by hash over `stripes` new ones. Writes wait for a
+    /// moment, reads go on. A change that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -79,8 +79,8 @@ impl IndexServer {
         self.in_a_task("partition striping", task).await
     }
 
-    /// As [`Self::stripe`] with a part of the partition's range; what is below and above it gets
-    /// partitions of its own, in the same change.
+    /// As [`Self::stripe`], for a part of the partition's range. The ranges below and above it
+    /// become partitions in the same change.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -95,9 +95,9 @@ impl IndexServer {
         self.in_a_task("partition striping", task).await
     }
 
-    /// Merges partitions that lie side by side, given in key order, or all stripes of a range, on
-    /// the host of the first; the others are moved there before. Writes wait a moment, reads go on.
-    /// Once begun it is carried out, whether or not the caller waits for it.
+    /// Merges neighbours, given in key order, or all stripes of a range. The host of the first gets
+    /// the result; the others are moved to it before. Writes wait for a moment, reads go on. A
+    /// merge that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -110,8 +110,8 @@ impl IndexServer {
         self.in_a_task("partition merge", task).await
     }
 
-    /// Moves a partition to another host. Writes wait a moment, reads go on. Once begun it is
-    /// carried out, whether or not the caller waits for it. It keeps its id.
+    /// Moves a partition to another host. It keeps its id. Writes wait for a moment, reads go on. A
+    /// move that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -128,14 +128,14 @@ impl IndexServer {
         self.in_a_task("partition move", task).await
     }
 
-    /// Waits for other changes of these partitions; none begins before this one has ended.
+    /// Waits for other changes of these partitions. None begins before the claim is dropped.
     async fn claim(&self, partitions: &[PartitionId]) -> Result<Claim, ChangeError> {
         let claim = self.claims.claim(partitions).await;
         self.still_serves()?;
         claim.ok_or(ChangeError::NoSuchPartition)
     }
 
-    /// A change that its caller gave up half-way would leave a range without an owner.
+    /// In a task, because a change that is cancelled half-way would leave a range without an owner.
     async fn in_a_task<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -234,11 +234,11 @@ impl IndexServer {
             Ok(parts) => self.unite(kind, host, parts).await,
             Err(error) => Err(error),
         };
-        // Nobody moves them back.
+        // Partitions that were moved are not moved back.
         merged.map_err(|error| if has_moved { error.after_a_move() } else { error })
     }
 
-    /// Moves partitions that `claim` has to one host. Sets `has_moved` as soon as one has.
+    /// Moves partitions of `claim` to one host. Sets `has_moved` once a partition was moved.
     async fn gather(
         self: &Arc<Self>,
         claim: &mut Claim,
@@ -275,7 +275,7 @@ impl IndexServer {
         Ok(Changed { partitions: ids, pause })
     }
 
-    /// `claim` has the partition.
+    /// Moves a partition of `claim`.
     async fn carry_out_move(
         self: &Arc<Self>,
         claim: &mut Claim,
@@ -303,9 +303,9 @@ impl IndexServer {
                         %partition, ?failed,
                         "the partition was moved and must be opened again"
                     );
-                    // Whatever comes of it: it is not served here any more.
+                    // The old host no longer serves it, even if the new host cannot open it.
                     from.opened.replace(&[Arc::clone(&old)], Vec::new());
-                    // A task of its own: what it panics at does not end this one.
+                    // In a task of its own, so that a panic does not end this one.
                     let (server, at) = (Arc::clone(self), Arc::clone(&to.context));
                     let opening = async move { server.reopen(&at, partition, REOPEN_TRIES).await };
                     match self.in_a_task("partition reopen", opening).await {
@@ -326,7 +326,7 @@ impl IndexServer {
         Ok(Changed { partitions: vec![partition], pause })
     }
 
-    /// Notes a move as soon as its partition is served at its new host.
+    /// Records a move once the new host serves the partition. Returns the pause.
     fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
         let deps = &to.context.deps;
         let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
@@ -336,7 +336,7 @@ impl IndexServer {
         pause
     }
 
-    /// Opens a partition that is ours and that nobody serves, in so many tries.
+    /// Opens a partition that this process owns and no host serves, in at most `tries` tries.
     async fn reopen(
         &self,
         context: &Arc<HostContext>,
@@ -347,7 +347,7 @@ impl IndexServer {
         loop {
             match Partition::open(context, partition).await {
                 Ok(opened) => return Ok(opened),
-                // It is ours already: that much has happened.
+                // The descriptor was changed already, so this is no refusal.
                 Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
                 Err(error) => {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");
@@ -359,22 +359,22 @@ impl IndexServer {
         }
     }
 
-    /// Has the one partition of a claim opened by its new host, however long that takes, and
-    /// whatever panics meanwhile.
+    /// Starts a task that opens the only partition of a claim on its new host, however long that
+    /// takes. The task is restarted after a panic.
     fn open_later(self: &Arc<Self>, claim: Claim, to: &Host, frozen_at: Duration) {
         let (server, claim, host) = (Arc::clone(self), Arc::new(claim), to.context.host);
-        // The claim ends with the task: only then may the server close what is open.
+        // The claim ends with the task. A shutdown waits for it before it closes partitions.
         let opening = move || Arc::clone(&server).keep_opening(Arc::clone(&claim), host, frozen_at);
         let env = &to.context.deps.env;
         drop(env.supervise("partition reopen", self.stop.clone(), opening));
     }
 
-    /// Goes on opening a partition that nobody serves, until it is served or the server stops: what
-    /// keeps it closed, a full disk or one that takes no writes, may pass.
+    /// Tries to open a partition that no host serves, until it is open or the server stops. The
+    /// cause may pass: a disk that is full or takes no writes.
     async fn keep_opening(self: Arc<Self>, claim: Arc<Claim>, host: HostId, frozen_at: Duration) {
         let (Some(host), Some(partition)) = (self.host(host), claim.first()) else { return };
         if host.opened.get(partition).is_some() {
-            // What panicked had opened it.
+            // The run that panicked had opened it.
             return;
         }
         let clock = &host.context.deps.env.clock;
@@ -422,8 +422,7 @@ impl IndexServer {
         Ok(())
     }
 
-    /// Ids that no partition has or had. Those of a new store's first map were not taken from the
-    /// counter.
+    /// Ids that no partition has or had. The counter did not give out those of a store's first map.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let coordinator = self.deps()?.coordinator.as_ref();
@@ -437,8 +436,7 @@ impl IndexServer {
     }
 }
 
-/// Lets new partitions of a host serve instead of old ones; returns how long their range took no
-/// writes.
+/// Replaces old partitions of a host by new ones. Returns for how long the range took no writes.
 async fn replace(
     host: &Host,
     old: &[Arc<Partition>],
@@ -453,7 +451,7 @@ async fn replace(
     pause
 }
 
-/// The ranges between `keys`; `None` when they are no borders inside `range`.
+/// The ranges between `keys`; `None` if the keys do not divide `range`.
 fn cut(range: &KeyRange, keys: &[RoutingKey]) -> Option<Vec<KeyRange>> {
     let ascending = keys.is_sorted_by(|a, b| a < b);
     let inside = keys
@@ -467,7 +465,8 @@ fn cut(range: &KeyRange, keys: &[RoutingKey]) -> Option<Vec<KeyRange>> {
     Some(lows.zip(highs).map(|(low, high)| KeyRange::new(low.clone(), high.cloned())).collect())
 }
 
-/// Whether a key lies among an account's containers, which stay together (`api-spec/keys.md`).
+/// Whether a key lies among the container rows of an account, which stay in one partition
+/// (`api-spec/keys.md`).
 pub(super) fn is_inside_a_table(key: &RoutingKey) -> bool {
     const CONTAINER: std::ops::Range<usize> = 8..16;
     key.as_bytes().len() > CONTAINER.end

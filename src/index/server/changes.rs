@@ -1,4 +1,4 @@
-//! The latest changes of the map, for whoever looks.
+//! The latest changes of the map, as the admin listener shows them.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,26 +9,26 @@ use crate::types::HostId;
 use crate::types::PartitionId;
 use crate::types::Timestamp;
 
-/// Changes remembered.
+/// The number of changes that are kept.
 const CHANGES_MAX: usize = 1_000;
 
-/// What happened to the map.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// One became several.
+    /// One partition became several.
     Split,
-    /// Several became one.
+    /// Several partitions became one.
     Merge,
-    /// One went to another host.
+    /// A partition went to another host.
     Move,
-    /// One became the stripes of its range.
+    /// A partition became the stripes of its range.
     Stripe,
-    /// All stripes of a range became one.
+    /// All stripes of a range became one partition.
     Unstripe,
 }
 
 impl ChangeKind {
-    /// As shown.
+    /// The word that is shown.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -44,19 +44,19 @@ impl ChangeKind {
 /// A change of the map that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeEvent {
-    /// Counts changes since the start, from 1.
+    /// The number of the change since the start of the process, from 1.
     pub number: u64,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// What.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The partitions before, in key order.
     pub from: Vec<PartitionId>,
     /// The partitions after, in key order.
     pub to: Vec<PartitionId>,
-    /// Who serves them now.
+    /// The host that serves the new partitions.
     pub host: HostId,
-    /// How long no write of the range was made durable.
+    /// For how long no write of the range was made durable.
     pub pause: Duration,
 }
 
@@ -65,7 +65,7 @@ pub struct ChangeEvent {
 pub(super) struct Changes(Mutex<(u64, VecDeque<ChangeEvent>)>);
 
 impl Changes {
-    /// Notes one; its number is given here.
+    /// Adds a change and gives it its number.
     pub(super) fn note(&self, event: ChangeEvent) {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (count, latest) = &mut *changes;

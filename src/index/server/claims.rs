@@ -1,7 +1,8 @@
-//! Which partitions are under a change of the map: none is under two.
+//! Which partitions take part in a change of the map. None takes part in two at a time.
 //!
-//! A change waits here for one of the same partitions, and for no other: a merge may flush and
-//! compact for long. It does not wait for a partition that nobody can open: that may take for ever.
+//! A change waits for changes of the same partitions, and for no others: a merge may flush and
+//! compact for long. It does not wait for a partition that a move left closed, because that may
+//! never open.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,13 +22,13 @@ pub(super) struct Claims {
 
 #[derive(Debug, Default)]
 struct Taken {
-    /// Under a change.
+    /// Partitions that take part in a change.
     changing: BTreeSet<PartitionId>,
-    /// Left closed by one, and being opened.
+    /// Partitions that a change left closed, and that are being opened.
     closed: BTreeSet<PartitionId>,
 }
 
-/// Partitions that nobody else changes until this is dropped.
+/// Partitions that no other change uses until this is dropped.
 #[derive(Debug)]
 pub(super) struct Claim {
     of: Arc<Claims>,
@@ -35,7 +36,7 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    /// Claims partitions, all at once, when none of them is claimed any more; `None` when one of
+    /// Waits until none of the partitions is claimed, then claims all of them. `None` if one of
     /// them is closed.
     pub(super) async fn claim(self: &Arc<Self>, ids: &[PartitionId]) -> Option<Claim> {
         self.when(|taken| {
@@ -65,7 +66,7 @@ impl Claims {
     async fn when<T>(&self, mut done: impl FnMut(&mut Taken) -> Option<T>) -> T {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
-            // Before the look: what is freed after it wakes us.
+            // Before the check: a claim that is dropped after the check then wakes this task.
             freed.as_mut().enable();
             let found = done(&mut self.taken.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(found) = found {

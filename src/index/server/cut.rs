@@ -1,9 +1,9 @@
 //! A consistent cut: all partitions as of one instant, for a backup.
 //!
-//! The committers of all partitions stand still between two batches, as for a split. Meanwhile the
-//! coordinator's rows and the list of extents are read. So nothing is in the cut that follows from
-//! something that is not: not the copy of a blob without the mark that its bytes are shared, and
-//! not a blob without its container, which other partitions have.
+//! The committers of all partitions are paused between two batches, as for a split. Meanwhile the
+//! coordinator's rows and the list of extents are read. So the cut has no effect without its cause,
+//! even if the two are in different partitions: no copy of a blob without the mark that its bytes
+//! are shared, and no blob without its container.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -23,20 +23,20 @@ use crate::index::server::host::{Closed, Retry};
 use crate::index::server::{Host, IndexServer};
 use crate::types::PartitionId;
 
-/// How long one partition may take to stand still alone, while all others go on.
+/// How long a partition may take to pause alone, while all others go on.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long partitions stand still at most in the first try; twice as long in each later one. All
-/// must have stopped within half of it. The bound also ends a wait for a merge that has stopped
-/// some partitions and waits for others.
+/// The longest pause of the partitions in the first try; each later try doubles it. All partitions
+/// must have paused within half of it. The bound also ends a wait for a merge that has paused some
+/// partitions and waits for others.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
-/// The longest.
+/// The longest pause in any try.
 const PAUSE_MAX: Duration = Duration::from_secs(4);
-/// Between the first two tries; twice as long after each later one. Partitions commit meanwhile.
+/// The wait between the first two tries; each later wait doubles. Partitions commit meanwhile.
 const AGAIN_FIRST: Duration = Duration::from_secs(1);
-/// The longest.
+/// The longest wait between two tries.
 const AGAIN_MAX: Duration = Duration::from_secs(16);
-/// When a cut has taken as long as this it is not tried again. On a busy machine or a slow disk
-/// many tries may fail.
+/// A cut that has taken this long is not tried again. On a busy machine or a slow disk many tries
+/// may fail.
 const GIVE_UP: Duration = Duration::from_secs(300);
 
 /// All partitions as of one instant.
@@ -46,28 +46,28 @@ pub struct ConsistentCut {
     pub rows: BTreeMap<Bytes, Bytes>,
     /// The partitions, by id.
     pub partitions: Vec<CutPartition>,
-    /// The extents that there were.
+    /// The extents that existed.
     pub extents: Vec<ExtentInfo>,
-    /// How long nothing was committed.
+    /// For how long no partition committed.
     pub pause: Duration,
-    /// Their logs and runs: until it is dropped none of them is removed.
+    /// The logs and runs of the partitions. None of them is removed until this is dropped.
     pub kept: KeptExtents,
 }
 
 /// Why there is no cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutError {
-    /// The partitions are being stopped.
+    /// The index is stopping.
     Stops,
-    /// [`Damage::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: to be tried
-    /// again later. It names the partitions that do not open or did not stand still.
+    /// [`Damage::Quarantined`]: a partition is out of service. [`Error::Unavailable`]: try again
+    /// later. It names the partitions that do not open or did not pause.
     Failed(Error),
 }
 
 impl IndexServer {
-    /// Makes a consistent cut. No partition commits anything meanwhile, which takes about as long
-    /// as one commit does, and [`PAUSE_MAX`] at most in a try. Each partition stands still alone
-    /// before, so that all others need not wait for one that does not.
+    /// Makes a consistent cut. No partition commits meanwhile. That takes about as long as one
+    /// commit, and at most [`PAUSE_MAX`] in a try. Before that each partition is paused alone, so
+    /// that the others do not wait for one that does not pause.
     ///
     /// # Errors
     /// [`CutError`].
@@ -102,7 +102,7 @@ impl IndexServer {
         }
     }
 
-    /// Why there is no cut now, if a partition does not open yet. The others go on.
+    /// The error if a partition does not open yet. The others go on.
     ///
     /// # Errors
     /// [`Damage::Quarantined`]: one is out of service.
@@ -118,10 +118,10 @@ impl IndexServer {
         Ok(closed.first().map(why))
     }
 
-    /// A try. The inner error may pass.
+    /// One try. After the inner error another try may succeed.
     ///
     /// # Errors
-    /// A partition does not stand still within [`PATIENCE`].
+    /// A partition does not pause within [`PATIENCE`].
     async fn probe_and_cut(&self, pause: Duration) -> Result<Result<ConsistentCut, Error>, Error> {
         let clock = Arc::clone(&self.deps()?.env.clock);
         let began = clock.monotonic();
@@ -163,7 +163,7 @@ impl IndexServer {
         Ok(ConsistentCut { rows, partitions, extents, pause, kept })
     }
 
-    /// Has all partitions stand still, all until the answer is dropped or each for a moment.
+    /// Pauses all partitions: together until the result is dropped, or each for a moment.
     async fn pause_all(
         &self,
         patience: Duration,
@@ -179,8 +179,8 @@ impl IndexServer {
         for (host, partition) in &open {
             let (found, partition) = (found.clone(), Arc::clone(partition));
             let id = partition.core.id;
-            // In a task, since it must not be cancelled. If nobody waits for it any more, the
-            // partition goes on at once.
+            // In a task, because a pause must not be cancelled. If its result is not received, the
+            // partition goes on immediately.
             let pausing = async move { drop(found.send((id, partition.pause().await)).await) };
             drop(host.context.deps.env.tasks.spawn("pause partition", pausing));
         }
@@ -195,7 +195,7 @@ impl IndexServer {
                 () = &mut timeout => None,
             };
             let Some((id, one)) = answer else { return Err(busy(&late)) };
-            // One that was replaced meanwhile has only closed.
+            // A partition that was replaced meanwhile is closed, which is no failure of it.
             let is_here = |(host, one): &(&Host, Arc<Partition>)| {
                 let here = host.opened.get(one.core.id);
                 one.core.id == id && here.is_some_and(|here| Arc::ptr_eq(&here, one))
@@ -214,14 +214,14 @@ impl IndexServer {
     }
 }
 
-/// Whether partitions that stand still wait for the others.
+/// Whether paused partitions wait for the others.
 #[derive(Clone, Copy, Debug)]
 enum Together {
     Yes,
     No,
 }
 
-/// The answer when these partitions did not stand still in time.
+/// The error when these partitions did not pause in time.
 fn busy(late: &BTreeSet<PartitionId>) -> Error {
     let what = match late.len() {
         1 => "is busy or its disk stalls",
@@ -230,14 +230,14 @@ fn busy(late: &BTreeSet<PartitionId>) -> Error {
     Error::Unavailable(format!("{} {what}; try again later", named(late)))
 }
 
-/// These partitions in a sentence.
+/// The partitions by name, for an error.
 fn named(partitions: &BTreeSet<PartitionId>) -> String {
     let names: Vec<String> = partitions.iter().map(ToString::to_string).collect();
     let noun = if names.len() == 1 { "partition" } else { "partitions" };
     format!("{noun} {}", names.join(", "))
 }
 
-/// The answer when this partition takes no writes, so that it cannot stand still.
+/// The error when this partition takes no writes, so that it cannot be paused.
 fn not_paused(id: PartitionId, failed: Failed) -> Error {
     let why = match failed {
         Failed::Full(full) => full.to_string(),
@@ -253,7 +253,7 @@ fn not_paused(id: PartitionId, failed: Failed) -> Error {
     Error::Unavailable(format!("partition {id}: {what}: {why}"))
 }
 
-/// The answer when these are not the partitions of the coordinator's map.
+/// The error when these are not the partitions of the coordinator's map.
 fn changing(rows: &BTreeMap<Bytes, Bytes>, partitions: &[CutPartition]) -> Error {
     let prefix = PARTITION_PREFIX.as_bytes();
     let of_map = rows.iter().filter(|(key, _)| key.starts_with(prefix));

@@ -1,7 +1,7 @@
 //! A host: partitions that share memory, cache and upkeep, and may have a thread of their own.
 //!
-//! 1. Here: opening and closing; `opened.rs`: the partitions of the host, which changes of the map
-//!    change.
+//! 1. This file opens and closes a host. `opened.rs`: its set of partitions, which changes of the
+//!    map replace.
 //! 2. `upkeep.rs`: which partition to flush or compact, and when.
 
 mod opened;
@@ -27,7 +27,7 @@ use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
 use crate::types::PartitionId;
 
-/// A shutdown begins no chore after that. The next owners of the partitions do what is left.
+/// A shutdown begins no chore after this time. The next owners of the partitions do the rest.
 const LAST_CHORES_MAX: Duration = Duration::from_secs(5);
 
 /// One host.
@@ -40,12 +40,12 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Opens partitions, several at a time. One that needs files which cannot be used stays closed:
-    /// for good when they are damaged or missing, else until a later try opens it
+    /// Opens partitions, several at a time. A partition whose files cannot be used stays closed:
+    /// until the next start if they are damaged or missing, otherwise until a later try opens it
     /// (`server/reopen.rs`).
     ///
     /// # Errors
-    /// The first other error of any of them; then none is open.
+    /// The first error of another kind. Then no partition is open.
     pub(crate) async fn open(
         context: Arc<HostContext>,
         ids: Vec<PartitionId>,
@@ -83,7 +83,7 @@ impl Host {
         Ok(Self { context, opened, stop, upkeep })
     }
 
-    /// Starts flushing, compacting and removing.
+    /// Starts the tasks that flush, compact and do chores.
     pub(crate) fn begin_upkeep(&self) {
         let mut tasks = self.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.extend(upkeep::start(&self.context, &self.opened, &self.stop));

@@ -1,4 +1,4 @@
-//! What partitions had to do since the last sample.
+//! The load of partitions since the last sample.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::types::PartitionId;
 /// Sizes are refreshed every eighth sample; computing them is slow.
 const SIZES_EVERY: usize = 8;
 
-/// A partition, and what was counted of it at the last sample.
+/// A partition, and its counts at the last sample.
 #[derive(Debug)]
 struct Counted {
     partition: Arc<Partition>,
@@ -37,18 +37,19 @@ impl Counted {
 #[derive(Debug)]
 pub(super) struct LoadSample {
     counted: Vec<Counted>,
-    /// Its partitions are in the same order.
+    /// The last sample. Its partitions have the order of `counted`.
     report: LoadReport,
     /// Samples so far.
     number: usize,
-    /// By those that are no more, after the last sample.
+    /// Counts since the last sample of partitions that no longer exist.
     left: Counts,
-    /// By all together, since the sample before; those that are no more too.
+    /// The sum of all counts since the sample before, with those of partitions that no longer
+    /// exist.
     pub(super) added: Counts,
 }
 
 impl LoadSample {
-    /// Follows nothing yet.
+    /// A sample of no partitions.
     pub(super) fn new(now: Duration, hosts: Vec<HostId>) -> Self {
         let (left, added) = (Counts::default(), Counts::default());
         let report = LoadReport { at: now, hosts, partitions: Vec::new() };
@@ -64,7 +65,7 @@ impl LoadSample {
         let mut before: BTreeMap<PartitionId, _> = before.collect();
         for (partition, host) in opened {
             let core = &partition.core;
-            // What moved counts from nothing again, in another meter.
+            // A partition that moved has a new meter, which counts from zero.
             let is_same = |(counted, _): &(Counted, _)| {
                 Arc::ptr_eq(&counted.partition.core.meter, &core.meter)
             };
@@ -76,13 +77,14 @@ impl LoadSample {
             self.counted.push(Counted { partition, counts });
             self.report.partitions.push(load);
         }
-        // What partitions did that were split, merged or moved meanwhile.
+        // The counts of partitions that were split, merged or moved meanwhile.
         for (mut counted, _) in before.into_values() {
             self.left = self.left.plus(&counted.added());
         }
     }
 
-    /// Finds the loads since the last sample; `changing` ones are under a change of the map.
+    /// Takes the loads since the last sample. `changing` partitions take part in a change of the
+    /// map.
     pub(super) fn take(&mut self, now: Duration, changing: &BTreeSet<PartitionId>) {
         let elapsed = now.saturating_sub(self.report.at);
         self.report.at = now;
@@ -102,12 +104,12 @@ impl LoadSample {
         }
     }
 
-    /// What was found.
+    /// The loads of the last sample.
     pub(super) const fn report(&self) -> &LoadReport {
         &self.report
     }
 
-    /// One of them.
+    /// The load and the meter of a partition.
     pub(super) fn of(&self, id: PartitionId) -> Option<(&PartitionLoad, &Meter)> {
         let mut all = self.report.partitions.iter().zip(&self.counted);
         let (load, counted) = all.find(|(load, _)| load.id == id)?;

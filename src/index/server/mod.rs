@@ -1,21 +1,22 @@
-//! The partitions of a process: its hosts, and changes of the map that concern several partitions
-//! or hosts.
+//! The index server: the partitions of a process, their hosts, and changes of the partition map.
 //!
-//! 1. `bootstrap.rs`: the first map of a new store.
-//! 2. Here: opening, finding the host of a partition, closing; `host.rs`: one host: partitions that
-//!    share memory, cache, upkeep and perhaps a thread.
-//! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
-//!    `plan.rs`: those that a manager plans; `spread.rs`: where to cut evenly; `status.rs`,
-//!    `changes.rs`: what is shown of partitions and of the latest changes; `measure.rs`,
-//!    `reports.rs`: what is reported of their load.
-//! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
-//!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
-//!    partitions as of one instant.
+//! 1. `bootstrap.rs` writes the map of a new store.
+//! 2. This file opens and closes the hosts, and passes each request to the host of its partition.
+//!    `host.rs`: a host, which is a set of partitions that share memory, cache, background work and
+//!    perhaps a thread.
+//! 3. `change.rs`: splits, merges and moves. `claims.rs` keeps a partition from taking part in two
+//!    of them at a time. `plan.rs` carries out changes that a manager plans. `spread.rs` finds keys
+//!    that cut a range into even parts.
+//! 4. `status.rs` and `changes.rs` show the partitions and the latest changes of the map.
+//!    `measure.rs` and `reports.rs` report the load to a manager.
+//! 5. `reopen.rs` opens a partition again that stopped writing or did not open at the start.
+//!    `rewrite.rs` rewrites files that hold old secrets. `cut.rs` reads all partitions as of one
+//!    instant, for a backup.
 //!
-//! Each host may have a thread of its own. They share nothing but the pins of runs: what one tells
-//! another goes through the coordinator and the partition's log, as between processes.
+//! Each host may have a thread of its own. Hosts share only the pins of runs. They communicate
+//! through the coordinator and the partitions' logs, as separate processes would.
 //!
-//! Not here: when to change the map (the manager).
+//! Not here: the decision when to change the map (the manager).
 
 mod bootstrap;
 mod change;
@@ -73,30 +74,30 @@ pub use status::PartitionStatus;
 /// All hosts of one process.
 #[derive(Debug)]
 pub struct IndexServer {
-    /// At least one; a host's id is its place.
+    /// At least one. The id of a host is its position.
     hosts: Vec<Host>,
-    /// The highest id of a partition of a new store's first map there can be.
+    /// The highest id that a partition of a store's first map can have.
     first_map_ids: u64,
-    /// One change of a partition at a time, and none during shutdown.
+    /// Permits one change of a partition at a time, and none during shutdown.
     claims: Arc<Claims>,
     stop: CancellationToken,
     changes: Changes,
-    /// What carries changes out.
+    /// The tasks that carry out changes.
     control: Tasks,
 }
 
 impl IndexServer {
-    /// Opens every partition of the coordinator's map, several at a time, on the host its
-    /// descriptor names, or on the first where that is none of these; a new store first gets its
-    /// map of [`Config::initial_partitions`]. `hosts` are the dependencies of each, which differ in
-    /// their tasks only; they share the memory that `config` grants.
+    /// Opens every partition of the coordinator's map, several at a time. Its descriptor names its
+    /// host; the first host opens it if there is no such host. A new store first gets a map of
+    /// [`Config::initial_partitions`]. `hosts` are the dependencies of each host, which differ only
+    /// in their tasks. All hosts share the memory that `config` grants.
     ///
-    /// A partition that needs files which are damaged or missing is quarantined: it answers
-    /// [`crate::index::Damage::Quarantined`], all others serve. One whose files cannot be used for
-    /// another reason is tried again until it opens.
+    /// A partition whose files are damaged or missing is quarantined: it answers
+    /// [`crate::index::Damage::Quarantined`], and all others serve. A partition whose files cannot
+    /// be used for another reason is tried again until it opens.
     ///
     /// # Errors
-    /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the
+    /// If all partitions are quarantined: the error of the first. [`Error::Unavailable`] when the
     /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
     /// the same time.
     pub async fn open(hosts: Vec<Dependencies>, config: Config) -> Result<Self, Error> {
@@ -104,8 +105,8 @@ impl IndexServer {
         Self::open_with(hosts, config, &boundaries).await
     }
 
-    /// As [`Self::open`], with the bounds between the partitions of a new store given: ascending,
-    /// none empty.
+    /// As [`Self::open`]. A new store gets partitions between these boundaries, which are ascending
+    /// and not empty.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -184,19 +185,20 @@ impl IndexServer {
         })
     }
 
-    /// Changes the map as `control`'s tasks, not the first host's: on a thread of their own they do
-    /// not queue behind thousands of requests, which is when they are needed.
+    /// Carries out changes of the map in the tasks of `control` instead of those of the first host.
+    /// With a thread of its own, `control` does not wait behind thousands of requests, which is
+    /// when changes are needed.
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to
-    /// replay, and ends all tasks. Reads go on being answered.
+    /// replay, and ends all tasks. Reads are still answered.
     pub async fn shutdown(&self) {
-        // First: a change may be waiting for a partition to open.
+        // First, because a change may be waiting for a partition to open.
         self.stop.cancel();
-        // Whoever begins one from now on is refused.
+        // From now on no change begins.
         self.claims.none().await;
         join_all(self.hosts.iter().map(Host::shutdown)).await;
         tracing::info!("the index has stopped");
@@ -227,7 +229,7 @@ impl IndexServer {
         Ok(())
     }
 
-    /// The first host's dependencies: all but the tasks are the same for all.
+    /// The dependencies of the first host. Those of the others differ only in their tasks.
     fn deps(&self) -> Result<&Dependencies, Error> {
         let first = self.hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
         Ok(&first.context.deps)
@@ -243,7 +245,7 @@ impl IndexServer {
     }
 }
 
-/// Opens partitions of a host again after they stopped, until the server stops.
+/// Starts the task that opens stopped partitions of a host again, until the server stops.
 fn start_reopener(reopener: Reopener) {
     let reopener = Arc::new(reopener);
     let (env, stop) = (reopener.context.deps.env.clone(), reopener.stop.clone());

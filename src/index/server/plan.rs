@@ -1,4 +1,4 @@
-//! Carries out the changes of the map that a manager plans.
+//! Carries out changes of the map that a manager plans.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::index::server::IndexServer;
 use crate::types::PartitionId;
 
 impl IndexServer {
-    /// Makes a planned change of the map. Once begun it is carried out, whether or not the caller
-    /// waits for it.
+    /// Makes a planned change of the map. A change that has begun is completed even if the caller
+    /// is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -26,7 +26,7 @@ impl IndexServer {
         }
     }
 
-    /// Splits a partition into as many parts with about the same number of rows.
+    /// Splits a partition into `ways` parts with about equal numbers of rows.
     async fn split_evenly(
         self: &Arc<Self>,
         partition: PartitionId,

@@ -1,10 +1,12 @@
-//! A partition that stopped writing is opened again where it is: its next epoch fences the log, and
-//! what the log holds is true. Until then its reads are answered as before, and who writes waits as
-//! for a move.
+//! Opens partitions again that do not serve.
 //!
-//! It stops when the coordinator does not say whether a change of its descriptor happened, or when
-//! its committer panicked. If what happened is a split or merge, those who have its keys now are
-//! opened instead.
+//! A partition that stopped writing is opened again in place. Its next epoch fences the log, and
+//! the log shows which writes happened. Until then reads are answered as before, and writes wait as
+//! during a move.
+//!
+//! A partition stops when the coordinator does not say whether a change of its descriptor happened,
+//! or when its committer panicked. If the change was a split or merge and did happen, the
+//! partitions that have its keys now are opened instead.
 //!
 //! A partition that did not open at the start, because its disk was full or could not be read, is
 //! tried in the same way.
@@ -28,15 +30,15 @@ use crate::index::server::host::Retry;
 use crate::index::server::host::is_lasting;
 use crate::types::PartitionId;
 
-/// How often to look without being rung.
+/// The interval of checks without a notification.
 const LOOK: Duration = Duration::from_secs(1);
-/// The pause after the first try that failed; it doubles up to the longest.
+/// The pause after the first failed try. It doubles up to `PAUSE_MAX`.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Who writes waits for so many tries; from then on writes are refused at once until one succeeds.
+/// Writes wait for this many tries. After that they are refused immediately until a try succeeds.
 const TRIES: usize = 5;
 
-/// What is to be opened.
+/// A partition to open.
 enum NotServing {
     /// Open, but it stopped writing.
     Stopped(Arc<Partition>),
@@ -88,7 +90,7 @@ impl Reopener {
                 () = clock.sleep(LOOK) => {}
             }
         }
-        // They end by themselves, and give their claims back.
+        // The tries end by themselves and drop their claims.
         while tries.next().await.is_some() {}
     }
 
@@ -100,11 +102,11 @@ impl Reopener {
         stopped.map(NotServing::Stopped).chain(closed).collect()
     }
 
-    /// Tries until somebody serves the keys of `one`, or the server stops.
+    /// Tries until the keys of `one` are served, or the server stops.
     async fn reopen(&self, one: &NotServing) {
         let id = one.id();
-        // Waits for the change that stopped it; of one that a move left closed that move takes
-        // care.
+        // Waits for the change that stopped it. A move opens the partition itself that it left
+        // closed.
         let Some(mut claim) = self.claims.claim(&[id]).await else { return };
         let clock = &self.context.deps.env.clock;
         let begun = clock.monotonic();
@@ -127,10 +129,10 @@ impl Reopener {
             };
             tracing::warn!(partition = %id, %error, ?pause, "does not open again yet");
             if tried == 1 {
-                // Changes of the map do not wait for what may take for ever.
+                // Changes of the map do not wait for this partition, which may never open.
                 claim = claim.leave_closed(id);
             }
-            // Damage that this try found has quarantined it for good.
+            // If this try found damage, the partition is quarantined and no longer tried.
             if tried >= TRIES && self.is_to_be_tried(one) {
                 self.refuse(one, error);
             }
@@ -150,7 +152,7 @@ impl Reopener {
         }
     }
 
-    /// Lets nobody wait any more. Who writes is told why the latest try failed.
+    /// Ends the waits for this partition. Writes get the error of the latest try.
     fn refuse(&self, one: &NotServing, error: Error) {
         match one {
             NotServing::Stopped(old) => {
@@ -166,7 +168,8 @@ impl Reopener {
         }
     }
 
-    /// Opens a partition that did not open at the start, unless it proves to be damaged.
+    /// Opens a partition that did not open at the start. If it proves to be damaged, quarantines
+    /// it.
     async fn open_closed(&self, id: PartitionId) -> Result<(), Error> {
         let metrics = &self.context.deps.metrics;
         match Partition::open_or_tell(&self.context, id).await {
@@ -186,7 +189,7 @@ impl Reopener {
         }
     }
 
-    /// Whether it is this very one that the host has open.
+    /// Whether the host still has this instance of the partition open.
     fn is_here(&self, old: &Arc<Partition>) -> bool {
         self.opened.get(old.core.id).is_some_and(|open| Arc::ptr_eq(&open, old))
     }
@@ -198,13 +201,13 @@ impl Reopener {
                 old.abandon().await;
                 Ok(())
             }
-            // It may be no more.
+            // A split or merge may have replaced it.
             Err(Error::WrongPartition) => self.follow(old).await,
             Err(error) => Err(error),
         }
     }
 
-    /// Opens those that have the keys of `old` since a split or merge.
+    /// Opens the partitions that have the keys of `old` since a split or merge.
     async fn follow(&self, old: &Arc<Partition>) -> Result<(), Error> {
         let map = PartitionMap::load(self.context.deps.coordinator.as_ref()).await?;
         if map.partitions().iter().any(|one| one.id == old.core.id) {
@@ -227,13 +230,14 @@ impl Reopener {
             }
         }
         if !self.is_here(old) {
-            // A neighbour it was merged with was faster.
+            // A neighbour that was merged with it was opened first.
             for opened in new {
                 opened.abandon().await;
             }
             return Ok(());
         }
-        // All that became the same one go at once: none may answer once that one takes writes (I6).
+        // All partitions that became the same one are replaced together. None of them may answer
+        // once the new one takes writes (I6).
         let gone = |one: &Arc<Partition>| {
             let is_covered =
                 |new: &Partition| new.core.range().intersect(one.core.range()).is_some();

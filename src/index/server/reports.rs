@@ -1,4 +1,5 @@
-//! Reports of load: what the partitions of all hosts of this process had to do, a report at a time.
+//! Reports to a manager: the load of the partitions of all hosts of this process since the last
+//! report.
 
 use std::sync::Arc;
 
@@ -29,8 +30,7 @@ pub struct LoadReports {
 }
 
 impl IndexServer {
-    /// Begins to report load. The first report has what was counted since the partitions were
-    /// opened.
+    /// Begins to report load. The first report covers the time since the partitions were opened.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for a server without hosts.
@@ -60,7 +60,7 @@ impl LoadReports {
         let now = self.clock.monotonic();
         let hosts = self.server.hosts.iter();
         let versions: Vec<u64> = hosts.map(|host| host.opened.version()).collect();
-        // Thousands of partitions are put in order only when they have changed.
+        // Thousands of partitions are sorted only when the set has changed.
         if self.followed.as_ref() != Some(&versions) {
             self.sample.follow(self.server.in_key_order());
             self.followed = Some(versions);
@@ -70,15 +70,15 @@ impl LoadReports {
         self.metrics.sample(&self.sample.added, loads);
     }
 
-    /// The report that was taken last.
+    /// The last report.
     #[must_use]
     pub fn latest(&self) -> &LoadReport {
         self.sample.report()
     }
 
-    /// The keys of recent requests to a partition of the last report, in order, with repeats: of
-    /// each the place before the blob it was about. From now on the partition samples as many
-    /// requests as a manager needs that asks in every report, until [`Self::rest`].
+    /// The keys of recent requests to a partition of the last report, in order, with repeats. Each
+    /// is the position before the blob of the request. From now on, until [`Self::rest`], the
+    /// partition samples enough requests for a manager that asks after every report.
     #[must_use]
     pub fn recent_keys(&self, partition: PartitionId) -> Vec<Bytes> {
         let found = self.sample.of(partition);
@@ -87,7 +87,7 @@ impl LoadReports {
         samples.into_iter().flatten().filter_map(border).collect()
     }
 
-    /// Has a partition sample few requests until its keys are asked for again.
+    /// Makes a partition sample few requests until its keys are asked for again.
     pub fn rest(&self, partition: PartitionId) {
         if let Some((_, meter)) = self.sample.of(partition) {
             meter.rest();

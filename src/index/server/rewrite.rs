@@ -1,19 +1,19 @@
-//! Rewriting what logs and runs of all partitions hold of rows with secrets.
+//! Rewrites the logs and runs of all partitions that hold old values of rows with secrets.
 
 use crate::index::api::Error;
 use crate::index::engine::Failed;
 use crate::index::server::IndexServer;
 
-/// Passes over all partitions, should the map change each time.
+/// The most passes over all partitions. A pass is repeated if the map changed during it.
 const PASSES_MAX: usize = 16;
 
 impl IndexServer {
-    /// Has no file of an index partition hold older values of accounts and pending copies than
-    /// their rows show. Returns whether that is so: a partition that is quarantined is not
+    /// Rewrites files until no file of a partition holds an older value of an account or a pending
+    /// copy than its row. Returns false if some may remain: a quarantined partition is not
     /// rewritten, nor is one that keeps changing.
     ///
     /// # Errors
-    /// [`Error::Full`], [`Error::Unavailable`]: what was done stays done.
+    /// [`Error::Full`], [`Error::Unavailable`]: files that were rewritten stay so.
     pub async fn rewrite_secret_rows(&self) -> Result<bool, Error> {
         for _ in 0..PASSES_MAX {
             let before = self.versions();
@@ -40,7 +40,7 @@ impl IndexServer {
         Ok(false)
     }
 
-    /// Other numbers whenever the partitions are others.
+    /// Numbers that change with every change of the open partitions.
     fn versions(&self) -> Vec<u64> {
         self.hosts.iter().map(|host| host.opened.version()).collect()
     }

@@ -1,4 +1,4 @@
-//! Where to cut a partition, or any range of keys, into even parts.
+//! Finds keys that cut a partition, or any range of keys, into even parts.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// Requests of the last seconds, for each part, that tell where the load is.
+/// The fewest recent requests for each part that show where the load is.
 const SAMPLES_PER_PART: usize = 16;
-/// Keys, for each part, below which rows are counted one by one.
+/// If memory has fewer keys for each part than this, rows are counted one by one.
 const KEYS_PER_PART: usize = 8;
-/// Rows counted one by one at most: more have keys in memory to tell.
+/// The most rows that are counted one by one. More rows than this have enough keys in memory.
 const ROWS_MAX: usize = 20_000;
 
 impl IndexServer {
-    /// Keys that cut a partition into `parts` with the same share of the requests of the last
-    /// seconds or, where these were too few, of its rows. Fewer, or none, when it has not that many
-    /// keys between which it may be cut.
+    /// Keys that cut a partition into `parts` with equal shares of the requests of the last
+    /// seconds. If these were too few, the parts have equal shares of its rows. There are fewer
+    /// keys, or none, if the partition has too few places for a cut.
     ///
     /// # Errors
     /// [`ChangeError::NoSuchPartition`], [`ChangeError::Refused`].
@@ -50,8 +50,8 @@ impl IndexServer {
         row_cuts_of(&opened, parts).await
     }
 
-    /// Keys that cut a partition into `parts` with about as many rows, whatever its requests.
-    /// Fewer, or none, when it has not that many keys between which it may be cut.
+    /// Keys that cut a partition into `parts` with about equal numbers of rows, whatever its
+    /// requests. There are fewer keys, or none, if the partition has too few places for a cut.
     ///
     /// # Errors
     /// As [`Self::even_cuts`].
@@ -70,8 +70,8 @@ impl IndexServer {
         Ok((host, opened))
     }
 
-    /// Keys that cut the rows of `range`, of whichever partitions, into `parts` of about as many
-    /// rows. Fewer, or none, when there are not that many.
+    /// Keys that cut the rows of `range`, which may span partitions, into `parts` with about equal
+    /// numbers of rows. There are fewer keys, or none, if there are too few places for a cut.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
@@ -98,14 +98,14 @@ async fn row_cuts_of(opened: &Partition, parts: usize) -> Result<Vec<RoutingKey>
     Ok(even(spread, parts, range))
 }
 
-/// The place before the blob a request was about; `None` where no border may be. What has no
-/// routing key in it is a position between blobs.
+/// The position before the blob of a request's key; `None` where no cut is permitted. A key without
+/// a routing key is itself a position between blobs.
 pub(super) fn border(key: Bytes) -> Option<Bytes> {
     let key = RoutingKey::of_row(&key).unwrap_or_else(|| RoutingKey::from_bytes(key));
     (!is_inside_a_table(&key)).then(|| key.as_bytes().clone())
 }
 
-/// The keys at which parts of equal weight begin, of those where a border may be inside `range`.
+/// The keys inside `range` at which parts of equal weight begin, and at which a cut is permitted.
 fn even(spread: Vec<(RoutingKey, u64)>, parts: usize, range: &KeyRange) -> Vec<RoutingKey> {
     let wide = |count: usize| u128::try_from(count).unwrap_or(u128::MAX);
     let total: u128 = spread.iter().map(|(_, weight)| u128::from(*weight)).sum();

@@ -1,4 +1,4 @@
-//! What the server shows of itself: its partitions as of now, and the latest changes of the map.
+//! The status of the server: its partitions now, and the latest changes of the map.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::Stripe;
 
-/// A partition as of now.
+/// The status of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionStatus {
     /// The partition.
     pub id: PartitionId,
     /// Its epoch.
     pub epoch: Epoch,
-    /// Who serves it.
+    /// The host that serves it.
     pub host: HostId,
     /// The range its keys lie in.
     pub range: KeyRange,
-    /// Which stripe of the range; none when its keys are all of it.
+    /// Its stripe of the range; `None` if it has all keys of the range.
     pub stripe: Option<Stripe>,
-    /// What was counted since it was opened here; a rate is the difference of two looks.
+    /// Counts since it was opened here. A rate is the difference of two answers.
     pub counts: Counts,
-    /// The longest that a write waited behind others, in the last tick.
+    /// The longest wait of a write behind others, in the last tick.
     pub queue_age: Duration,
     /// Rows in its runs, old versions included, and those of former neighbours until compaction has
     /// separated them.
@@ -42,14 +42,14 @@ pub struct PartitionStatus {
     pub memtable_bytes: u64,
     /// Extents of its log.
     pub log_extents: u64,
-    /// Whether it serves nothing until the next start, since files it needs are damaged or missing.
+    /// Whether it serves nothing until the next start, because its files are damaged or missing.
     pub quarantined: bool,
-    /// Why it takes no writes, and no reads either when it did not open; none when it does.
+    /// Why it takes no writes (and, if it did not open, no reads); `None` if it serves.
     pub stopped: Option<String>,
 }
 
 impl IndexServer {
-    /// All partitions that are here, open or not, in key order, stripes of one range by number.
+    /// All partitions of this process, open or not, in key order; stripes of one range by number.
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
         let of_host = |host: &crate::index::server::host::Host| {
@@ -65,8 +65,7 @@ impl IndexServer {
         all
     }
 
-    /// The changes of the map after the one of this number, oldest first; at most the latest
-    /// thousand.
+    /// The changes of the map after change `number`, oldest first; at most the latest thousand.
     #[must_use]
     pub fn changes_after(&self, number: u64) -> Vec<ChangeEvent> {
         self.changes.after(number)

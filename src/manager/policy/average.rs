@@ -1,32 +1,32 @@
-//! A partition's load averaged over so long that it can be told from chance.
+//! The average load of a partition, over a time that is long enough to exclude chance.
 
 use std::time::Duration;
 
 use crate::manager::policy::config::TICK;
 
-/// Seconds that loads are averaged over, at least.
+/// The shortest time of an average, seconds.
 const OVER_MIN: f64 = 4.0;
-/// Seconds that loads are averaged over, at most.
+/// The longest time of an average, seconds.
 const OVER_MAX: f64 = 60.0;
-/// Requests that are enough to know a load to about 7 %: with fewer it is averaged over longer.
+/// This many requests determine a load to about 7 %. With fewer the time of the average is longer.
 const ENOUGH: f64 = 200.0;
 
-/// An average, first of all ticks, then with the older ones counting less and less.
+/// An average: at first of all ticks, later with decreasing weights for older ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Average {
     weight: f64,
-    /// A second.
+    /// Requests a second.
     requests: f64,
-    /// Seconds.
+    /// The time of the average, seconds.
     over: f64,
     looked: Option<Duration>,
 }
 
 impl Average {
-    /// Of nothing yet.
+    /// The average of no ticks.
     pub(super) const NONE: Self = Self { weight: 0.0, requests: 0.0, over: 0.0, looked: None };
 
-    /// Adds what a tick has shown.
+    /// Adds the load of a tick.
     pub(super) fn add(&mut self, now: Duration, weight: f64, requests: f64) {
         let since = self.looked.map_or(TICK, |at| now.saturating_sub(at)).as_secs_f64();
         if since <= 0.0 {
@@ -45,8 +45,8 @@ impl Average {
         self.weight
     }
 
-    /// How far off it may be, squared: requests come by chance, so a load of `n` of them is known
-    /// to one part in the root of `n`.
+    /// The variance of the average. Requests come at random, so the relative error of a load of `n`
+    /// requests is one over the root of `n`.
     pub(super) fn variance(&self) -> f64 {
         self.weight * self.weight / (self.requests * self.over).max(1.0)
     }

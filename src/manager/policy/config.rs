@@ -5,55 +5,53 @@ use std::time::Duration;
 use crate::index::Load;
 use crate::index::PartitionLoad;
 
-/// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a
-/// second for what begins just after a look.
+/// The interval of load reports. With [`PolicyConfig::hot_ticks`] and the change itself, the map
+/// follows a load at most about half a second after it begins.
 pub const TICK: Duration = Duration::from_millis(125);
-/// From this share of a hot partition's load on its keys are looked at, so that they are known once
-/// it is hot.
+/// A partition with this share of a hot partition's load is warm: its keys are sampled, so that
+/// they are known once it is hot.
 const WARM: f64 = 0.5;
-/// With less than this share of a hot partition's load, waiting is no reason for a split: when a
-/// whole machine has too much to do writes wait in every partition, and more partitions would not
-/// help.
+/// With less than this share of a hot partition's load, waits cause no split. On an overloaded
+/// machine writes wait in every partition, and more partitions do not help.
 const WAITING_MIN: f64 = 0.1;
 
-/// What counts as hot and cold, and how fast to act.
+/// The limits of the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyConfig {
     /// Requests a second above which a partition is hot. Default 5,000: about a third of what one
-    /// commits on one core.
+    /// partition commits on one core.
     pub hot_requests: f64,
-    /// The share of a processor above which it is hot, however few requests that takes. Default
-    /// 0.6.
+    /// The share of a processor above which a partition is hot, whatever its requests. Default 0.6.
     pub hot_cpu: f64,
-    /// A write that waits so long behind others makes it hot. Default 20 ms.
+    /// A write that waits longer than this behind others makes a partition hot. Default 20 ms.
     pub hot_queue_age: Duration,
-    /// Ticks in a row it must be hot. Default 3: a blip is over by then.
+    /// The successive ticks in which a partition must be hot to be split. Default 3, because short
+    /// peaks are over by then.
     pub hot_ticks: u32,
-    /// Rows above which it is split whatever its load. Default 20 million.
+    /// Rows above which a partition is split, whatever its load. Default 20 million.
     pub rows_max: u64,
-    /// Bytes of runs above which it is split whatever its load. Default 8 GiB.
+    /// Bytes of runs above which a partition is split, whatever its load. Default 8 GiB.
     pub bytes_max: u64,
-    /// Partitions at most. Default 1,000.
+    /// The most partitions. Default 1,000.
     pub partitions_max: usize,
-    /// Splits in one tick at most. Default 2.
+    /// The most splits in one tick. Default 2.
     pub splits_per_tick: usize,
-    /// Moves in one tick at most. Default 4.
+    /// The most moves in one tick. Default 4.
     pub moves_per_tick: usize,
-    /// The share of all load that moves in one tick at most, but one partition may whatever its
+    /// The largest share of all load that moves in one tick. One partition may move whatever its
     /// share. Default 0.05.
     pub churn: f64,
-    /// A partition is left alone so long after it was made, and after a split that failed. Default
-    /// 1 s.
+    /// For this time after its creation, and after a failed split, a partition is not split.
+    /// Default 1 s.
     pub settle: Duration,
-    /// One whose names only grow is cut behind the newest so often, one that is too large is asked
-    /// for so often to be split, and neighbours that could not be merged are tried again so long
-    /// after. Default 1 minute.
+    /// The interval of cuts behind the newest name, of splits that a too large partition is planned
+    /// for, and of tries to merge the same neighbours. Default 1 minute.
     pub grow: Duration,
-    /// A partition that moved stays so long, and stripes that could not be merged are left alone so
-    /// long. Default 5 s.
+    /// For this time a partition that moved does not move again, and stripes that could not be
+    /// merged are not tried again. Default 5 s.
     pub stay: Duration,
-    /// Neighbours are merged when together they had less than a quarter of a hot partition's load
-    /// in every tick of this time. Default 10 minutes.
+    /// Neighbours are merged when each had less than an eighth of a hot partition's load in every
+    /// tick of this time, and together they have less than a quarter. Default 10 minutes.
     pub cold_for: Duration,
 }
 
@@ -79,10 +77,9 @@ impl Default for PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// A load by what it is most short of, where 1 is just hot: requests, or processor. It adds up
-    /// over the partitions of a host, and moves with them, so that hosts are compared by it.
-    /// Waiting does not: it is what too much of either leads to. Log bytes do not: disks are shared
-    /// by all hosts.
+    /// A load as a multiple of a hot partition's: by requests or by processor time, whichever is
+    /// greater. Hosts are compared by the sum over their partitions. Waits do not count, because
+    /// they follow from both. Log bytes do not count, because all hosts share the disks.
     #[must_use]
     pub fn weight(&self, load: &Load) -> f64 {
         (load.requests() / self.hot_requests).max(load.cpu / self.hot_cpu)
@@ -93,12 +90,12 @@ impl PolicyConfig {
         weight > 1.0 || (load.queue_age > self.hot_queue_age && weight > WAITING_MIN)
     }
 
-    /// Whether it is hot or may be soon, so that its keys are looked at.
+    /// Whether a partition is hot or may soon be, so that its keys are sampled.
     pub(super) fn is_warm(&self, load: &Load) -> bool {
         self.weight(load) > WARM || self.is_hot(load)
     }
 
-    /// How many times as large as it should be: above 1 it is split for it.
+    /// The size of a partition as a multiple of the limit. Above 1 it is split.
     pub(super) fn size(&self, load: &PartitionLoad) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a ratio of sizes")]
         let times = |size: u64, max: u64| size as f64 / max.max(1) as f64;

@@ -1,4 +1,4 @@
-//! Where to cut a hot partition.
+//! The keys at which a hot partition is cut.
 
 use bytes::Bytes;
 
@@ -6,30 +6,31 @@ use crate::index::PartitionLoad;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
-/// Children of one split for load: more adds less than it costs.
+/// The most children of a split for load. More would cost more than they gain.
 const WAYS_MAX: usize = 8;
-/// Stripes of one range that the policy makes at least.
+/// The fewest stripes that the policy makes of a range.
 const STRIPES_MIN: u8 = 4;
-/// Fewer samples do not tell where to cut.
+/// The fewest samples that show where to cut.
 const SAMPLES_MIN: usize = 32;
-/// The highest of fewer samples says nothing about the highest key.
+/// The fewest samples of which the highest is near the highest key.
 const HIGHEST_MIN: usize = 8;
-/// From this share of samples on, one key is the load: no split helps it.
+/// A key with this share of the samples is the load, and no split helps it.
 const ONE_KEY_PERCENT: usize = 25;
-/// From this share of samples above all earlier ones on, names grow: cut behind them.
+/// If this share of the samples is above the earlier ones, names grow, and the cut is behind them.
 const GROWING_PERCENT: usize = 80;
-/// From this share on names may grow: in a burst that is only beginning some come so late that
-/// another look or two is needed.
+/// From this share on names may grow. At the start of a burst some names come late, so the decision
+/// waits for another tick or two.
 const MAYBE_GROWING_PERCENT: usize = 20;
 
-/// So many that each child is well below the limit of what its parent has so many times.
+/// The number of children of a partition with `times` the limit, such that each child is well below
+/// it.
 pub(super) fn ways(times: f64) -> usize {
     let half =
         (2..WAYS_MAX).find(|ways| times * 2.0 <= f64::from(u32::try_from(*ways).unwrap_or(8)));
     half.unwrap_or(WAYS_MAX)
 }
 
-/// The highest of a tick's samples, in order, if that is about the highest key there was.
+/// The highest of a tick's samples, which are in order, if there are enough.
 pub(super) fn highest(samples: &[Bytes]) -> Option<Bytes> {
     samples.last().filter(|_| samples.len() >= HIGHEST_MIN).cloned()
 }
@@ -39,26 +40,27 @@ pub(super) fn highest(samples: &[Bytes]) -> Option<Bytes> {
 pub(super) enum Cut {
     /// At the quantiles of its load.
     Between(Vec<RoutingKey>),
-    /// Its names only grow: behind the newest.
+    /// Behind the newest name, because names only grow.
     Behind(RoutingKey),
-    /// One key is the load, or too little is known yet.
+    /// Nowhere: one key is the load, or too little is known yet.
     Nowhere,
 }
 
-/// From `key` to the end of its container, or of the partition if that comes first; `None` where no
-/// blobs are.
+/// The range from `key` to the end of its container, or of the partition if that comes first;
+/// `None` if no blobs are there.
 pub(super) fn rest(load: &PartitionLoad, key: &RoutingKey) -> Option<KeyRange> {
     key.rest_of_container()?.intersect(&load.range)
 }
 
-/// Stripes for names that grow: a burst of them is only beginning.
+/// The number of stripes for names that grow. Their burst has only begun, so it is at least
+/// `STRIPES_MIN`.
 pub(super) fn stripes(ways: usize) -> u8 {
     u8::try_from(ways).unwrap_or(STRIPES_MIN).max(STRIPES_MIN)
 }
 
-/// Cuts a partition in as many ways, by the routing keys of its recent requests, in order, with
-/// repeats; `before` is the highest of those of the last ticks, and whether these are as many as
-/// are remembered.
+/// Cuts a partition into `ways` parts. `samples` has the routing keys of its recent requests, in
+/// order, with repeats. `before` is the lowest of the highest samples of the last ticks. `is_old`
+/// is set if all the ticks that are remembered have one.
 pub(super) fn cut(
     load: &PartitionLoad,
     samples: &[Bytes],

@@ -1,4 +1,4 @@
-//! Which neighbours to merge.
+//! The neighbours and stripes to merge.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use crate::index::PartitionLoad;
 use crate::index::Plan;
 use crate::manager::policy::known::Policy;
 
-/// The share of a hot partition's load below which a partition is cold: two of them are far from
-/// hot together.
+/// A partition with less than this share of a hot partition's load is cold. Two of them together
+/// are far from hot.
 pub(super) const COLD: f64 = 0.125;
-/// The share of a hot partition's load that merged ones may have together.
+/// The share of a hot partition's load that merged partitions may have together.
 const COLD_TOGETHER: f64 = 0.25;
-/// The share of the size at which a partition is split that merged ones may have together.
+/// The share of the size limit that merged partitions may have together.
 const SIZE_TOGETHER: f64 = 0.25;
-/// Partitions merged in one step at most.
+/// The most partitions of one merge.
 const WAYS_MAX: usize = 8;
 
-/// The first neighbours, or stripes of a range, that have all been cold long enough; or stripes
-/// that have grown large: the range is cut behind its newest name then. Only if the map is at rest:
-/// merges write, and one at a time is enough.
+/// The first neighbours, or stripes of a range, that have all been cold for long enough. Stripes
+/// are also merged if one is too large; the range is then striped again behind its newest name.
+/// Nothing is merged while a partition changes: merges write, and one at a time is enough.
 pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> Option<Plan> {
     if loads.iter().any(|load| load.changing) {
         return None;
@@ -32,12 +32,12 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         since.is_some_and(|since| now.saturating_sub(since) >= config.cold_for)
     };
     for stripes in loads.chunk_by(|a, b| a.stripe.is_some() && a.range == b.range) {
-        // One may be between two hosts just now.
+        // A stripe may be missing because it is moving between hosts.
         let of = stripes.first().and_then(|load| load.stripe).map(|stripe| stripe.of().into());
         if of != Some(stripes.len()) {
             continue;
         }
-        // They may be too busy: the next moment is another.
+        // The last try may have failed because they were too busy.
         if stripes.iter().any(|load| tried(load, config.stay)) {
             continue;
         }
@@ -52,14 +52,15 @@ pub(super) fn merge(policy: &Policy, now: Duration, loads: &[PartitionLoad]) -> 
         let (mut ids, mut size, mut weight) = (Vec::new(), 0.0, 0.0);
         let mut end = None;
         for load in loads.iter().skip(place).take(WAYS_MAX) {
-            // Between two of them one may be missing: it is quarantined, or between two hosts.
+            // A partition between them may be missing, because it is quarantined or moving between
+            // hosts.
             if end.replace(load.range.high()).is_some_and(|end| end != Some(load.range.low())) {
                 break;
             }
             size += config.size(load);
             weight += config.weight(&load.load);
             let fits = size <= SIZE_TOGETHER && weight < COLD_TOGETHER;
-            // Stripes are merged all together or not at all.
+            // All stripes of a range are merged together, or none.
             if !(cold(load) && fits && load.stripe.is_none()) || tried(load, config.grow) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What is remembered between ticks.
+//! What the policy remembers between ticks.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -11,29 +11,29 @@ use crate::manager::policy::config::PolicyConfig;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// Remembers of each partition what one tick does not show.
+/// The policy, with what it remembers of each partition.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub(super) config: PolicyConfig,
     pub(super) known: BTreeMap<PartitionId, Known>,
 }
 
-/// What is known of one partition.
+/// What the policy remembers of one partition.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) since: Duration,
     pub(super) hot: u32,
-    /// What hosts are compared by: a tick alone shows mostly chance when requests are few.
+    /// The load by which hosts are compared. With few requests a single tick is mostly chance.
     pub(super) average: Average,
     /// Since when it has been so cold that it may be merged.
     pub(super) cold: Option<Duration>,
-    /// When it was last told to move, and where to.
+    /// When its last move was planned, and to which host.
     pub(super) moved: Option<(Duration, HostId)>,
-    /// When it was last asked to be split for its size.
+    /// When its last split for size was planned.
     pub(super) large: Option<Duration>,
-    /// When it was last planned to be replaced by others; it is still there if that failed.
+    /// When its last split or merge was planned. If the partition still exists, that failed.
     pub(super) tried: Option<Duration>,
-    /// The highest samples of the last ticks in which there were enough to tell, the oldest first.
+    /// The highest samples of the last ticks with enough samples, the oldest first.
     pub(super) highest: VecDeque<Bytes>,
 }
 
@@ -51,15 +51,15 @@ impl Known {
         }
     }
 
-    /// Whether that was less than `pause` ago: what fails again and again must not keep others
-    /// waiting.
+    /// Whether its last split or merge was planned less than `pause` ago. A change that fails
+    /// repeatedly must not delay others.
     pub(super) fn was_tried(&self, now: Duration, pause: Duration) -> bool {
         self.tried.is_some_and(|at| now.saturating_sub(at) < pause)
     }
 }
 
 impl Policy {
-    /// A policy that has seen nothing.
+    /// A policy that remembers nothing.
     #[must_use]
     pub fn new(config: PolicyConfig) -> Self {
         Self { config, known: BTreeMap::new() }

@@ -1,4 +1,4 @@
-//! What to move so that no host has much more load than others.
+//! The moves after which no host has much more load than others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +10,19 @@ use crate::manager::policy::known::Policy;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// A host with more than so many times the mean load gives some away.
+/// A host with more than this multiple of the mean load gives partitions away.
 const UNEVEN: f64 = 1.2;
-/// A move must leave its host with so much more than the other had, as a share of their difference:
-/// with less it may as well go back the next time.
+/// After a move its old host must have more load than the new host had before, by at least this
+/// share of their difference. Otherwise the partition could move back the next time.
 const MARGIN: f64 = 0.1;
-/// And with so many times what the difference may be off by chance. Looked at eight times a second,
-/// less would come up.
+/// The excess must also be at least this multiple of the standard error of the difference. With
+/// eight decisions a second, a smaller multiple would be exceeded by chance.
 const SURE: f64 = 4.0;
-/// With less load than this share of a hot partition's a host is left alone, however uneven it is.
+/// A host with less load than this share of a hot partition's gives nothing away, however uneven
+/// the hosts are.
 const BUSY: f64 = 0.5;
 
-/// Moves from the busiest hosts to the least busy, each such that the difference shrinks.
+/// Moves from the busiest hosts to the least busy. Each makes the difference smaller.
 pub(super) fn moves(
     policy: &mut Policy,
     now: Duration,
@@ -37,7 +38,7 @@ pub(super) fn moves(
     let mut of_host: BTreeMap<HostId, f64> = hosts.iter().map(|host| (*host, 0.0)).collect();
     let mut chance: BTreeMap<HostId, f64> = BTreeMap::new();
     for load in loads {
-        // What is on its way counts where it goes to.
+        // A partition that is moving counts at its new host.
         let known = policy.known.get(&load.id).filter(|_| load.changing);
         let to = known.and_then(|known| known.moved).map_or(load.host, |(_, to)| to);
         *of_host.entry(to).or_default() += weight(load);
@@ -67,8 +68,8 @@ pub(super) fn moves(
                 && !rests
                 && !moved.iter().any(|(id, _)| *id == load.id)
         };
-        // What comes nearest to half of the difference evens the two out best; more than all of it
-        // only turns them round.
+        // A partition with about half of the difference evens the two hosts out best. One with more
+        // than the whole difference would only exchange their roles.
         let gap = most - least;
         let off = |load: &PartitionLoad| (weight(load) - gap / 2.0).abs();
         let variance = |host: &HostId| chance.get(host).copied().unwrap_or_default();

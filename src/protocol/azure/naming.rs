@@ -104,8 +104,8 @@ fn makes(method: &Method, query: Option<&str>, is_blob: bool) -> bool {
     }
 }
 
-/// Says of a container or blob that does not exist, and that Azure would not let anybody make, what
-/// is wrong with its name. The address is what the request is about.
+/// The refusal for a container or blob that does not exist. If Azure's rules forbid its name, the
+/// refusal names the violated rule. `address` is the address of the request.
 #[must_use]
 pub fn explain_missing(refusal: Refusal, address: impl FnOnce() -> Option<Address>) -> Refusal {
     let missing = [Reason::ContainerNotFound, Reason::BlobNotFound, Reason::ResourceNotFound];
@@ -120,7 +120,7 @@ pub fn explain_missing(refusal: Refusal, address: impl FnOnce() -> Option<Addres
     } else if refusal.reason == Reason::BlobNotFound {
         blob()
     } else {
-        // A stranger is not told which of them exists.
+        // An anonymous caller must not learn which of them exists.
         container().and_then(|()| blob())
     };
     named.err().unwrap_or(refusal)

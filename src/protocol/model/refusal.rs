@@ -147,7 +147,7 @@ impl Refusal {
         self.detail(Detail::SatisfiableRange, format!("bytes */{len}"))
     }
 
-    /// Whether the client did not authenticate itself, or not well enough: then it is told how to.
+    /// Whether the client did not authenticate, or not sufficiently. The answer then says how to.
     #[must_use]
     pub fn asks_for_authentication(&self) -> bool {
         self.status == Some(401)

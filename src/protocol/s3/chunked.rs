@@ -1,5 +1,4 @@
-//! Bodies in `aws-chunked` form: content in chunks, each of which may be signed, and trailers
-//! behind
+//! Bodies in `aws-chunked` form: content in chunks, each of which may be signed, and trailers after
 //! the last one.
 //!
 //! ```text
@@ -9,8 +8,8 @@
 //! CRLF
 //! ```
 //!
-//! This file takes a body apart and holds it against its claimed length. Whoever knows the key
-//! verifies the signatures (`auth::ChunkVerifier`).
+//! This file takes a body apart and compares its length with the claimed one. `auth::ChunkVerifier`
+//! verifies the signatures with the key.
 //!
 //! Source: S3 API reference, "Transferring Payload in Multiple Chunks" and "... with trailing
 //! headers".

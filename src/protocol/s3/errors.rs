@@ -1,6 +1,5 @@
-//! Error codes of S3 ("Error responses"): what each refusal is called here, its status and its
-//! text.
-//! Texts may be replaced by the refusal's own.
+//! Error codes of S3 ("Error responses"): the code, status and text of each refusal. A refusal may
+//! have a text of its own.
 
 use crate::protocol::model::Reason;
 

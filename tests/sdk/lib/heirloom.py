@@ -21,7 +21,8 @@ KIB, MIB = 1 << 10, 1 << 20
 CONTAINER, PUBLIC, OTHER = "heirloom", "public", "of-every-account"
 # In no picture: it changes until the server is killed.
 UPLOADED = "uploaded"
-# Smaller than what lies in rows, in shared appends, and in extents of their own; long enough for several frames.
+# Sizes of bodies in rows, in shared appends, and in extents of their own. The last one takes
+# several frames.
 SIZES = (0, 1, 500, 4_000, 60_000, 900_000, 5 * MIB)
 NAMES = ("plain", "with/slashes/and//two", "Größe und 東京", "a b+c%20d&e=f", "UPPER", "upper", "z" * 1_000)
 # A customer-provided key. The SDK sends one over https only, so the headers are given by hand.

@@ -13,7 +13,8 @@
 //! failure. If the outcome of the transaction is unknown, they take no write until they are opened
 //! again. After the transaction only the new partitions serve.
 //!
-//! Not here: the decision when to change what (`load/`), and its execution (`server/`).
+//! Not here: the decision when to change the map (the manager), and which hosts take part
+//! (`server/`).
 
 mod check;
 mod compaction_yield;

@@ -1,4 +1,4 @@
-//! Why partitions are not changed.
+//! The errors of changes of the partition map.
 
 use thiserror::Error as ThisError;
 
@@ -9,23 +9,24 @@ use crate::index::engine::NotChanged;
 /// Why the partition map was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum ChangeError {
-    /// It is not open here: read the map again.
+    /// The partition is not open here. Read the map again.
     #[error("no such partition here")]
     NoSuchPartition,
-    /// The keys do not cut it into 2 to 16 ranges.
+    /// The keys do not divide the partition into 2 to 16 ranges.
     #[error(
         "the keys must be 1 to 15, ascending, inside the partition and not inside a table of containers"
     )]
     BadKeys,
-    /// Stripes are merged before their range is cut or striped otherwise.
+    /// The partition is a stripe. Its range is split or striped anew only after all its stripes
+    /// were merged.
     #[error("the partition is a stripe: merge all stripes of its range first")]
     Striped,
-    /// Only names of one container are dealt out.
+    /// The range is not inside one container, or the number of stripes is not 2 to 16.
     #[error(
         "a range has 2 to 16 stripes and lies inside one container: split the container off first"
     )]
     NotStripable,
-    /// Only neighbours are merged, or stripes.
+    /// The partitions are neither neighbours nor all stripes of a range, or there are too many.
     #[error(
         "a merge takes 2 to 16 partitions that lie side by side, in key order, or all stripes of a range"
     )]
@@ -33,23 +34,23 @@ pub enum ChangeError {
     /// There is no such host.
     #[error("no such host here")]
     NoSuchHost,
-    /// They change too fast: try again when they are quieter.
+    /// The partitions change too fast. Try again when they have less load.
     #[error("the partitions are too busy: {0}; try again when they are quieter")]
     Busy(&'static str),
-    /// Nothing has changed: it may work later, on a full disk once there is room.
+    /// Nothing has changed. A later try may succeed; after a full disk, once space is free.
     #[error(transparent)]
     Refused(#[from] Error),
-    /// Nobody knows whether it happened: its partitions stopped, and whoever opens them next will
-    /// know. On a full disk that needs room.
+    /// It is unknown whether the change happened. Its partitions stopped, and opening them again
+    /// decides it. On a full disk that needs free space.
     #[error(transparent)]
     Failed(Error),
-    /// A merge moved partitions to one host and was then refused: they stay there.
+    /// A merge moved partitions to one host and was then refused. They stay there.
     #[error("partitions were moved to one host, but not merged: {0}")]
     PartlyDone(Box<Self>),
 }
 
 impl ChangeError {
-    /// As of a change that had moved a partition before it failed so.
+    /// The error of a change that had moved a partition before it failed with this error.
     pub(super) fn after_a_move(self) -> Self {
         let is_unknown = matches!(self, Self::Failed(_) | Self::PartlyDone(_));
         if is_unknown { self } else { Self::PartlyDone(Box::new(self)) }

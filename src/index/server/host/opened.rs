@@ -1,5 +1,5 @@
-//! The partitions of a host as a set that splits change: those that are open, and those that did
-//! not open at the start.
+//! The partitions of a host: those that are open, and those that did not open at the start. Changes
+//! of the map replace members of this set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::types::PartitionId;
 /// Whether and when a partition that did not open is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
-    /// It is being tried, and requests wait for it as for a move.
+    /// It is tried again, and requests wait for it as for a move.
     Soon,
-    /// It is being tried, but has failed so often that requests are refused at once.
+    /// It is tried again, but has failed so often that requests are refused immediately.
     Later,
-    /// At the next start: it is quarantined.
+    /// It is quarantined: only the next start tries it again.
     Never,
 }
 
 /// A partition that did not open at the start.
 #[derive(Clone, Debug)]
 pub(crate) struct Closed {
-    /// Which names that concerns.
+    /// Its descriptor, which has its range.
     pub(crate) descriptor: PartitionDescriptor,
     /// Why it does not open.
     pub(crate) error: Error,
@@ -38,11 +38,11 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// The partition that was not opened, when it was claimed and files it needs are the reason.
-    /// Damaged or missing ones stay so until the next start; all other reasons may pass.
+    /// The closed partition, if it was claimed and its files are the reason. If they are damaged or
+    /// missing, only the next start opens it; any other reason may pass.
     ///
     /// # Errors
-    /// Any other reason.
+    /// The error, if the reason is another.
     pub(crate) fn after(not: NotOpened) -> Result<Self, Error> {
         let Some(descriptor) = not.claimed else { return Err(not.error) };
         let may_pass = matches!(not.error, Error::Unavailable(_) | Error::Full(_));
@@ -67,7 +67,7 @@ impl Closed {
         }
     }
 
-    /// Whether it waits for the next start.
+    /// Whether only the next start tries it again.
     pub(crate) fn is_quarantined(&self) -> bool {
         self.retry == Retry::Never
     }
@@ -82,7 +82,7 @@ pub(crate) const fn is_lasting(error: &Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Opened {
     partitions: RwLock<Partitions>,
-    /// Grows with every change of the open ones.
+    /// Grows with every change of the open partitions.
     version: AtomicU64,
 }
 
@@ -93,24 +93,24 @@ struct Partitions {
 }
 
 impl Opened {
-    /// Those that opened at the start, and those that did not.
+    /// The partitions that opened at the start, and those that did not.
     pub(crate) fn new(open: BTreeMap<PartitionId, Arc<Partition>>, closed: Vec<Closed>) -> Self {
         let closed = closed.into_iter().map(|one| (one.descriptor.id, one)).collect();
         let partitions = RwLock::new(Partitions { open, closed });
         Self { partitions, version: AtomicU64::new(0) }
     }
 
-    /// Those that did not open.
+    /// The partitions that did not open.
     pub(crate) fn closed(&self) -> Vec<Closed> {
         self.read().closed.values().cloned().collect()
     }
 
-    /// Whether a partition is closed and being tried.
+    /// Whether a partition is closed and tried again.
     pub(crate) fn is_tried(&self, id: PartitionId) -> bool {
         self.read().closed.get(&id).is_some_and(|one| !one.is_quarantined())
     }
 
-    /// Notes why a closed partition still does not open, and when it is tried again.
+    /// Records why a closed partition still does not open, and when it is tried again.
     pub(crate) fn still_closed(&self, id: PartitionId, error: Error, retry: Retry) {
         if let Some(one) = self.write().closed.get_mut(&id) {
             (one.error, one.retry) = (error, retry);
@@ -120,7 +120,7 @@ impl Opened {
         }
     }
 
-    /// Lets a partition serve that was closed.
+    /// Adds an open partition that was closed.
     pub(crate) fn add_closed(&self, new: Partition) {
         let mut partitions = self.write();
         partitions.closed.remove(&new.core.id);
@@ -135,8 +135,8 @@ impl Opened {
     /// As [`Self::get`].
     ///
     /// # Errors
-    /// [`Error::WrongPartition`] when it is not open here, [`Damage::Quarantined`] when nobody
-    /// should wait for it.
+    /// [`Error::WrongPartition`] if it is not open here, [`Damage::Quarantined`] if callers should
+    /// not wait for it.
     pub(crate) fn find(&self, id: PartitionId) -> Result<Arc<Partition>, Error> {
         let partitions = self.read();
         if let Some(open) = partitions.open.get(&id) {
@@ -148,17 +148,17 @@ impl Opened {
         }
     }
 
-    /// Another number whenever the set is another.
+    /// A number that changes with every change of the open partitions.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// All of them as of now, by id.
+    /// All open partitions, by id.
     pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
         self.read().open.values().cloned().collect()
     }
 
-    /// Stops partitions, then lets others take their place: nobody is served by both (I6).
+    /// Stops the old partitions, then adds the new ones, so that no request finds both (I6).
     pub(crate) fn replace(&self, old: &[Arc<Partition>], new: Vec<Partition>) {
         let mut partitions = self.write();
         for old in old {
@@ -169,7 +169,7 @@ impl Opened {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Lets one more serve.
+    /// Adds an open partition.
     pub(crate) fn add(&self, new: Partition) {
         self.replace(&[], vec![new]);
     }

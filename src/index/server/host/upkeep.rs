@@ -18,11 +18,11 @@ use crate::index::metrics::HostReport;
 use crate::index::server::host::opened::Opened;
 use crate::types::PartitionId;
 
-/// How often to look without being rung, and to try again after a failure.
+/// The interval of checks without a notification, and of tries after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and
-/// for disks; neither must hold up flushes.
+/// for disks; neither must delay flushes.
 pub(super) fn start(
     context: &Arc<HostContext>,
     partitions: &Arc<Opened>,
@@ -60,7 +60,7 @@ async fn flusher(
     let clock = Arc::clone(&context.deps.env.clock);
     let mut looked = None;
     while !stop.is_cancelled() {
-        // One that cannot be flushed now must not keep the others' memory.
+        // A partition that cannot be flushed now must not keep the others from being flushed.
         let mut failed = BTreeSet::new();
         let now = clock.monotonic();
         let rested = looked.is_none_or(|at| now.saturating_sub(at) >= PAUSE);
@@ -89,8 +89,8 @@ async fn flusher(
     }
 }
 
-/// The partition whose flush helps most: a long log first, then, with half of the memory in use,
-/// the most bytes.
+/// The partition to flush next: one with a long log, or, if half of the memory is in use, the one
+/// with the most bytes.
 fn due(
     context: &HostContext,
     partitions: &[Arc<Partition>],
@@ -104,8 +104,8 @@ fn due(
     if let Some(long) = served().find(|partition| partition.core.has_long_log()) {
         return Some(Arc::clone(long));
     }
-    // Not the budget: it also counts tables already flushed that a reader still holds, and flushing
-    // frees none of those.
+    // Not the bytes of the budget. It also counts flushed tables that a reader still holds, and a
+    // flush frees none of these.
     let bytes = || served().map(|partition| (partition.core.table_bytes(), partition));
     let all: usize = bytes().map(|(bytes, _)| bytes).sum();
     if all < context.config.memtable_bytes_max / 2 {
@@ -125,7 +125,7 @@ async fn chores(context: Arc<HostContext>, stop: CancellationToken) {
             () = context.chores.added() => {}
             () = clock.sleep(PAUSE) => {}
         }
-        // However often chores are added.
+        // Once in this time, however often chores are added.
         let now = clock.monotonic();
         if now.saturating_sub(retried) >= PAUSE {
             context.chores.retry();
@@ -141,8 +141,8 @@ async fn compactor(context: Arc<HostContext>, partitions: Arc<Opened>, stop: Can
             while partition.core.may_compact() {
                 let compaction = tokio::select! {
                     biased;
-                    // Left half-way, it has changed nothing: its extent is released, or left to the
-                    // next opening.
+                    // A compaction that is dropped half-way changes nothing. Its extent is released
+                    // now, or when the partition opens next.
                     () = stop.cancelled() => return,
                     compaction = partition.compact() => compaction,
                 };

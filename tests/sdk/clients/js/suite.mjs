@@ -1,4 +1,5 @@
-// What @azure/storage-blob asks of a server: one JSON line for each group of operations, {group, error}.
+// Requests of @azure/storage-blob to a server. Prints one JSON line for each group of operations:
+// {group, error}.
 // Settings come in the environment: CONNECTION_STRING, SECOND (another account), SECOND_SAS.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
