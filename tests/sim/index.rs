@@ -337,7 +337,7 @@ impl Session<'_> {
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {
             Ok(_) | Err(Error::Refused(Refused::ContainerExists)) => {
-                self.model.borrow_mut().container = true
+                self.model.borrow_mut().container = true;
             }
             // Later sessions try again.
             Err(Error::Full(_) | Error::Overloaded) => {}
