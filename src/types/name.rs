@@ -18,6 +18,7 @@ pub enum NameError {
 
 /// An account name: 3 to 24 lower-case letters and digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct AccountName(Box<str>);
 
 impl AccountName {
@@ -26,11 +27,15 @@ impl AccountName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         if !(3..=24).contains(&text.len()) {
             return Err(NameError::Length);
         }
         if text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
-            Ok(Self(text.into()))
+            Ok(())
         } else {
             Err(NameError::Invalid)
         }
@@ -46,6 +51,7 @@ impl AccountName {
 /// A container name: 3 to 63 lower-case letters, digits and single hyphens, or `$root`, `$web`,
 /// `$logs`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct ContainerName(Box<str>);
 
 impl ContainerName {
@@ -54,20 +60,30 @@ impl ContainerName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         if matches!(text, "$root" | "$web" | "$logs") {
-            return Ok(Self(text.into()));
+            return Ok(());
         }
         let legal = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         if !legal || text.starts_with('-') || text.ends_with('-') || text.contains("--") {
             return Err(NameError::Invalid);
         }
-        if (3..=63).contains(&text.len()) { Ok(Self(text.into())) } else { Err(NameError::Length) }
+        if (3..=63).contains(&text.len()) { Ok(()) } else { Err(NameError::Length) }
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, without a copy.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0.into_string()
     }
 }
 
@@ -78,6 +94,7 @@ const SEGMENTS_MAX: usize = 254;
 /// parts between slashes. It is never normalised. Source: "Naming and referencing containers,
 /// blobs, and metadata".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct BlobName(Box<str>);
 
 impl BlobName {
@@ -86,11 +103,15 @@ impl BlobName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         let segments = text.split('/').count();
         if text.is_empty() || text.encode_utf16().count() > 1024 || segments > SEGMENTS_MAX {
             return Err(NameError::Length);
         }
-        if text.contains('\0') { Err(NameError::Invalid) } else { Ok(Self(text.into())) }
+        if text.contains('\0') { Err(NameError::Invalid) } else { Ok(()) }
     }
 
     /// The text.
@@ -100,8 +121,16 @@ impl BlobName {
     }
 }
 
-macro_rules! display_as_text {
+macro_rules! texts {
     ($($name:ident),*) => {$(
+        impl TryFrom<Box<str>> for $name {
+            type Error = NameError;
+
+            fn try_from(text: Box<str>) -> Result<Self, NameError> {
+                Self::check(&text).map(|()| Self(text))
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -109,7 +138,7 @@ macro_rules! display_as_text {
         }
     )*};
 }
-display_as_text!(AccountName, ContainerName, BlobName);
+texts!(AccountName, ContainerName, BlobName);
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::api::Guard;
 use crate::index::record::ContainerRecord;
@@ -17,7 +19,7 @@ use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 
 /// Creates a container under an id already issued.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateContainer {
     /// The account.
     pub account: AccountId,
@@ -36,7 +38,7 @@ pub struct CreateContainer {
 }
 
 /// What changes about a container.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerChange {
     /// Replaces its metadata.
     Metadata(Metadata),
@@ -50,7 +52,7 @@ pub enum ContainerChange {
 }
 
 /// Changes a container.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateContainer {
     /// The account.
     pub account: AccountId,
@@ -63,7 +65,7 @@ pub struct UpdateContainer {
 }
 
 /// Deletes a container: its name is free at once, its rows are purged later.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteContainer {
     /// The account.
     pub account: AccountId,
@@ -74,7 +76,7 @@ pub struct DeleteContainer {
 }
 
 /// List Containers: one page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListContainers {
     /// The account.
     pub account: AccountId,
@@ -97,16 +99,16 @@ impl ListContainers {
 }
 
 /// A container in a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerEntry {
     /// The name.
-    pub name: String,
+    pub name: ContainerName,
     /// The record.
     pub record: ContainerRecord,
 }
 
 /// A page of containers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerPage {
     /// In name order.
     pub entries: Vec<ContainerEntry>,

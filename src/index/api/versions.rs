@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::index::api::Guard;
 use crate::index::api::Written;
 use crate::types::AccessTier;
@@ -11,7 +14,7 @@ use crate::types::RehydratePriority;
 use crate::types::Timestamp;
 
 /// Snapshot Blob.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotBlob {
     /// The blob.
     pub key: BlobKey,
@@ -22,7 +25,7 @@ pub struct SnapshotBlob {
 }
 
 /// A snapshot was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshotted {
     /// Its time, by which it is read.
     pub snapshot: Timestamp,
@@ -31,7 +34,7 @@ pub struct Snapshotted {
 }
 
 /// Set Blob Tier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetTier {
     /// The blob.
     pub key: BlobKey,

@@ -292,4 +292,4 @@ fn list<T>(elements: &[T]) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::Deserializer;
+use serde::Serialize;
+use serde::de::Error as _;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use uuid::Uuid;
@@ -27,7 +29,7 @@ use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// Which of the fields that a list shows on request it shows. The others are empty in its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedFields {
     /// User metadata.
     pub metadata: bool,
@@ -199,10 +201,12 @@ impl<'de> Visitor<'de> for PairsVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<Self::Value, A::Error> {
-        let mut len = 0;
-        while let Some((name, value)) = pairs.next_element::<(&str, &str)>()? {
-            len += name.len() + value.len();
+        let mut all = Vec::new();
+        while let Some(pair) = pairs.next_element::<(&str, &str)>()? {
+            all.push(pair);
         }
+        // What whole records refuse, a list refuses too.
+        let len = Metadata::check(&all).map_err(A::Error::custom)?;
         Ok(MetadataReadOver { len })
     }
 }

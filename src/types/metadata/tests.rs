@@ -29,3 +29,16 @@ fn names_and_values_have_8_kib_together() {
     assert!(with(8_192 - 4).is_ok());
     assert_eq!(with(8_192 - 3), Err(MetadataError::TooLarge));
 }
+
+#[test]
+fn metadata_that_could_not_be_made_is_not_decoded() {
+    let decode = |pairs: &[(String, String)]| {
+        postcard::from_bytes::<Metadata>(&postcard::to_stdvec(pairs).unwrap())
+    };
+    let good = vec![pair("b", "2"), pair("a", "1")];
+    assert_eq!(decode(&good), Ok(Metadata::new(good).unwrap()));
+    for bad in [vec![pair("", "v")], vec![pair("a", "1"), pair("b", ""), pair("A", "2")]] {
+        assert!(decode(&bad).is_err(), "{bad:?}");
+    }
+    assert!(decode(&[pair("a", &"x".repeat(8_192))]).is_err());
+}

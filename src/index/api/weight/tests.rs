@@ -338,6 +338,11 @@ fn of_blobs() -> Vec<(Write, usize)> {
     ]
 }
 
+/// A write of each variant at least.
+pub(in crate::index::api) fn every_write() -> impl Iterator<Item = Write> {
+    writes().into_iter().chain(of_accounts()).chain(of_blobs()).map(|(write, _)| write)
+}
+
 /// The variant's number. A new variant gets one here, and a write of it in the lists above.
 const fn number(write: &Write) -> usize {
     match write {
