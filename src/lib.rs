@@ -26,6 +26,7 @@ pub mod index;
 
 // layer 5
 pub mod frontend;
+pub mod manager;
 pub mod reclaim;
 
 // layer 6: the admin listener, the node

@@ -86,7 +86,7 @@ impl Tally {
         })
     }
 
-    /// One thing that is not a request, such as a wait.
+    /// Counts of one event that is not a request, such as a wait.
     pub(crate) fn one() -> Result<Self, String> {
         Ok(Self { ops: 1, units: 1.0, ..Self::new()? })
     }

@@ -47,6 +47,8 @@ use crate::flights::Way;
 const TOGETHER: u64 = 16;
 /// Names of one page.
 const PAGE: usize = 1_000;
+/// Pairs of metadata of a blob.
+const PAIRS: usize = 10;
 
 /// An index of one partition.
 struct Index {
@@ -54,6 +56,8 @@ struct Index {
     host: IndexServer,
     target: Target,
     written: u64,
+    /// The metadata of the blobs to be written.
+    metadata: Metadata,
 }
 
 impl Index {
@@ -76,7 +80,7 @@ impl Index {
             let owner = map.owner(&[]).expect("one partition");
             (host, Target::of(owner))
         });
-        Self { bed, host, target, written: 0 }
+        Self { bed, host, target, written: 0, metadata: Metadata::default() }
     }
 
     /// Writes `TOGETHER` new blobs at the same time.
@@ -86,7 +90,7 @@ impl Index {
                 key: key(self.written + i),
                 guard: Guard::default(),
                 properties: BlobProperties::default(),
-                metadata: Metadata::default(),
+                metadata: self.metadata.clone(),
                 kind: NewKind::Block,
                 tags: blockyard::types::Tags::default(),
                 content: NewContent::Inline(body.clone()),
@@ -99,6 +103,32 @@ impl Index {
             written.expect("a write");
         }
         self.written += TOGETHER;
+    }
+
+    /// Writes more small blobs than a page has.
+    fn put_page(&mut self) {
+        let body = Bytes::from(vec![7; 64]);
+        for _ in 0..200 {
+            self.put(&body);
+        }
+    }
+
+    /// The first page of a list.
+    fn list(&self, shown: ListedFields) -> ReadReply {
+        self.read(Read::Blobs(ListBlobs {
+            account: AccountId::new(1),
+            container: ContainerId::new(1),
+            collation: Collation::Utf16,
+            prefix: "small/".to_owned(),
+            delimiter: None,
+            start_from: None,
+            from: None,
+            limit: PAGE,
+            weight_max: PAGE_WEIGHT_MAX,
+            uncommitted: false,
+            snapshots: false,
+            shown,
+        }))
     }
 
     fn read(&self, read: Read) -> ReadReply {
@@ -187,28 +217,21 @@ fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
 #[divan::bench(args = [false, true])]
 fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
     let mut index = Index::new();
-    let body = Bytes::from(vec![7; 64]);
-    for _ in 0..200 {
-        index.put(&body);
-    }
+    index.put_page();
     if flushed {
         index.bed.runtime.block_on(index.host.flush()).expect("a flush");
     }
-    bencher.counter(ItemsCount::new(PAGE)).bench_local(|| {
-        let list = ListBlobs {
-            account: AccountId::new(1),
-            container: ContainerId::new(1),
-            collation: Collation::Utf16,
-            prefix: "small/".to_owned(),
-            delimiter: None,
-            start_from: None,
-            from: None,
-            limit: PAGE,
-            weight_max: PAGE_WEIGHT_MAX,
-            uncommitted: false,
-            snapshots: false,
-            shown: ListedFields { metadata: false, copy: false },
-        };
-        index.read(Read::Blobs(list))
-    });
+    let shown = ListedFields { metadata: false, copy: false };
+    bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
+}
+
+/// One page of blobs with metadata, which the list shows or not.
+#[divan::bench(args = [false, true])]
+fn list_page_of_metadata(bencher: Bencher<'_, '_>, shown: bool) {
+    let mut index = Index::new();
+    let pair = |number| (format!("name{number}"), format!("the value of number {number}"));
+    index.metadata = Metadata::new((0..PAIRS).map(pair).collect()).expect("metadata");
+    index.put_page();
+    let shown = ListedFields { metadata: shown, copy: false };
+    bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
 }

@@ -12,6 +12,10 @@ mod index;
 mod map;
 mod protocol;
 
+/// Counts allocations, so that each bench also reports how many it makes and of how many bytes.
+#[global_allocator]
+static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
+
 fn main() {
     divan::main();
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use blockyard::audit_log::AuditLog;
 use blockyard::coordinator::Op;
 use blockyard::index::Guard;
 use blockyard::index::PartitionMap;
-use blockyard::index::PolicyConfig;
 use blockyard::index::Read;
 use blockyard::index::ReadBlob;
+use blockyard::manager::Manager;
+use blockyard::manager::PolicyConfig;
+use blockyard::manager::Setup;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 use bytes::Bytes;
@@ -43,7 +46,12 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     rows::fill(&bed, args.many_rows, "the store").await?;
     // As in a node, but only after the store is filled. Ascending names would cause stripes,
     // which are not split further.
-    Arc::clone(&bed.index).start_balance(Some(PolicyConfig::default()));
+    let manager = Manager::start(Setup {
+        index: Arc::clone(&bed.index),
+        env: bed.env.clone(),
+        policy: Some(PolicyConfig::default()),
+        audit_log: AuditLog::default(),
+    });
     let about = format!(
         "One process, {} rows, 1 partition and then {}: splits into up to 16 one after the other; idle with the balancer running; \
          {} requests, half reads, {TOGETHER} at a time, each to the next of all partitions.",
@@ -79,6 +87,7 @@ pub(crate) async fn run(args: &Args, folder: &Path) -> Result<Section, String> {
     section.row("pause of those splits, p50, ms", &[0.0, quantile(&pauses, 0.5)]);
     section.row("pause of those splits, p99, ms", &[0.0, quantile(&pauses, 0.99)]);
     let start = Instant::now();
+    manager.stop().await;
     bed.close().await;
     section.row("stopping, s", &[0.0, start.elapsed().as_secs_f64()]);
     Ok(section)

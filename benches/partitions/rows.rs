@@ -79,12 +79,12 @@ pub(crate) fn put(number: u64) -> Write {
 
 /// Writes blobs 0 to `count`, as an upload in order by several tasks.
 pub(crate) async fn fill(bed: &Bed, count: u64, what: &str) -> Result<(), String> {
-    send(bed, count, (what, put)).await
+    send(bed, count, what, put).await
 }
 
 /// Removes blobs 0 to `count`.
 pub(crate) async fn remove(bed: &Bed, count: u64) -> Result<(), String> {
-    send(bed, count, ("tombstones", delete)).await
+    send(bed, count, "tombstones", delete).await
 }
 
 /// Delete Blob.
@@ -94,7 +94,7 @@ fn delete(number: u64) -> Write {
 }
 
 /// Sends one write for each number.
-async fn send(bed: &Bed, count: u64, (what, make): (&str, fn(u64) -> Write)) -> Result<(), String> {
+async fn send(bed: &Bed, count: u64, what: &str, make: fn(u64) -> Write) -> Result<(), String> {
     let style = ProgressStyle::with_template(
         "{msg} {bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left",
     );

@@ -222,7 +222,7 @@ async fn connection(
     tokio::select! {
         biased;
         served = served => served,
-        () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
+        () = watch.flow().until_cut_off() => Err(io::ErrorKind::TimedOut.into()),
         // Admin requests are not waited for.
         () = shared.stop.cancelled() => Ok(()),
         () = leaves => Ok(()),

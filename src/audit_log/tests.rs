@@ -314,13 +314,9 @@ async fn stalled_disk_delays_no_request() {
     assert_eq!(written.lines().count(), 200);
 }
 
-/// Every line that the documentation shows is written like that.
-#[test]
-fn lines_are_those_of_the_documentation() {
-    let time = Timestamp::from_unix(Duration::from_millis(1_795_334_400_045));
-    let subject = || Subject { issuer: "https://login.example/t".into(), subject: "8f0c".into() };
-    let change = |entry: Entry, of, detail| line::change(time, &entry, &Change { of, detail });
-    let blob = |operation: &'static str, principal| Entry {
+/// An entry of a request of the blob listener.
+fn blob(operation: &'static str, principal: Principal) -> Entry {
+    Entry {
         account: Some("photos".to_owned()),
         principal,
         address: Some("192.0.2.7:40112".to_owned()),
@@ -330,24 +326,55 @@ fn lines_are_those_of_the_documentation() {
         request_id: Some("0f8fad5b-d9cb-469f-a165-70867728950e".to_owned()),
         ms: 1.25,
         ..Entry::default()
-    };
-    let admin = |operation: &'static str, resource: &str| Entry {
+    }
+}
+
+/// An entry of a request of the admin listener.
+fn admin(operation: &'static str, resource: &str) -> Entry {
+    Entry {
         account: None,
         resource: Some(resource.to_owned()),
         status: Some(200),
         ..blob(operation, Principal::AdminToken)
-    };
-    let of_account = |operation: &'static str| Entry {
-        account: Some("photos".to_owned()),
-        resource: None,
-        ..admin(operation, "")
-    };
-    let node = |operation: &'static str, task, resource: &str| Entry {
-        principal: Principal::Node { task },
-        operation: operation.into(),
-        resource: Some(resource.to_owned()),
+    }
+}
+
+/// An entry of a request of the admin listener that changes an account.
+fn of_account(operation: &'static str) -> Entry {
+    Entry { account: Some("photos".to_owned()), resource: None, ..admin(operation, "") }
+}
+
+fn subject() -> Subject {
+    Subject { issuer: "https://login.example/t".into(), subject: "8f0c".into() }
+}
+
+/// Lines of changes.
+fn changes(time: Timestamp) -> Vec<Vec<u8>> {
+    let change = |entry: Entry, of, detail| line::change(time, &entry, &Change { of, detail });
+    let balancer = Entry {
+        principal: Principal::Node { task: "index balancer" },
+        operation: "SplitPartition".into(),
+        resource: Some("1".to_owned()),
         ..Entry::default()
     };
+    let created = Entry { status: Some(201), ..of_account("CreateAccount") };
+    let acl = Entry { status: Some(200), ..blob("SetContainerAcl", Principal::Bearer(subject())) };
+    let role = json!({ "kind": "subject", "principal": "8f0c", "role": "reader" });
+    let [private, public] = ["private", "blob"].map(|access| json!({ "public_access": access }));
+    vec![
+        change(blob("CreateContainer", Principal::SharedKey), Thing::Container, private),
+        change(acl, Thing::Policy, public),
+        change(created, Thing::Account, json!({ "anonymous": false })),
+        change(of_account("RotateKey"), Thing::Key, json!({ "key": "key1" })),
+        change(of_account("GrantRole"), Thing::Grant, role),
+        change(admin("ClearFault", "3"), Thing::Fault, Value::Null),
+        change(balancer, Thing::PartitionMap, json!({ "ways": 2 })),
+        change(admin("DrainDisk", "/data/2"), Thing::Disk, Value::Null),
+    ]
+}
+
+/// Lines of requests.
+fn requests(time: Timestamp) -> Vec<Vec<u8>> {
     let sas = Principal::Sas { policy: Some("upload".to_owned()), delegator: None };
     let delegated = Principal::Sas { policy: None, delegator: Some(subject()) };
     let read = Entry {
@@ -363,37 +390,14 @@ fn lines_are_those_of_the_documentation() {
         bytes_out: 310,
         ..blob("Refused", Principal::Unknown)
     };
-    let role = json!({ "kind": "subject", "principal": "8f0c", "role": "reader" });
-    let shown = [
-        change(
-            blob("CreateContainer", Principal::SharedKey),
-            Thing::Container,
-            json!({ "public_access": "private" }),
-        ),
-        change(
-            Entry { status: Some(200), ..blob("SetContainerAcl", Principal::Bearer(subject())) },
-            Thing::Policy,
-            json!({ "public_access": "blob" }),
-        ),
-        change(
-            Entry { status: Some(201), ..of_account("CreateAccount") },
-            Thing::Account,
-            json!({ "anonymous": false }),
-        ),
-        change(of_account("RotateKey"), Thing::Key, json!({ "key": "key1" })),
-        change(of_account("GrantRole"), Thing::Grant, role),
-        change(admin("ClearFault", "3"), Thing::Fault, Value::Null),
-        change(
-            node("SplitPartition", "index balancer", "1"),
-            Thing::PartitionMap,
-            json!({ "ways": 2 }),
-        ),
-        change(admin("DrainDisk", "/data/2"), Thing::Disk, Value::Null),
-        line::request(time, &blob("PutBlob", sas)),
-        line::request(time, &read),
-        line::request(time, &refused),
-        line::lost(time, 0, 412),
-    ];
+    [blob("PutBlob", sas), read, refused].iter().map(|entry| line::request(time, entry)).collect()
+}
+
+/// Every line that the documentation shows is written like that.
+#[test]
+fn lines_are_those_of_the_documentation() {
+    let time = Timestamp::from_unix(Duration::from_millis(1_795_334_400_045));
+    let shown = changes(time).into_iter().chain(requests(time)).chain([line::lost(time, 0, 412)]);
     let documentation = include_str!("../../docs/audit-log.md");
     for line in shown {
         let line = String::from_utf8(line).unwrap();

@@ -11,10 +11,11 @@ use crate::capacity::Capacity;
 use crate::capacity::Error;
 use crate::capacity::disk::compact::Frames;
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::ranges::{Ranges, offsets};
 use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 impl CapacityNode {
     /// The id of the store, as in the `format` file of each disk and in the header of each extent.
@@ -76,7 +77,7 @@ impl CapacityNode {
         to: &Arc<Self>,
         only: Option<Vec<Range<u64>>>,
     ) -> Result<Option<u64>, Error> {
-        let only: Option<Ranges> = only.map(|only| only.into_iter().collect());
+        let only: Option<Ranges> = only.map(|only| only.iter().map(offsets).collect());
         loop {
             let Some(home) = self.home_unless_gone(extent)? else { return Ok(None) };
             let (from, target, only) = (home.clone(), Arc::clone(to), only.clone());
@@ -143,7 +144,7 @@ impl CapacityNode {
 }
 
 /// The frames of an extent that are not freed and lie in `only`.
-fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<u64>> {
+fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<ExtentOffset>> {
     let Some(only) = only else { return extent.alive() };
     let (end, mut dead) = {
         let state = extent.state();
@@ -154,7 +155,7 @@ fn alive(extent: &Extent, only: Option<&Ranges>) -> Vec<Range<u64>> {
 }
 
 /// Whether `copy` is sealed at the end of `extent` and has all these frames.
-fn has_all(copy: &Extent, extent: &Extent, frames: &[Range<u64>]) -> bool {
+fn has_all(copy: &Extent, extent: &Extent, frames: &[Range<ExtentOffset>]) -> bool {
     let end = extent.state().end;
     let copy = copy.state();
     copy.slot.sealed && copy.end == end && !frames.iter().any(|range| copy.dead.overlaps(range))

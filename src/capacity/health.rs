@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::capacity::Error;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::env::{Disk, DiskError};
+use crate::env::{Disk, DiskError, TaskHealth};
 
 /// How log lines name a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +31,14 @@ pub(crate) struct Health {
     name: DiskName,
     poisoned: AtomicBool,
     metrics: CapacityMetrics,
+    /// Where violated invariants are counted.
+    pub(crate) tasks: TaskHealth,
 }
 
 impl Health {
     /// A good disk.
-    pub(crate) fn new(name: DiskName, metrics: CapacityMetrics) -> Self {
-        Self { name, poisoned: AtomicBool::new(false), metrics }
+    pub(crate) fn new(name: DiskName, metrics: CapacityMetrics, tasks: TaskHealth) -> Self {
+        Self { name, poisoned: AtomicBool::new(false), metrics, tasks }
     }
 
     /// Whether a write or sync failed.
@@ -59,7 +61,13 @@ impl Health {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
             let DiskName { number, path } = &self.name;
-            tracing::error!(disk = number, path, task, why, "disk poisoned: no more writes");
+            tracing::error!(
+                disk = number,
+                path,
+                task,
+                why,
+                "a task failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
     }
 
@@ -74,6 +82,7 @@ impl Health {
             what,
             "an invariant is broken; the disk is poisoned and takes no writes until a restart"
         );
+        self.tasks.violated(invariant, &format!("disk {number}: {what}"));
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
         }
@@ -85,7 +94,10 @@ impl Health {
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             self.metrics.poisoned_disks.inc();
             let DiskName { number, path } = &self.name;
-            tracing::error!(disk = number, path, doing, %error, "disk poisoned: no more writes");
+            tracing::error!(
+                disk = number, path, doing, %error,
+                "an operation failed; the disk is poisoned and takes no writes until a restart"
+            );
         }
         self.error()
     }

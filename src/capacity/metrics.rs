@@ -40,7 +40,7 @@ pub struct CapacityMetrics {
     pub compacted_bytes: Counter,
     /// Frames the scrub verified.
     pub scrubbed_frames: Counter,
-    /// Disks that take no writes because a write or sync failed.
+    /// Poisoned disks.
     pub poisoned_disks: Gauge,
     /// Disks that could not be recovered at the start and are out of service.
     pub failed_disks: Gauge,
@@ -75,10 +75,10 @@ impl CapacityMetrics {
         }
         inner.register(
             "poisoned_disks",
-            "Disks closed to writes because one failed",
+            "Poisoned disks: they take no writes until a restart",
             metrics.poisoned_disks.clone(),
         );
-        let help = "Disks out of service since they could not be recovered";
+        let help = "Disks out of service because they could not be recovered";
         inner.register("failed_disks", help, metrics.failed_disks.clone());
         inner.register("extents", "Extents", metrics.extents.clone());
         metrics

@@ -11,16 +11,20 @@
 //! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` are used
 //!   by all of these.
 //!
-//! Main path of a write: 1. `node.rs` finds the extent and its disk; 2. `disk/append.rs` chooses
-//! the journal or the extent's file; 3. `extent/frame.rs` encodes frames; 4. `journal/writer.rs`
-//! makes small appends durable with one shared sync; 5. `disk/checkpoint.rs` moves journaled bytes
-//! to the extents' files;
-//! 6. `disk/seal.rs` ends an extent. Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
+//! Main path of a write:
+//! 1. `node.rs` finds the extent and its disk;
+//! 2. `disk/append.rs` chooses the journal or the extent's file;
+//! 3. `extent/frame.rs` encodes frames;
+//! 4. `journal/writer.rs` makes small appends durable with one shared sync;
+//! 5. `disk/checkpoint.rs` moves journaled bytes to the extents' files;
+//! 6. `disk/seal.rs` ends an extent.
+//!
+//! Layouts: `api-spec/extent.md`, `api-spec/journal.md`.
 //!
 //! Invariants: an acknowledgement of offset x means that all bytes below x are durable (I1, I4);
 //! only verified bytes are served (I13); after a failed write or sync the disk takes no writes
-//! until a restart; a second replay changes nothing (I14); where the catalog and a file disagree,
-//! the file is right.
+//! until a restart; a second replay changes nothing (I14); the catalog is a cache, and the files
+//! are authoritative.
 //!
 //! Not here: which extent a writer uses, when it rolls, which locations are referenced (front end,
 //! index, reclaim).

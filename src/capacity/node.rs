@@ -30,6 +30,7 @@ use crate::capacity::disk::scrub::{Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
 use crate::capacity::extent::memory::{Frees, Status};
+use crate::capacity::extent::ranges::{numbers, offsets};
 use crate::capacity::home::{Home, NewExtent};
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::placement::Placement;
@@ -396,7 +397,7 @@ impl Capacity for CapacityNode {
     ) -> Result<Option<LogFrame>, Error> {
         loop {
             let home = self.home(extent)?;
-            let done = home.store.next_frame(&home.extent, offset.get()).await;
+            let done = home.store.next_frame(&home.extent, offset).await;
             if !self.should_retry(&home, &done) {
                 return done;
             }
@@ -423,13 +424,13 @@ impl Capacity for CapacityNode {
             let end = self.owned("seal", seal).await;
             self.forget_removed(&home);
             if !self.should_retry(&home, &end) {
-                return end.map(ExtentOffset::new);
+                return end;
             }
         }
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), Error> {
-        let mut by_extent: BTreeMap<ExtentId, Vec<Range<u64>>> = BTreeMap::new();
+        let mut by_extent: BTreeMap<ExtentId, Vec<Range<ExtentOffset>>> = BTreeMap::new();
         for location in locations {
             by_extent.entry(location.extent).or_default().push(frames_of(location));
         }
@@ -437,7 +438,7 @@ impl Capacity for CapacityNode {
         while let Some((id, ranges)) = by_extent.pop_first() {
             let home = match self.home_unless_gone(id) {
                 Ok(Some(home)) => home,
-                // The extent was removed by an earlier free.
+                // The extent no longer exists, so nothing is left to free.
                 Ok(None) => continue,
                 Err(error) => {
                     done = done.and(Err(error));
@@ -470,7 +471,7 @@ impl Capacity for CapacityNode {
         loop {
             let home = self.home(extent)?;
             let Home { store, extent } = home.clone();
-            let live = live.to_vec();
+            let live: Vec<_> = live.iter().map(offsets).collect();
             let retain = async move { store.retain(&extent, &live, audited).await };
             let done = self.owned("retain", retain).await;
             self.forget_removed(&home);
@@ -481,7 +482,7 @@ impl Capacity for CapacityNode {
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {
-        frames_of(location)
+        numbers(&frames_of(location))
     }
 
     async fn extents(&self) -> Vec<ExtentInfo> {

@@ -11,6 +11,7 @@ use crate::capacity::api::Error;
 use crate::capacity::home::Home;
 use crate::capacity::node::CapacityNode;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 impl CapacityNode {
     /// Removes an extent; see [`crate::capacity::Capacity::remove`].
@@ -53,6 +54,8 @@ impl CapacityNode {
     /// Whether this empty file may have been left by a failed creation while the extent itself is
     /// on a disk that is out of service.
     pub(super) fn is_leftover(&self, home: &Home) -> bool {
-        self.lacks_disk && self.doubtful.contains(&home.extent.id) && home.extent.state().end == 0
+        self.lacks_disk
+            && self.doubtful.contains(&home.extent.id)
+            && home.extent.state().end == ExtentOffset::START
     }
 }

@@ -1,6 +1,7 @@
 //! Extents that a start finds on two disks.
 
 use crate::capacity::home::Home;
+use crate::types::ExtentOffset;
 
 /// Keeps one of two files of an extent and removes the other. A failed creation may have left a
 /// file before the extent was created on another disk; only the later one was appended to or
@@ -16,7 +17,7 @@ pub(super) async fn drop_twin(kept: &mut Home, other: Home) -> bool {
     let (extent, disk) = (lost.extent.id, lost.store.place);
     // After an interrupted move both files end at the same offset, because a copy is complete
     // before it gets its name. Another end means damage, so the file is kept.
-    if end(&lost) > 0 && end(&lost) != end(kept) {
+    if end(&lost) > ExtentOffset::START && end(&lost) != end(kept) {
         tracing::error!(
             %extent, disk,
             "an extent is on two disks with different ends; the longer file is used and the \

@@ -2,15 +2,65 @@
 
 #![deny(clippy::indexing_slicing)]
 
+use std::ops::{Add, Sub};
+
 use bytes::Bytes;
 
 use crate::types::Crc32c;
+use crate::types::ExtentOffset;
 
 /// The unit of space on disk, bytes: holes, batches and large frames start and end on its
 /// multiples.
 pub(crate) const PAGE: u64 = 4096;
 
 static ZEROS: [u8; 4096] = [0; 4096];
+
+/// A position in a file: bytes from its start. Not a logical offset of an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileOffset(u64);
+
+impl FileOffset {
+    /// The start of a file.
+    pub(crate) const START: Self = Self(0);
+
+    /// A position that was read from disk or computed from lengths.
+    pub(crate) const fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    /// The bare number, for calls of the disk and for encoding.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// The position that is this many bytes later.
+impl Add<u64> for FileOffset {
+    type Output = Self;
+
+    fn add(self, bytes: u64) -> Self {
+        Self(self.0 + bytes)
+    }
+}
+
+/// The bytes between two positions.
+impl Sub for FileOffset {
+    type Output = u64;
+
+    fn sub(self, earlier: Self) -> u64 {
+        self.0 - earlier.0
+    }
+}
+
+/// The first page border at or after a logical offset.
+pub(crate) const fn offset_up(offset: ExtentOffset) -> ExtentOffset {
+    ExtentOffset::new(page_up(offset.get()))
+}
+
+/// The last page border at or before a logical offset.
+pub(crate) const fn offset_down(offset: ExtentOffset) -> ExtentOffset {
+    ExtentOffset::new(page_down(offset.get()))
+}
 
 /// The next multiple of a page, or `n` itself.
 pub(crate) const fn page_up(n: u64) -> u64 {

@@ -17,6 +17,7 @@ use crate::capacity::extent::header::parse_padding;
 use crate::capacity::extent::map::Map;
 use crate::capacity::journal::layout::BATCH_HEADER;
 use crate::capacity::journal::layout::BatchHeader;
+use crate::capacity::journal::layout::RingId;
 use crate::capacity::journal::layout::Superblock;
 use crate::capacity::journal::layout::decode_body;
 use crate::capacity::units::get_u32;
@@ -25,6 +26,7 @@ use crate::capacity::units::index;
 use crate::types::Crc32c;
 use crate::types::Crc32cHasher;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// Decodes `bytes` as each layout on disk. Returns how many decoders accepted them. Never panics.
 #[must_use]
@@ -53,7 +55,7 @@ fn frames(bytes: &[u8]) -> bool {
     };
     // Offsets of real extents are far below this limit: the writer rolls to a new extent at a few
     // GiB.
-    let offset = offset % (1 << 40);
+    let offset = ExtentOffset::new(offset % (1 << 40));
     let head = Head::parse(bytes, ExtentId::new(extent), offset);
     let whole = verify_frames(bytes, ExtentId::new(extent), offset);
     starts_frame(bytes) && (head.is_some() || whole.is_some())
@@ -72,7 +74,8 @@ fn with_frame_crc(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn batch(bytes: &[u8]) -> bool {
-    let Some(header) = BatchHeader::decode(bytes, get_u64(bytes, 8).unwrap_or(0)) else {
+    let Some(header) = BatchHeader::decode(bytes, RingId::new(get_u64(bytes, 8).unwrap_or(0)))
+    else {
         return false;
     };
     let body = Bytes::copy_from_slice(bytes.get(index(BATCH_HEADER)..).unwrap_or_default());

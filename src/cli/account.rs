@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::admin::client::AdminClient;
+use super::admin::query::account_path;
 use super::error::CliError;
 use super::output::print;
 
@@ -12,7 +13,7 @@ pub(super) mod args;
 mod grants;
 
 use args::AccountCommand;
-use grants::line;
+use args::AccountCreateArgs;
 
 /// Runs `blockyard account`.
 ///
@@ -20,82 +21,33 @@ use grants::line;
 /// [`CliError`].
 pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
     let client = AdminClient::new(command.admin())?;
-    let path = |name: &str| format!("/admin/accounts/{}", escaped(name));
     match command {
-        AccountCommand::Create(args) => {
-            let body = json!({
-                "name": args.name,
-                "key1": args.key1,
-                "key2": args.key2,
-                "anonymous": args.anonymous.is_on(),
-            });
-            let made = client.call(Method::POST, "/admin/accounts", Some(&body)).await?;
-            show(&made, args.json)
-        }
-        AccountCommand::List(args) => {
-            let list = client.call(Method::GET, "/admin/accounts", None).await?;
-            let rows = |field: &str| list[field].as_array().map(Vec::as_slice).unwrap_or_default();
-            let (accounts, unread) = (rows("accounts"), rows("unread"));
-            if args.json {
-                print(&format!("{list}\n"))?;
-            } else {
-                print(&accounts.iter().map(row).collect::<String>())?;
-                if accounts.is_empty() && unread.is_empty() {
-                    print("no accounts: `blockyard account create NAME` makes one\n")?;
-                }
-            }
-            complete(unread)
-        }
+        AccountCommand::Create(args) => create(&client, args).await,
+        AccountCommand::List(args) => list(&client, args.json).await,
         AccountCommand::Show(args) => {
-            let path = format!("{}?keys={}", path(&args.name), args.keys);
+            let path = format!("{}?keys={}", account_path(&args.name), args.keys);
             show(&client.call(Method::GET, &path, None).await?, args.json)
         }
         AccountCommand::Set(args) => {
             let body = json!({ "anonymous": args.anonymous.is_on() });
-            let changed = client.call(Method::PATCH, &path(&args.name), Some(&body)).await?;
+            let changed =
+                client.call(Method::PATCH, &account_path(&args.name), Some(&body)).await?;
             show(&changed, args.json)
         }
         AccountCommand::Rotate(args) => {
             let body = json!({ "key": args.key.word(), "value": args.value });
-            let path = format!("{}/rotate", path(&args.name));
+            let path = format!("{}/rotate", account_path(&args.name));
             show(&client.call(Method::POST, &path, Some(&body)).await?, args.json)
         }
         AccountCommand::Revoke(args) => {
-            let path = format!("{}/revoke", path(&args.name));
+            let path = format!("{}/revoke", account_path(&args.name));
             show(&client.call(Method::POST, &path, None).await?, args.json)
         }
-        AccountCommand::Grant(args) => {
-            let path = format!("{}/grants", path(&args.name));
-            let given = client.call(Method::POST, &path, Some(&args.body())).await?;
-            if args.json {
-                return print(&format!("{given}\n"));
-            }
-            print(&format!("granted  {}", line(&given)))
-        }
-        AccountCommand::Ungrant(args) => {
-            let path = format!("{}/grants/revoke", path(&args.name));
-            let taken = client.call(Method::POST, &path, Some(&args.body())).await?;
-            if args.json {
-                return print(&format!("{taken}\n"));
-            }
-            print(&format!("revoked  {}", line(&taken)))
-        }
-        AccountCommand::Grants(args) => {
-            let list =
-                client.call(Method::GET, &format!("{}/grants", path(&args.name)), None).await?;
-            if args.json {
-                return print(&format!("{list}\n"));
-            }
-            let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
-            if rows.is_empty() {
-                return print(
-                    "no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n",
-                );
-            }
-            print(&rows.iter().map(line).collect::<String>())
-        }
+        AccountCommand::Grant(args) => grants::grant(&client, args).await,
+        AccountCommand::Ungrant(args) => grants::revoke(&client, args).await,
+        AccountCommand::Grants(args) => grants::list(&client, &args.name, args.json).await,
         AccountCommand::Delete(args) => {
-            let path = format!("{}?force={}", path(&args.name), args.force);
+            let path = format!("{}?force={}", account_path(&args.name), args.force);
             client.call(Method::DELETE, &path, None).await?;
             if args.json {
                 return print(&format!("{}\n", json!({ "deleted": args.name })));
@@ -103,6 +55,32 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
             print(&format!("account {} deleted\n", args.name))
         }
     }
+}
+
+async fn create(client: &AdminClient, args: &AccountCreateArgs) -> Result<(), CliError> {
+    let body = json!({
+        "name": args.name,
+        "key1": args.key1,
+        "key2": args.key2,
+        "anonymous": args.anonymous.is_on(),
+    });
+    let made = client.call(Method::POST, "/admin/accounts", Some(&body)).await?;
+    show(&made, args.json)
+}
+
+async fn list(client: &AdminClient, json: bool) -> Result<(), CliError> {
+    let list = client.call(Method::GET, "/admin/accounts", None).await?;
+    let rows = |field: &str| list[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (accounts, unread) = (rows("accounts"), rows("unread"));
+    if json {
+        print(&format!("{list}\n"))?;
+    } else {
+        print(&accounts.iter().map(row).collect::<String>())?;
+        if accounts.is_empty() && unread.is_empty() {
+            print("no accounts: `blockyard account create NAME` makes one\n")?;
+        }
+    }
+    complete(unread)
 }
 
 /// Fails if a list is incomplete.
@@ -154,8 +132,4 @@ fn row(account: &Value) -> String {
 
 fn text<'a>(account: &'a Value, field: &str) -> &'a str {
     account[field].as_str().unwrap_or("-")
-}
-
-fn escaped(name: &str) -> String {
-    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

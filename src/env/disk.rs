@@ -171,7 +171,7 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`Self::write_at`] and then [`Self::sync`], with one switch to a thread of the pool.
     ///
     /// # Errors
-    /// As of these two.
+    /// The errors of both.
     async fn write_sync(&self, offset: u64, pieces: Vec<Bytes>) -> Result<(), DiskError>;
 
     /// Makes all bytes written before the call durable (`fdatasync`).

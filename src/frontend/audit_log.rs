@@ -13,10 +13,12 @@ use crate::audit_log::Entry;
 use crate::audit_log::Thing;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::dialect::Arrival;
-use crate::frontend::observe::Seen;
+use crate::frontend::observe::RequestContext;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::LeaseAction;
@@ -61,18 +63,18 @@ impl FrontEnd {
     pub(super) fn note_change(
         &self,
         operation: &Operation,
-        seen: &mut Seen,
+        context: &mut RequestContext,
         start: RequestStart<'_>,
     ) {
         if !self.audit_log.is_on() {
             return;
         }
         let change = change(operation);
-        if change.is_some() && seen.draft.is_none() {
-            seen.draft = Some(self.draft_at(start.arrival.address().as_ref(), start));
+        if change.is_some() && context.draft.is_none() {
+            context.draft = Some(self.draft_at(start.arrival.address().as_ref(), start));
         }
-        if let Some(draft) = &mut seen.draft {
-            draft.asked(seen.operation, seen.principal.clone(), change);
+        if let Some(draft) = &mut context.draft {
+            draft.asked(context.operation, context.principal.clone(), change);
         }
     }
 }
@@ -88,27 +90,43 @@ fn resource(address: &Address) -> Option<String> {
 
 /// The change that an operation makes, unless it changes only blobs.
 fn change(operation: &Operation) -> Option<Change> {
-    use Operation as O;
-    let plain = matches!(
-        operation,
-        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. }
-    );
-    let (of, detail) = if plain {
-        (Thing::Container, Value::Null)
-    } else if let O::CreateContainer { public_access, .. } = operation {
-        (Thing::Container, access(*public_access))
-    } else if let O::LeaseContainer { action, .. } = operation {
-        (Thing::Container, json!({ "lease": verb(action) }))
-    } else if let O::SetContainerAcl { public_access, .. } = operation {
-        (Thing::Policy, access(*public_access))
-    } else if let O::SetServiceProperties { .. } = operation {
-        (Thing::Account, Value::Null)
-    } else if let O::GetUserDelegationKey { .. } = operation {
-        (Thing::Key, Value::Null)
-    } else {
-        return None;
+    let (of, detail) = match operation {
+        Operation::Account(operation) => of_account(operation)?,
+        Operation::Container(operation) => of_container(operation)?,
+        Operation::Content(_) | Operation::Blob(_) => return None,
     };
     Some(Change { of, detail })
+}
+
+const fn of_account(operation: &AccountOperation) -> Option<(Thing, Value)> {
+    use AccountOperation as O;
+    match operation {
+        O::SetServiceProperties { .. } => Some((Thing::Account, Value::Null)),
+        O::GetUserDelegationKey { .. } => Some((Thing::Key, Value::Null)),
+        O::GetAccountInformation
+        | O::GetServiceProperties
+        | O::GetServiceStats
+        | O::ListContainers(_)
+        | O::FindBlobs(_)
+        | O::Batch(_) => None,
+    }
+}
+
+fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
+    use ContainerOperation as O;
+    match operation {
+        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
+            Some((Thing::Container, Value::Null))
+        }
+        O::CreateContainer { public_access, .. } => {
+            Some((Thing::Container, access(*public_access)))
+        }
+        O::LeaseContainer { action, .. } => {
+            Some((Thing::Container, json!({ "lease": verb(action) })))
+        }
+        O::SetContainerAcl { public_access, .. } => Some((Thing::Policy, access(*public_access))),
+        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) => None,
+    }
 }
 
 fn access(access: PublicAccess) -> Value {

@@ -1,4 +1,4 @@
-//! What may be set of a front end.
+//! The settings of a front end.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const UPLOAD_NOTE_BYTES: u64 = 64 << 10;
 pub struct FrontEndConfig {
     /// Host names under which accounts with the well-known development key are served.
     pub known_hosts: KnownHosts,
-    /// Whether what comes by plain http is refused.
+    /// Whether requests over plain http are refused.
     pub https_only: bool,
     /// The dialects served, and how hosts name accounts in them.
     pub dialects: Dialects,
@@ -29,7 +29,7 @@ pub struct FrontEndConfig {
     pub account_requests_per_second: u32,
     /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
     pub rehydration: Duration,
-    /// Whether reads are remembered in the blobs' rows and shown. Default no.
+    /// Whether last-access times are written to the blobs' rows and shown. Default no.
     pub last_access: bool,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
@@ -41,22 +41,22 @@ pub struct FrontEndConfig {
     /// Bytes a second of an answer that a client takes at least, over the time above; 0 asks for
     /// none. Default 1 KiB.
     pub response_rate_min: u64,
-    /// Bytes that answers on their way out may hold together. Default 128 MiB.
+    /// Bytes that all answers that are being sent may hold together. Default 128 MiB.
     pub answer_bytes_max: u64,
-    /// Where this process listens: URLs of copy sources that lead there are read inside.
+    /// The addresses that this process listens on: copy sources there are read without HTTP.
     pub listening: Listening,
-    /// How sources elsewhere are reached, and which may be.
+    /// How copy sources on other servers are fetched, and which servers are permitted.
     pub outside: Outside,
 }
 
 impl FrontEndConfig {
-    /// What is asked of clients that take an answer.
+    /// The limits of clients that receive an answer.
     pub(super) const fn stall_limits(&self) -> StallLimits {
         let Self { response_stall: stall, response_rate_min: rate_min, .. } = *self;
         StallLimits { stall, rate_min, note: 1 }
     }
 
-    /// What is asked of clients that send a body.
+    /// The limits of clients that send a body.
     pub(super) const fn upload_limits(&self) -> StallLimits {
         let Self { body_idle: stall, request_rate_min: rate_min, .. } = *self;
         StallLimits { stall, rate_min, note: UPLOAD_NOTE_BYTES }

@@ -35,7 +35,7 @@ use crate::frontend::connections::Guarded;
 use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
 use crate::frontend::linger;
-use crate::frontend::observe::Cut;
+use crate::frontend::observe::ConnectionAborted;
 use crate::frontend::opening::Opened;
 use crate::frontend::opening::Opening;
 use crate::frontend::opening::Protocol;
@@ -96,7 +96,7 @@ pub(super) async fn run(
         let served = pin!(connection.serve(stream));
         tokio::select! {
             biased;
-            () = watch.flow().until_cut() => Err(io::ErrorKind::TimedOut.into()),
+            () = watch.flow().until_cut_off() => Err(io::ErrorKind::TimedOut.into()),
             ended = served => ended,
         }
     };
@@ -241,13 +241,13 @@ async fn answer(
     peer: Peer,
     running: Option<InProgress>,
     watched: impl Fn(ResponseBody) -> ResponseBody,
-) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, Cut> {
+) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, ConnectionAborted> {
     let mut response = match running {
         Some(running) => {
             let id = front.request_id();
             let handled = {
                 // Pinned here: a future that is moved into another one takes its space twice.
-                let handling = pin!(front.handle((id.to_string(), request), peer, &running));
+                let handling = pin!(front.handle(id.to_string(), request, peer, &running));
                 identified(Some(id), handling).await?
             };
             let response = handled.map(watched);
@@ -283,7 +283,7 @@ where
             let Some(watch) = watch else { return stream.await };
             tokio::select! {
                 biased;
-                () = watch.flow().until_cut() => {}
+                () = watch.flow().until_cut_off() => {}
                 () = stream.as_mut() => {}
             }
         }));

@@ -1,4 +1,4 @@
-//! Cross-origin requests: preflights, which nobody signs, and what answers to browsers carry.
+//! Cross-origin requests: preflights, which are not signed, and the headers of answers to browsers.
 
 use std::sync::Arc;
 

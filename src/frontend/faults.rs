@@ -237,7 +237,7 @@ impl Faults {
     /// The same dial, which writes a line of the audit log when a rule ends by itself. The admin
     /// listener writes those of rules that are set and cleared.
     #[must_use]
-    pub fn telling(self, audit_log: AuditLog) -> Self {
+    pub fn with_audit_log(self, audit_log: AuditLog) -> Self {
         Self { audit_log, ..self }
     }
 

@@ -13,7 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::Registry;
 
-use crate::frontend::answers::CutReason;
+use crate::frontend::answers::CutOffReason;
 use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
@@ -94,8 +94,8 @@ impl Metrics {
         registry.register("requests_running", "Requests being answered", running.clone());
         let cut = Family::<CutLabels, Counter>::default();
         let uploads_cut = Family::<CutLabels, Counter>::default();
-        for reason in
-            [CutReason::Stalled, CutReason::Slow, CutReason::Contention].map(CutReason::as_str)
+        for reason in [CutOffReason::Stalled, CutOffReason::Slow, CutOffReason::Contention]
+            .map(CutOffReason::as_str)
         {
             drop(cut.get_or_create(&CutLabels { reason }));
             drop(uploads_cut.get_or_create(&CutLabels { reason }));

@@ -1,5 +1,5 @@
-//! What watchers of live requests are told, and what the fault dial does to a request. Costs
-//! nothing while neither is wanted.
+//! The line of a request that watchers of live requests receive, and the effects of the fault dial.
+//! Both cost one atomic load while they are off.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,33 +39,33 @@ const PIECES_PER_SECOND: u32 = 10;
 /// The connection is to be cut instead of answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the fault dial cuts the connection")]
-pub struct Cut;
+pub struct ConnectionAborted;
 
 /// What is known of a request while it is answered.
 #[derive(Debug)]
-pub(super) struct Seen {
-    /// REST name of the operation, once it was let in.
+pub(super) struct RequestContext {
+    /// REST name of the operation, once the request was admitted.
     pub(super) operation: &'static str,
     /// What the fault dial does to it.
-    pub(super) strike: Option<InjectedFault>,
-    /// Whether the sender proved who they are, and was let in.
+    pub(super) fault: Option<InjectedFault>,
+    /// Whether the sender is authenticated and the request was admitted.
     pub(super) authenticated: bool,
-    /// Who that is, while the audit log is on.
+    /// The sender, while the audit log is on.
     pub(super) principal: Principal,
     /// Its lines of the audit log.
     pub(super) draft: Option<Box<Draft>>,
-    /// Its room among the requests, until its answer is out.
+    /// Its place among the requests, until its answer is sent.
     pub(super) pass: Option<Pass>,
-    /// What is counted of its account, once it was let in.
+    /// The counters of its account, once the request was admitted.
     pub(super) traffic: Option<Arc<Traffic>>,
 }
 
-impl Seen {
+impl RequestContext {
     /// Of a request of which nothing is known yet.
     pub(super) const fn nothing() -> Self {
         Self {
             operation: "Refused",
-            strike: None,
+            fault: None,
             authenticated: false,
             principal: Principal::Unknown,
             draft: None,
@@ -75,24 +75,41 @@ impl Seen {
     }
 }
 
+/// A request and its answer, as a trace shows them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange<'a> {
+    /// When the request arrived.
+    pub(super) arrived: Timestamp,
+    /// How long it took until the head of its answer.
+    pub(super) took: Duration,
+    /// Bytes of its body that were read.
+    pub(super) bytes_in: u64,
+    /// The answer; `None` when the fault dial cuts the connection.
+    pub(super) answer: Option<&'a Response<ResponseBody>>,
+}
+
 impl FrontEnd {
-    /// Lets the fault dial have its way with a request that was let in.
+    /// Applies the rules of the fault dial to a request that was admitted.
     ///
     /// # Errors
-    /// What the dial wants answered; also for [`FaultKind::Timeout`], whose connection is cut
-    /// instead.
-    pub(super) fn meet_faults(&self, arrival: Arrival<'_>, seen: &mut Seen) -> Result<(), Refusal> {
+    /// The refusal that the dial orders; also for [`FaultKind::Timeout`], whose connection is cut
+    /// before the refusal is sent.
+    pub(super) fn inject_fault(
+        &self,
+        arrival: Arrival<'_>,
+        context: &mut RequestContext,
+    ) -> Result<(), Refusal> {
         if !self.faults.is_on() {
             return Ok(());
         }
         let Some(address) = arrival.address() else { return Ok(()) };
-        seen.strike = self.faults.inject(FaultTarget {
-            operation: seen.operation,
+        context.fault = self.faults.inject(FaultTarget {
+            operation: context.operation,
             account: address.account.as_str(),
             container: address.container.as_ref().map(ContainerName::as_str),
         });
         let said = "The fault dial answers this request.";
-        match seen.strike.map(|strike| strike.kind) {
+        match context.fault.map(|fault| fault.kind) {
             None | Some(FaultKind::Lost | FaultKind::Slow) => Ok(()),
             Some(FaultKind::Busy) => Err(errors::busy(Busy::FaultDial).message(said)),
             Some(FaultKind::Error | FaultKind::Timeout) => {
@@ -101,35 +118,35 @@ impl FrontEnd {
         }
     }
 
-    /// The rest of the fault dial's work, on a finished answer.
+    /// Applies the rest of a fault to a finished answer.
     ///
     /// # Errors
-    /// [`Cut`] when the client is to get none.
-    pub(super) async fn strike(
+    /// [`ConnectionAborted`] when the client gets no answer.
+    pub(super) async fn apply_fault(
         &self,
-        strike: Option<InjectedFault>,
+        fault: Option<InjectedFault>,
         response: Response<ResponseBody>,
-    ) -> Result<Response<ResponseBody>, Cut> {
-        let Some(strike) = strike else { return Ok(response) };
-        match strike.kind {
+    ) -> Result<Response<ResponseBody>, ConnectionAborted> {
+        let Some(fault) = fault else { return Ok(response) };
+        match fault.kind {
             FaultKind::Busy | FaultKind::Error => Ok(response),
-            FaultKind::Slow => Ok(response.map(|body| slowed(body, strike, self.env.clone()))),
+            FaultKind::Slow => Ok(response.map(|body| slowed(body, fault, self.env.clone()))),
             FaultKind::Timeout | FaultKind::Lost => {
-                self.env.clock.sleep(strike.delay).await;
-                Err(Cut)
+                self.env.clock.sleep(fault.delay).await;
+                Err(ConnectionAborted)
             }
         }
     }
 
-    /// Tells whoever watches. The caller has seen that somebody does.
-    pub(super) fn tell(
+    /// Sends the request's line to those who watch live requests. The caller has checked that
+    /// somebody does.
+    pub(super) fn send_trace_line(
         &self,
         arrival: Arrival<'_>,
-        seen: &Seen,
-        (came, took): (Timestamp, Duration),
-        bytes_in: u64,
-        answer: Option<&Response<ResponseBody>>,
+        operation: &'static str,
+        exchange: Exchange<'_>,
     ) {
+        let Exchange { arrived, took, bytes_in, answer } = exchange;
         let Arrival { dialect, head, peer } = arrival;
         let address = arrival.address();
         let headers = answer.map(Response::headers);
@@ -138,9 +155,9 @@ impl FrontEnd {
         let client_request_id = dialect.client_request_id(&head.headers);
         let address = address.as_ref();
         self.trace.send(TraceLine {
-            time: came.to_iso_millis(),
+            time: arrived.to_iso_millis(),
             method: head.method.as_str().to_owned(),
-            operation: seen.operation.to_owned(),
+            operation: operation.to_owned(),
             account: address.map_or_else(String::new, |a| a.account.as_str().to_owned()),
             container: address
                 .and_then(|a| a.container.as_ref())
@@ -161,18 +178,18 @@ impl FrontEnd {
     }
 }
 
-/// A body that trickles.
+/// A body that is sent at the rate of a fault.
 struct Slow {
     body: ResponseBody,
-    /// Of the piece being given out.
+    /// The rest of the piece that is being sent.
     rest: Bytes,
-    strike: InjectedFault,
+    fault: InjectedFault,
     env: Env,
 }
 
-fn slowed(body: ResponseBody, strike: InjectedFault, env: Env) -> ResponseBody {
+fn slowed(body: ResponseBody, fault: InjectedFault, env: Env) -> ResponseBody {
     let len = body.size_hint().lower();
-    let slow = Slow { body, rest: Bytes::new(), strike, env };
+    let slow = Slow { body, rest: Bytes::new(), fault, env };
     ResponseBody::stream(VecDeque::new(), Some(Box::new(slow)), len)
 }
 
@@ -185,7 +202,7 @@ impl Pull for Slow {
                     Err(error) => return Some((Err::<_, BodyError>(error), self as _)),
                 }
             }
-            let pace = self.strike.bytes_per_second.max(1);
+            let pace = self.fault.bytes_per_second.max(1);
             let wanted = pace.div_ceil(PIECES_PER_SECOND) as usize;
             let piece = self.rest.split_to(wanted.min(self.rest.len()));
             #[expect(clippy::cast_precision_loss, reason = "pieces are small")]
@@ -212,11 +229,11 @@ mod tests {
             rand: Arc::new(SeededRand::new(1)),
             tasks: Tasks::new(),
         };
-        let strike =
+        let fault =
             InjectedFault { kind: FaultKind::Slow, delay: Duration::ZERO, bytes_per_second: 100 };
         let content = Bytes::from(vec![7; 1005]);
         let begun = env.clock.monotonic();
-        let body = slowed(ResponseBody::full(content.clone()), strike, env.clone());
+        let body = slowed(ResponseBody::full(content.clone()), fault, env.clone());
         assert_eq!(body.size_hint().exact(), Some(1005));
         assert_eq!(body.collect().await.unwrap().to_bytes(), content);
         let took = env.clock.monotonic() - begun;

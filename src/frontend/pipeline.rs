@@ -16,6 +16,7 @@ use crate::audit_log::Principal;
 use crate::env::boxed;
 use crate::frontend::access;
 use crate::frontend::access::admit::admit;
+use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::audit_log::RequestStart;
@@ -32,18 +33,20 @@ use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::read_document;
-use crate::frontend::observe::Cut;
-use crate::frontend::observe::Seen;
+use crate::frontend::observe::ConnectionAborted;
+use crate::frontend::observe::Exchange;
+use crate::frontend::observe::RequestContext;
 use crate::frontend::ops::Answer;
+use crate::frontend::ops::Answered;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::Reply;
+use crate::protocol::model::operation::AccountOperation;
 use crate::types::Peer;
 
-/// Gives an answer the form that its request asked for.
+/// Frames an answer as its request demands.
 fn framed(arrival: Arrival<'_>, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
     match arrival.dialect.frame(arrival.head, response.headers_mut()) {
         Some(encoder) => response.map(|body| body.structured(encoder)),
@@ -51,10 +54,11 @@ fn framed(arrival: Arrival<'_>, mut response: Response<ResponseBody>) -> Respons
     }
 }
 
-/// Writes a reply, with the body that streams or what was rendered.
-fn rendered(reply: Reply, stream: Option<ResponseBody>, echo: &Echo<'_>) -> Response<ResponseBody> {
+/// Renders a reply. Its body is the stream, if there is one, else the rendered bytes.
+fn rendered(answered: Answered, echo: &Echo<'_>) -> Response<ResponseBody> {
+    let Answered { reply, stream } = answered;
     let rendered = echo.render(&reply);
-    // It is as large as what was rendered of it.
+    // The reply is about as large as the rendered body.
     drop(reply);
     match stream {
         Some(stream) => rendered.map(|bytes| stream.or_rendered(bytes)),
@@ -62,48 +66,67 @@ fn rendered(reply: Reply, stream: Option<ResponseBody>, echo: &Echo<'_>) -> Resp
     }
 }
 
+/// A request that is being answered.
+struct RequestInProgress<'a> {
+    arrival: Arrival<'a>,
+    /// When it arrived, by the monotonic clock.
+    begun: Duration,
+    body: &'a mut RequestBody,
+}
+
 impl FrontEnd {
     /// Answers one request of the client at `peer`, which is in progress as `running`. Errors are
     /// responses.
     ///
     /// # Errors
-    /// [`Cut`] when the fault dial wants the client to get no answer.
+    /// [`ConnectionAborted`] when a fault demands that the client gets no answer.
     pub(super) async fn handle(
         &self,
-        (id, request): (String, Request<Incoming>),
+        id: String,
+        request: Request<Incoming>,
         peer: Peer,
         running: &InProgress,
-    ) -> Result<Response<ResponseBody>, Cut> {
-        let came = self.env.clock.now();
+    ) -> Result<Response<ResponseBody>, ConnectionAborted> {
+        let arrived = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
         let dialect = self.config.dialects.of(&head);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
-        let mut seen = Seen { draft, ..Seen::nothing() };
-        let mut echo = dialect.echo(&head, id, came);
+        let mut context = RequestContext { draft, ..RequestContext::nothing() };
+        let mut echo = dialect.echo(&head, id, arrived);
         let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match acceptable.map(|()| dialect.site(&head)) {
-            Err(error) => self.refused((&head, &mut body), &error, &echo, &seen).await,
+            Err(error) => {
+                tracing::debug!(
+                    code = error.reason.name(),
+                    operation = context.operation,
+                    "refused"
+                );
+                self.refused(&head, &mut body, &error, &echo).await
+            }
             Ok(Some(site)) => {
-                seen.operation = "GetWebContent";
-                seen.principal = Principal::Anonymous;
-                let told = (&echo, &mut seen.pass);
-                // Boxed: otherwise every request would move its space too.
-                boxed(|| website::serve(self, arrival, &site, told)).await
+                context.operation = "GetWebContent";
+                context.principal = Principal::Anonymous;
+                // Boxed: otherwise every request would reserve the space of this future too.
+                let served = boxed(|| website::serve(self, arrival, &site, &echo)).await;
+                context.pass = served.pass;
+                served.response
             }
             Ok(None) => {
-                let answer = self.answer(arrival, (&mut body, begun), &mut echo, &mut seen).await;
+                let request = RequestInProgress { arrival, begun, body: &mut body };
+                let answer = self.answer(request, &mut echo, &mut context).await;
                 let response = match answer {
-                    Ok((reply, stream)) => framed(arrival, rendered(reply, stream, &echo)),
+                    Ok(answered) => framed(arrival, rendered(answered, &echo)),
                     Err(error) => {
                         self.metrics.refused(&error);
-                        // What is left of the request's body may still be read: nobody waits for
-                        // that.
-                        seen.pass = None;
-                        self.refused((&head, &mut body), &error, &echo, &seen).await
+                        // Reading the rest of the request's body needs no admission.
+                        context.pass = None;
+                        let operation = context.operation;
+                        tracing::debug!(code = error.reason.name(), operation, "refused");
+                        self.refused(&head, &mut body, &error, &echo).await
                     }
                 };
                 cors::decorate(self, arrival, response)
@@ -111,71 +134,72 @@ impl FrontEnd {
         };
         drop(counted);
         if head.version < Version::HTTP_2 && body.is_unread() {
-            // Where a body is left unread, hyper takes the next request before this answer is sent,
-            // and holds as many answers as the client asks for and does not read.
+            // When a body stays unread, hyper takes the next request before this answer is sent, and
+            // holds as many answers as the client requests without reading them.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if seen.authenticated {
+        if context.authenticated {
             running.is_authenticated();
         }
         let took = self.env.clock.monotonic().saturating_sub(begun);
-        self.metrics.finished(seen.operation, response.status().as_u16(), took.as_secs_f64());
-        if let Some(mut draft) = seen.draft.take() {
+        self.metrics.finished(context.operation, response.status().as_u16(), took.as_secs_f64());
+        if let Some(mut draft) = context.draft.take() {
             let bytes = response.body().size_hint().lower();
             let code = dialect.error_code(response.headers());
             let answer = AnswerFacts { status: response.status(), code, bytes };
-            let principal = std::mem::take(&mut seen.principal);
-            draft.answered(seen.operation, principal, body.received(), answer).await;
-            seen.draft = Some(draft);
+            let principal = std::mem::take(&mut context.principal);
+            draft.answered(context.operation, principal, body.received(), answer).await;
+            context.draft = Some(draft);
         }
-        let response = self.strike(seen.strike, response).await;
-        let traffic = seen.traffic.take();
+        let response = self.apply_fault(context.fault, response).await;
+        let traffic = context.traffic.take();
         if let Some(traffic) = &traffic {
             traffic.received.inc_by(body.received());
         }
         let response = response.map(|response| {
             response.map(|body| {
-                let body = body.passing(seen.pass.take()).counted(traffic);
-                body.drafting(seen.draft.take())
+                let body = body.passing(context.pass.take()).counted(traffic);
+                body.drafting(context.draft.take())
             })
         });
         if self.trace.is_watched() {
-            self.tell(arrival, &seen, (came, took), body.received(), response.as_ref().ok());
+            let (bytes_in, answer) = (body.received(), response.as_ref().ok());
+            let exchange = Exchange { arrived, took, bytes_in, answer };
+            self.send_trace_line(arrival, context.operation, exchange);
         }
         response
     }
 
-    /// Answers with an error, and reads what the client still sends.
+    /// Renders a refusal, and reads the rest of the request's body.
     async fn refused(
         &self,
-        (head, body): (&http::request::Parts, &mut RequestBody),
+        head: &http::request::Parts,
+        body: &mut RequestBody,
         error: &Refusal,
         echo: &Echo<'_>,
-        seen: &Seen,
     ) -> Response<ResponseBody> {
-        // A client that asked first has sent nothing yet, and will not.
         if error.reason == Reason::ServerBusy {
-            // Told at once; what it still sends is read after that.
-            body.leave();
+            // Refused immediately; the rest of the body is read after that.
+            body.drain_in_background();
         } else if !head.headers.contains_key(http::header::EXPECT) {
+            // A client that sent `Expect` sends no body after a refusal.
             body.drain().await;
         }
-        tracing::debug!(code = error.reason.name(), operation = seen.operation, "refused");
         self.refusals.render(error, echo)
     }
 
     async fn answer(
         &self,
-        arrival: Arrival<'_>,
-        (body, begun): (&mut RequestBody, Duration),
+        RequestInProgress { arrival, begun, body }: RequestInProgress<'_>,
         echo: &mut Echo<'_>,
-        seen: &mut Seen,
+        context: &mut RequestContext,
     ) -> Answer {
         if arrival.head.method == http::Method::OPTIONS {
-            seen.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
-            seen.operation = "PreflightBlobRequest";
-            return cors::preflight(self, arrival).map(|reply| (reply, None));
+            context.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
+            context.operation = "PreflightBlobRequest";
+            return cors::preflight(self, arrival).map(Answered::from);
         }
+        let notes = AdmissionNotes { echo, principal: &mut context.principal };
         let Admitted {
             account,
             mut operation,
@@ -184,19 +208,19 @@ impl FrontEnd {
             create_only,
             authenticated,
             pass,
-        } = admit(self, arrival, (echo, &mut seen.principal)).await?;
-        seen.authenticated = authenticated;
+        } = admit(self, arrival, notes).await?;
+        context.authenticated = authenticated;
         if let Some(pass) = &pass {
             body.admitted(pass.account());
         }
-        seen.pass = pass;
+        context.pass = pass;
         account.traffic.requests.inc();
-        seen.traffic = Some(Arc::clone(&account.traffic));
+        context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
-        seen.operation = operation.name();
-        self.meet_faults(arrival, seen)?;
+        context.operation = operation.name();
+        self.inject_fault(arrival, context)?;
         let id = echo.request_id();
-        self.note_change(&operation, seen, RequestStart { arrival, id, begun });
+        self.note_change(&operation, context, RequestStart { arrival, id, begun });
         let admitted = body.admitted_for();
         let requester = Requester { account: &account, arrival, authenticated, admitted };
         let mut memory = None;
@@ -205,31 +229,31 @@ impl FrontEnd {
             let read = boxed(|| read_document(&self.pool, body, document, &mut operation));
             memory = Some(read.await?);
         }
-        let answer = if let Operation::Batch(batch) = operation {
+        let answer = if let Operation::Account(AccountOperation::Batch(batch)) = operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
             dispatch(self, requester, operation, RequestContent { body, document: memory }).await
         };
         match answer {
-            Ok((mut reply, stream)) => {
-                access::overrides::apply(overrides, &mut reply);
-                Ok((reply, stream))
+            Ok(mut answered) => {
+                access::overrides::apply(overrides, &mut answered.reply);
+                Ok(answered)
             }
             Err(error) if create_only => Err(access::replace::explain(error)),
             Err(error) => Err(error),
         }
     }
 
-    /// Answers a request of a connection beyond the limit, or of one that leaves.
+    /// Refuses a request of a connection that is beyond the limit or is closing.
     pub(super) fn refuse(&self, request: Request<Incoming>, peer: Peer) -> Response<ResponseBody> {
         let (head, incoming) = request.into_parts();
-        let (came, begun) = (self.env.clock.now(), self.env.clock.monotonic());
+        let (arrived, begun) = (self.env.clock.now(), self.env.clock.monotonic());
         let id = self.request_id().to_string();
         let dialect = self.config.dialects.of(&head);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
-        let echo = dialect.echo(&head, id, came);
-        RequestBody::unwanted(incoming, self.env.clone()).leave();
+        let echo = dialect.echo(&head, id, arrived);
+        RequestBody::unwanted(incoming, self.env.clone()).drain_in_background();
         let busy = self.metrics.refused_for_connections();
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
@@ -241,7 +265,8 @@ impl FrontEnd {
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            self.tell(arrival, &Seen::nothing(), (came, took), 0, Some(&response));
+            let exchange = Exchange { arrived, took, bytes_in: 0, answer: Some(&response) };
+            self.send_trace_line(arrival, RequestContext::nothing().operation, exchange);
         }
         response
     }

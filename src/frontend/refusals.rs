@@ -1,4 +1,4 @@
-//! Error answers on their way out: clients that do not read them must not fill the memory.
+//! Error answers that are being sent: clients that do not read them must not fill the memory.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::dialect::echo::Echo;
 use crate::protocol::model::Refusal;
 
-/// Error answers with a text that may be on their way at a time; each takes a few KiB, with its
+/// The most error answers with a text that are being sent at a time; each takes a few KiB, with its
 /// stream.
 const TEXTS_MAX: usize = 8192;
 
-/// Renders error answers. While too many are on their way, further ones have the code in their
-/// header only: an answer without a body is out as soon as its head is.
+/// Renders error answers. While too many are being sent, further ones have the code in their header
+/// only: an answer without a body holds no memory once its head is sent.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     texts: Arc<Semaphore>,

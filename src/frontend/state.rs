@@ -1,5 +1,5 @@
-//! What requests need: routes, stores of bytes, budgets, limits, counters. Knows nothing of the
-//! requests themselves.
+//! What requests need: routes, stores of bytes, budgets, limits, counters. It does not depend on
+//! the code of the requests.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::frontend::accounts::Accounts;
-use crate::frontend::answers::CutReason;
+use crate::frontend::answers::CutOffReason;
 use crate::frontend::config::FrontEndConfig;
 use crate::frontend::copies::Copies;
 use crate::frontend::faults::Faults;
@@ -29,9 +29,9 @@ use crate::index::InFlight;
 use crate::index::Router;
 use crate::protocol::model::Refusal;
 
-/// What a front end is made of.
+/// What a front end uses.
 #[derive(Debug)]
-pub struct Parts {
+pub struct Dependencies {
     /// Routes to partitions.
     pub router: Arc<Router>,
     /// Reads and writes extents.
@@ -40,21 +40,21 @@ pub struct Parts {
     pub pool: WritePool,
     /// The accounts served.
     pub accounts: Accounts,
-    /// Whose bearer tokens are believed.
+    /// The issuers whose bearer tokens are trusted.
     pub tokens: Tokens,
-    /// What reclaim must leave alone.
+    /// Reads, writes and copies in progress, which reclaim must wait for.
     pub inflight: InFlight,
-    /// The world.
+    /// Clock, randomness and tasks.
     pub env: Env,
     /// Issues container ids.
     pub container_ids: Arc<IdAllocator>,
     /// Counters.
     pub metrics: Metrics,
-    /// Tells watchers.
+    /// Sends lines to watchers of live requests.
     pub trace: Trace,
     /// The fault dial.
     pub faults: Faults,
-    /// Where changes and requests are told.
+    /// Records changes and requests.
     pub audit_log: AuditLog,
 }
 
@@ -75,37 +75,37 @@ pub struct FrontEnd {
     pub(crate) config: FrontEndConfig,
     /// Copies that outlive their request.
     pub(crate) copies: Arc<Copies>,
-    /// Reads to be remembered, when they are tracked.
+    /// Last-access notes, when last access is tracked.
     pub(crate) last_access: Option<LastAccess>,
     /// The limits of requests and of their memory.
     pub(crate) load: LoadLimits,
-    /// Error answers on their way out.
+    /// Error answers that are being sent.
     pub(super) refusals: Refusals,
     pub(super) metrics: Metrics,
 }
 
 impl FrontEnd {
-    /// Puts the parts together.
+    /// A front end with these dependencies.
     #[must_use]
-    pub fn new(parts: Parts, config: FrontEndConfig) -> Self {
-        let Parts { router, inflight, .. } = parts;
-        let rows = RowAccess { router, inflight, tasks: parts.env.tasks.clone() };
+    pub fn new(dependencies: Dependencies, config: FrontEndConfig) -> Self {
+        let Dependencies { router, inflight, .. } = dependencies;
+        let rows = RowAccess { router, inflight, tasks: dependencies.env.tasks.clone() };
         Self {
-            load: LoadLimits::new(&config, &parts.env.clock),
+            load: LoadLimits::new(&config, &dependencies.env.clock),
             rows,
             refusals: Refusals::default(),
-            capacity: parts.capacity,
-            pool: parts.pool,
-            env: parts.env,
-            container_ids: parts.container_ids,
-            accounts: parts.accounts,
-            tokens: parts.tokens,
-            trace: parts.trace,
-            faults: parts.faults,
-            audit_log: parts.audit_log,
+            capacity: dependencies.capacity,
+            pool: dependencies.pool,
+            env: dependencies.env,
+            container_ids: dependencies.container_ids,
+            accounts: dependencies.accounts,
+            tokens: dependencies.tokens,
+            trace: dependencies.trace,
+            faults: dependencies.faults,
+            audit_log: dependencies.audit_log,
             copies: Arc::default(),
-            last_access: config.last_access.then(|| LastAccess::new(&parts.metrics)),
-            metrics: parts.metrics,
+            last_access: config.last_access.then(|| LastAccess::new(&dependencies.metrics)),
+            metrics: dependencies.metrics,
             config,
         }
     }
@@ -126,12 +126,12 @@ impl FrontEnd {
     }
 
     /// Counts an answer that is cut.
-    pub(super) fn count_cut(&self, fault: CutReason) {
+    pub(super) fn count_cut_off(&self, fault: CutOffReason) {
         self.metrics.cut(fault.as_str());
     }
 
     /// Counts an upload that is cut.
-    pub(super) fn count_upload_cut(&self, fault: CutReason) {
+    pub(super) fn count_upload_cut_off(&self, fault: CutOffReason) {
         self.metrics.upload_cut(fault.as_str());
     }
 

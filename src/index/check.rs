@@ -275,7 +275,7 @@ impl<'a> BlobCheck<'a> {
         let entries = values::decode_segment(&row.key, &row.value)?;
         let is_next = |c: &Committed| c.next_segment(self.key).is_some_and(|key| key == row.key);
         let Some(at) = self.committed.iter().position(is_next) else {
-            return Err(keys::corrupt(Family::Layout, &row.key, "segment of no layout"));
+            return Err(keys::corrupt(Family::Layout, &row.key, "a segment that no layout names"));
         };
         let mut committed = self.committed.remove(at);
         let start = committed.directory().get(committed.segments).copied();
@@ -392,7 +392,9 @@ impl<'a> BlobCheck<'a> {
         }
         for LayerEnds { layer, all: _, bytes } in std::mem::take(&mut self.layers) {
             if !known.contains(&layer) {
-                self.problem(format!("layer {layer} of pages belongs to nothing"));
+                self.problem(format!(
+                    "layer {layer} of pages is not dead, and no blob or snapshot names it"
+                ));
             }
             if let Some((_, len)) = first.filter(|(newest, len)| *newest == layer && bytes > *len) {
                 self.problem(format!("pages of layer {layer} lie beyond the end {len}"));
@@ -424,7 +426,10 @@ impl<'a> BlobCheck<'a> {
         let pending = current.and_then(|blob| blob.record.copy.as_ref());
         let pending = pending.filter(|copy| copy.status == CopyStatus::Pending).map(|copy| copy.id);
         if pending != self.copy {
-            self.problem(format!("pending copy {pending:?}, but work is for {:?}", self.copy));
+            self.problem(format!(
+                "the record has pending copy {pending:?}, the work row {:?}",
+                self.copy
+            ));
         }
         if let Some(blob) = current {
             if staged != 0 && blob.content.id_len != 0 && staged != blob.content.id_len {

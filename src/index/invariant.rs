@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::env::TaskHealth;
+
 /// An invariant of the design (ARCHITECTURE.md) that the index asserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
@@ -76,6 +78,13 @@ pub struct Violation {
     pub invariant: Invariant,
     /// What was found instead.
     pub found: String,
+}
+
+impl Violation {
+    /// Counts it, as found in `place`.
+    pub(crate) fn report(&self, health: &TaskHealth, place: impl fmt::Display) {
+        health.violated(self.invariant.id(), &format!("{place}: {}", self.found));
+    }
 }
 
 impl fmt::Display for Violation {

@@ -5,7 +5,7 @@
 //! 2. `map.rs`: who owns which range; `client/` finds the owner of a key and asks it; `server/` has
 //!    the partitions that are open here, and changes the map.
 //! 3. `engine/`: a partition: log, memtables, runs, recovery, over capacity's API.
-//! 4. `load/`: what a partition notes of its load, and when to split it.
+//! 4. `load/`: what a partition notes of its load.
 //! 5. `objects/`: what rows mean, behind the seam of `rows.rs`.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
@@ -51,6 +51,7 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
+pub use api::{LoadReport, PartitionLoad, Plan};
 pub use client::{FixedMap, Router};
 pub use engine::TOO_MANY_RUNS;
 pub use engine::open_offline;
@@ -59,11 +60,10 @@ pub use engine::{
 };
 pub use inflight::{InFlight, ReadGuard};
 pub use load::{Class, Counts, Load};
-pub use load::{PartitionLoad, Plan, Policy, PolicyConfig, TICK};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
 pub use record::{AccountRecord, BlobRecord, ContainerRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
-pub use server::{ChangeEvent, ChangeKind, PartitionStatus};
+pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};

@@ -171,7 +171,7 @@ impl AccountList {
         let record = self.router.tell(create).await?;
         if record.id == id {
             let detail = json!({ "anonymous": anonymous });
-            self.tell("CreateAccount", &name, detail).await;
+            self.log_change("CreateAccount", &name, detail).await;
         }
         let record = self.switched(&name, record).await?;
         let record = self.with_delegation_secret(&name, record).await?;
@@ -218,12 +218,12 @@ impl AccountList {
         };
         let change = AccountChange::Anonymous(open);
         self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
-        self.tell("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
+        self.log_change("SetAnonymousAccess", name, json!({ "anonymous": open })).await;
         Ok(AccountRecord { anonymous: open, ..record })
     }
 
     /// Writes a line of the audit log about a change that the configuration made.
-    async fn tell(&self, operation: &'static str, account: &AccountName, detail: Value) {
+    async fn log_change(&self, operation: &'static str, account: &AccountName, detail: Value) {
         let entry = Entry {
             account: Some(account.as_str().to_owned()),
             principal: Principal::Node { task: "configuration" },

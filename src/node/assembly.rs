@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::audit_log::AuditLog;
 use crate::capacity::Capacity;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
@@ -17,6 +18,9 @@ use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::Objects;
 use crate::index::Router;
+use crate::manager;
+use crate::manager::Manager;
+use crate::manager::PolicyConfig;
 use crate::reclaim::CoordinatorPartitions;
 use crate::reclaim::Reclaim;
 use crate::reclaim::ReclaimConfig;
@@ -116,6 +120,19 @@ impl Assembly {
             extent_ids,
             metrics,
         })
+    }
+
+    /// Starts the manager of the partition map, whose changes `audit_log` records. Without a policy
+    /// it measures load and changes nothing.
+    #[must_use]
+    pub fn manager(
+        &self,
+        tasks: Tasks,
+        policy: Option<PolicyConfig>,
+        audit_log: AuditLog,
+    ) -> Manager {
+        let (index, env) = (Arc::clone(&self.index), Env { tasks, ..self.base.env.clone() });
+        Manager::start(manager::Setup { index, env, policy, audit_log })
     }
 
     /// Starts the pool that stores bodies.

@@ -19,6 +19,7 @@ use crate::coordinator::counter;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::frontend;
+use crate::frontend::Accounts;
 use crate::frontend::Client;
 use crate::frontend::FrontEnd;
 use crate::frontend::FrontEndConfig;
@@ -37,8 +38,9 @@ use crate::frontend::write::WriteConfig;
 use crate::index;
 use crate::index::InFlight;
 use crate::index::IndexServer;
-use crate::index::PolicyConfig;
 use crate::index::Router;
+use crate::manager::Manager;
+use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
 
@@ -69,6 +71,7 @@ const CUT_GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Roles {
     host: Arc<IndexServer>,
+    manager: Manager,
     router: Arc<Router>,
     inflight: InFlight,
     serving: JoinHandle<()>,
@@ -92,7 +95,7 @@ fn with_own_tasks(env: &Env) -> Env {
 
 /// What the front end is started with.
 #[derive(Debug)]
-pub(super) struct FrontEndParts<'a> {
+pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
     /// A dialect that a test brings along.
     pub(super) dialect: Option<Arc<dyn Foreign>>,
@@ -111,23 +114,23 @@ impl Roles {
         config: &Config,
         env: &Env,
         storage: &Storage,
-        front_end: FrontEndParts<'_>,
+        front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndParts { blob, dialect, tls, secrets, audit_log } = front_end;
+        let FrontEndSetup { blob, dialect, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&storage.coordinator),
         };
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
-        let OpenIndex { assembly, host_tasks } = open_index(config, base, &front, registry).await?;
+        let OpenIndex { assembly, host_tasks, control } =
+            open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.index);
-        host.tell(audit_log.clone());
         let hot_requests = f64::from(config.split_requests);
         let policy = (config.split_requests > 0)
             .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
-        Arc::clone(&host).start_balance(policy);
+        let manager = assembly.manager(control, policy, audit_log.clone());
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         let all_sealed = seal_all(config, &router, secrets).await?;
@@ -144,51 +147,49 @@ impl Roles {
         Arc::new(list).complete(&accounts, &front);
         let freed_from = Arc::clone(&base.capacity);
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
-        let pool = assembly.write_pool(&front, WriteConfig::default());
-        let (http, https) = (!config.https_only, tls.is_some());
-        let endpoints = Endpoints { blob: reachable(blob.address), http, https };
-        let accounts_admin = AccountStore::new(
-            accounts.clone(),
-            Arc::clone(&router),
-            base.ids(counter::ACCOUNT_IDS),
-            endpoints,
-        )
-        .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name));
-        let partitions = PartitionStore::new(
-            Arc::clone(&host),
-            accounts.clone(),
-            Arc::clone(&router),
-            Arc::clone(&front.clock),
-        );
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
-        let faults = faults.telling(audit_log.clone());
+        let faults = faults.with_audit_log(audit_log.clone());
+        let endpoints = Endpoints {
+            blob: reachable(blob.address),
+            http: !config.https_only,
+            https: tls.is_some(),
+        };
+        let control = Control {
+            accounts: account_store(config, &assembly, accounts.clone(), endpoints),
+            partitions: PartitionStore::new(
+                Arc::clone(&host),
+                accounts.clone(),
+                Arc::clone(&router),
+                Arc::clone(&front.clock),
+            ),
+            trace: trace.clone(),
+            faults: faults.clone(),
+        };
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
-        let routed = Arc::clone(&router);
-        let parts = frontend::Parts {
-            router,
-            pool,
+        let dependencies = frontend::Dependencies {
+            router: Arc::clone(&router),
+            pool: assembly.write_pool(&front, WriteConfig::default()),
             accounts,
             tokens,
             env: front.clone(),
             container_ids: base.ids(counter::CONTAINER_IDS),
             metrics: frontend::metrics::Metrics::register(registry),
-            trace: trace.clone(),
-            faults: faults.clone(),
+            trace,
+            faults,
             audit_log: audit_log.clone(),
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let inflight = assembly.inflight.clone();
+        let listener = BlobListener { bound: blob, dialect, tls };
         let BlobService { serving, stop: stop_serving } =
-            serve(config, client, parts, blob, dialect, tls)?;
-        let control = Control { accounts: accounts_admin, trace, faults, partitions };
-        let router = routed;
+            serve(config, client, dependencies, listener)?;
         Ok(Self {
             host,
+            manager,
             router,
-            inflight,
+            inflight: assembly.inflight.clone(),
             serving,
             stop_serving,
             all_sealed,
@@ -251,6 +252,7 @@ impl Roles {
             }
         }
         self.reclaim.tasks.shutdown().await;
+        self.manager.stop().await;
         self.host.shutdown().await;
         for tasks in self.host_tasks {
             tasks.shutdown().await;
@@ -262,6 +264,8 @@ impl Roles {
 struct OpenIndex {
     assembly: Assembly,
     host_tasks: Vec<Tasks>,
+    /// The tasks that change the partition map; `host_tasks` has them too.
+    control: Tasks,
 }
 
 async fn open_index(
@@ -292,10 +296,10 @@ async fn open_index(
     let hosts = if own.is_empty() { vec![base.env.tasks.clone()] } else { own.clone() };
     let control = thread("index-control")?;
     own.push(control.clone());
-    let control = Some(control);
-    let plan = IndexPlan { config: limits, hosts: &hosts, control, boundaries: None };
+    let changes = Some(control.clone());
+    let plan = IndexPlan { config: limits, hosts: &hosts, control: changes, boundaries: None };
     let assembly = Assembly::open(base, plan, front, registry).await?;
-    Ok(OpenIndex { assembly, host_tasks: own })
+    Ok(OpenIndex { assembly, host_tasks: own, control })
 }
 
 /// Seals secrets that are plain or sealed under a retired master key. Returns whether all are
@@ -316,6 +320,25 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
     Ok(!done.incomplete)
 }
 
+/// The accounts, as the admin listener shows and changes them.
+fn account_store(
+    config: &Config,
+    assembly: &Assembly,
+    accounts: Accounts,
+    endpoints: Endpoints,
+) -> AccountStore {
+    let ids = assembly.base.ids(counter::ACCOUNT_IDS);
+    AccountStore::new(accounts, Arc::clone(&assembly.router), ids, endpoints)
+        .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
+}
+
+/// Where the front end listens, and what it serves there.
+struct BlobListener {
+    bound: Bound,
+    dialect: Option<Arc<dyn Foreign>>,
+    tls: Option<Tls>,
+}
+
 /// The running front end.
 struct BlobService {
     serving: JoinHandle<()>,
@@ -325,10 +348,8 @@ struct BlobService {
 fn serve(
     config: &Config,
     client: Client,
-    parts: frontend::Parts,
-    blob: Bound,
-    dialect: Option<Arc<dyn Foreign>>,
-    tls: Option<Tls>,
+    dependencies: frontend::Dependencies,
+    BlobListener { bound, dialect, tls }: BlobListener,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -349,7 +370,7 @@ fn serve(
         response_stall: config.response_stall,
         response_rate_min: config.response_rate_min,
         answer_bytes_max: ANSWER_BYTES_MAX,
-        listening: Listening(vec![blob.address]),
+        listening: Listening(vec![bound.address]),
         outside: Outside::new(config.copy_source.clone(), client)
             .at_least(config.copy_source_bytes_per_second_min),
         rehydration: config.rehydration,
@@ -361,10 +382,10 @@ fn serve(
         drain: config.drain,
         ..ServerConfig::default()
     };
-    let env = parts.env.clone();
+    let env = dependencies.env.clone();
     let tasks = &env.tasks;
     let stop = CancellationToken::new();
-    let front = Arc::new(FrontEnd::new(parts, limits));
+    let front = Arc::new(FrontEnd::new(dependencies, limits));
     let of = Arc::clone(&front);
     let watching = move || frontend::watch_answers(Arc::clone(&of));
     drop(env.supervise("answers", tasks.stopping(), watching));
@@ -376,7 +397,7 @@ fn serve(
         let writing = move || frontend::write_last_access(Arc::clone(&of));
         drop(env.supervise("last access", tasks.stopping(), writing));
     }
-    let serving = frontend::serve(blob.listener, front, tls, server, stop.clone());
+    let serving = frontend::serve(bound.listener, front, tls, server, stop.clone());
     let down =
         |_: &str| tracing::error!("the blob listener has ended; it accepts no more connections");
     Ok(BlobService { serving: tasks.spawn_or_stop("blob listener", serving, down), stop })

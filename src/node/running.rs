@@ -29,7 +29,7 @@ use super::error::NodeError;
 use super::keys::master_key;
 use super::listeners::Listeners;
 use super::metrics;
-use super::roles::FrontEndParts;
+use super::roles::FrontEndSetup;
 use super::roles::Roles;
 use super::storage::Storage;
 use super::tls;
@@ -103,7 +103,7 @@ impl Node {
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
         let front =
-            FrontEndParts { blob, dialect, tls: secure, secrets: &secrets, audit_log: &audit_log };
+            FrontEndSetup { blob, dialect, tls: secure, secrets: &secrets, audit_log: &audit_log };
         let roles = Roles::start(config, &env, &storage, front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);

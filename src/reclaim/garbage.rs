@@ -1,6 +1,6 @@
 //! Frees the locations of garbage rows, then deletes the rows.
 //!
-//! A row is freed when all reads of its extents that ran when it was first met have ended
+//! A row is freed when all reads of its extents that ran when a pass first read it have ended
 //! (`index/inflight/reads.rs`).
 
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::index::GarbageRow;
 use crate::index::ReadGarbage;
 use crate::index::Target;
 use crate::reclaim::error::Error;
+use crate::reclaim::garbage_marks::GarbageMarks;
 use crate::reclaim::invariant::Invariant;
-use crate::reclaim::met::Met;
 use crate::reclaim::state::Reclaim;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -37,7 +37,7 @@ pub(super) struct Seen {
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,
-    met: &mut Met,
+    marks: &mut GarbageMarks,
     seen: &mut Seen,
 ) -> Result<bool, Error> {
     let clock = &reclaim.env.clock;
@@ -57,10 +57,10 @@ pub(super) async fn free(
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
             // The mark is taken after the rows are visible: a read that registers later looks up
             // its locations after these rows were committed.
-            new |= met.note(latest, reclaim.inflight.read_mark())?;
+            new |= marks.note(latest, reclaim.inflight.read_mark())?;
         }
         let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =
-            rows.into_iter().partition(|row| is_free(reclaim, met, row));
+            rows.into_iter().partition(|row| is_free(reclaim, marks, row));
         for row in held {
             seen.held_bytes += locations_len(&row.locations);
             oldest_held = oldest_held.map_or(Some(row.since), |oldest| Some(row.since.min(oldest)));
@@ -70,15 +70,15 @@ pub(super) async fn free(
         }
     }
     if at_end {
-        met.forget_before(oldest_held);
+        marks.forget_before(oldest_held);
     }
     // Rows that are new are often held by reads that end soon.
     Ok(freed > 0 || (new && oldest_held.is_some()))
 }
 
-/// Whether no request that ran when the row was met needs its bytes.
-fn is_free(reclaim: &Reclaim, met: &Met, row: &GarbageRow) -> bool {
-    let Some(mark) = met.mark(row.since) else { return false };
+/// Whether no request that ran when a pass first read the row needs its bytes.
+fn is_free(reclaim: &Reclaim, marks: &GarbageMarks, row: &GarbageRow) -> bool {
+    let Some(mark) = marks.mark(row.since) else { return false };
     match &row.layer {
         // Its spans get garbage rows of their own, which wait for reads.
         Some(blob) => !reclaim.inflight.is_making_layer(mark, blob),

@@ -3,8 +3,8 @@
 //!
 //! Main path:
 //! 1. `service.rs` runs the loops; `state.rs` holds what all steps work on.
-//! 2. `garbage.rs` frees the locations of garbage rows, then deletes the rows. `met.rs` remembers
-//!    which reads each row waits for; `readers.rs` watches the oldest read.
+//! 2. `garbage.rs` frees the locations of garbage rows, then deletes the rows. `garbage_marks.rs`
+//!    keeps which reads each row waits for; `readers.rs` watches the oldest read.
 //! 3. `expire.rs` deletes staged blocks a week after the last Put Block.
 //! 4. `purge.rs` deletes the rows of deleted containers, twice.
 //! 5. `tags.rs` applies updates of the tag index that a crash left out.
@@ -34,9 +34,9 @@ pub(crate) mod cursor;
 mod error;
 mod expire;
 mod garbage;
+mod garbage_marks;
 mod invariant;
 mod live;
-mod met;
 mod metrics;
 mod partitions;
 mod purge;

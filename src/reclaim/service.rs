@@ -14,7 +14,7 @@ use crate::reclaim::error::Error;
 use crate::reclaim::expire;
 use crate::reclaim::garbage;
 use crate::reclaim::garbage::Seen;
-use crate::reclaim::met::Met;
+use crate::reclaim::garbage_marks::GarbageMarks;
 use crate::reclaim::partitions::Ownership;
 use crate::reclaim::partitions::target;
 use crate::reclaim::purge;
@@ -75,7 +75,7 @@ impl Reclaim {
         let map = match self.partitions.map().await {
             Ok(map) => map,
             Err(error) => {
-                log_failure("map", &error.into());
+                self.log_failure("map", &error.into());
                 return false;
             }
         };
@@ -85,26 +85,26 @@ impl Reclaim {
         let mut busy = false;
         state.seen = Seen::default();
         let owners: BTreeSet<Ownership> = map.partitions().iter().map(Ownership::of).collect();
-        state.met.retain(|owner, _| owners.contains(owner));
+        state.marks.retain(|owner, _| owners.contains(owner));
         state.tags_from.retain(|owner, _| owners.contains(owner));
         let passed_over = self.metrics.passed_over.get();
         let mut tags = TagPass::new(self, &map);
         for partition in map.partitions() {
             let owner = Ownership::of(partition);
-            let met = state.met.entry(owner).or_default();
-            match garbage::free(self, target(partition), met, &mut state.seen).await {
+            let marks = state.marks.entry(owner).or_default();
+            match garbage::free(self, target(partition), marks, &mut state.seen).await {
                 Ok(freed) => busy |= freed,
-                Err(error) => log_failure("garbage", &error),
+                Err(error) => self.log_failure("garbage", &error),
             }
             let position = state.tags_from.entry(owner).or_default();
             match tags.index(target(partition), position).await {
                 Ok(done) => busy |= done,
-                Err(error) => log_failure("tags", &error),
+                Err(error) => self.log_failure("tags", &error),
             }
             if expire_now {
                 state.expired = Some(now);
                 if let Err(error) = expire::expire(self, target(partition)).await {
-                    log_failure("expire", &error);
+                    self.log_failure("expire", &error);
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Reclaim {
                     busy = true;
                 }
                 Ok(false) => {}
-                Err(error) => log_failure("purge", &error),
+                Err(error) => self.log_failure("purge", &error),
             }
         }
         let passed_over = self.metrics.passed_over.get().saturating_sub(passed_over);
@@ -189,18 +189,40 @@ impl Reclaim {
             Err(Error::Stopping) => {}
             Err(error) => {
                 self.metrics.audits_failed.inc();
-                log_failure("audit", error);
+                self.log_failure("audit", error);
             }
         }
         result
+    }
+
+    /// Logs why a step ended early.
+    fn log_failure(&self, step: &'static str, error: &Error) {
+        match error {
+            // The map changed during the step, or the program stops: the next pass succeeds. A
+            // quarantined partition is reported elsewhere, and stays quarantined until a restart.
+            Error::Stopping
+            | Error::Index(
+                index::Error::WrongPartition | index::Error::Corrupt(index::Damage::Quarantined(_)),
+            ) => {
+                tracing::debug!(step, %error, "reclaim step ended early");
+            }
+            Error::Invariant { invariant, found } => {
+                let invariant = invariant.number();
+                self.env.tasks.health().violated(invariant, &format!("reclaim, {step}: {found}"));
+                tracing::error!(step, invariant, %error, "reclaim step stopped; it frees nothing more");
+            }
+            Error::Index(_) | Error::Capacity(_) | Error::Coordinator(_) | Error::Held { .. } => {
+                tracing::warn!(step, %error, "reclaim step failed, will be tried again");
+            }
+        }
     }
 }
 
 /// State kept from one pass to the next. A new owner of a partition begins without any.
 #[derive(Debug, Default)]
 pub(super) struct PassState {
-    /// When garbage rows were first met.
-    met: BTreeMap<Ownership, Met>,
+    /// The read marks of garbage rows.
+    marks: BTreeMap<Ownership, GarbageMarks>,
     /// What the last pass found of garbage.
     seen: Seen,
     purged: Purged,
@@ -212,24 +234,4 @@ pub(super) struct PassState {
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
-}
-
-fn log_failure(step: &'static str, error: &Error) {
-    match error {
-        // The map changed during the step, or the program stops: the next pass succeeds. A
-        // quarantined partition is reported elsewhere, and stays quarantined until a restart.
-        Error::Stopping
-        | Error::Index(
-            index::Error::WrongPartition | index::Error::Corrupt(index::Damage::Quarantined(_)),
-        ) => {
-            tracing::debug!(step, %error, "reclaim step ended early");
-        }
-        Error::Invariant { invariant, .. } => {
-            let invariant = invariant.number();
-            tracing::error!(step, invariant, %error, "reclaim step stopped; it frees nothing more");
-        }
-        Error::Index(_) | Error::Capacity(_) | Error::Coordinator(_) | Error::Held { .. } => {
-            tracing::warn!(step, %error, "reclaim step failed, will be tried again");
-        }
-    }
 }

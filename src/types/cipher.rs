@@ -1,7 +1,7 @@
 //! Customer-provided keys, and content of earlier releases under them: AES-256 in counter mode,
 //! which is read and no longer written. New content is in `chunks.rs`.
 //!
-//! A part of a page blob's content that later writes left keeps its position in the keystream
+//! When a later write replaces a part of stored pages, the rest keeps its position in the keystream
 //! ([`KeyedNonce::after`]). Counter mode does not detect changed bytes; only checksums do, which
 //! anyone can compute.
 //!

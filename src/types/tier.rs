@@ -43,7 +43,7 @@ pub enum AccessTier {
 }
 
 impl AccessTier {
-    /// As it stands in headers and lists.
+    /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ pub enum RehydratePriority {
 }
 
 impl RehydratePriority {
-    /// As it stands in headers and lists.
+    /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

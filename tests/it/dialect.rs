@@ -12,8 +12,8 @@ use blockyard::env::Env;
 use blockyard::env::OsClock;
 use blockyard::env::OsRand;
 use blockyard::env::Tasks;
-use blockyard::frontend::dialect::Asked;
 use blockyard::frontend::dialect::Foreign;
+use blockyard::frontend::dialect::ForeignEcho;
 use blockyard::frontend::dialect::HeaderNames;
 use blockyard::frontend::dialect::Sender;
 use blockyard::node::config::Config;
@@ -28,7 +28,10 @@ use blockyard::protocol::model::Reason;
 use blockyard::protocol::model::Refusal;
 use blockyard::protocol::model::Reply;
 use blockyard::protocol::model::checksum::BodyChecksum;
+use blockyard::protocol::model::operation::BlobOperation;
 use blockyard::protocol::model::operation::BlobPath;
+use blockyard::protocol::model::operation::ContainerOperation;
+use blockyard::protocol::model::operation::ContentOperation;
 use blockyard::protocol::model::operation::Document;
 use blockyard::protocol::model::operation::DocumentBody;
 use blockyard::protocol::model::operation::ListBlobs;
@@ -116,7 +119,8 @@ fn block(id: &str) -> Result<BlockId, Refusal> {
 
 /// The body of a join: a line with the id of each piece.
 fn joined(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    let Operation::PutBlockList { list, checksum, .. } = operation else {
+    let Operation::Content(ContentOperation::PutBlockList { list, checksum, .. }) = operation
+    else {
         return Err(Reason::InternalError.into());
     };
     let lines = std::str::from_utf8(document.bytes).map_err(|_| malformed("the list"))?.lines();
@@ -133,7 +137,7 @@ fn without_condition() -> Precondition {
 fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Refusal> {
     let precondition = Precondition::default();
     match head.method {
-        Method::PUT => Ok(Operation::CreateContainer {
+        Method::PUT => Ok(ContainerOperation::CreateContainer {
             container,
             metadata: notes(head)?,
             public_access: match text(&head.headers, "open") {
@@ -142,9 +146,12 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
                 None => PublicAccess::Private,
             },
             encryption_scope: None,
-        }),
-        Method::DELETE => Ok(Operation::DeleteContainer { container, precondition }),
-        Method::GET => Ok(Operation::ListBlobs(ListBlobs {
+        }
+        .into()),
+        Method::DELETE => {
+            Ok(ContainerOperation::DeleteContainer { container, precondition }.into())
+        }
+        Method::GET => Ok(ContainerOperation::ListBlobs(ListBlobs {
             container,
             prefix: None,
             delimiter: None,
@@ -156,7 +163,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             snapshots: false,
             tags: false,
             copy: false,
-        })),
+        })
+        .into()),
         _ => Err(malformed("the method")),
     }
 }
@@ -168,7 +176,7 @@ fn of_blob(head: &Parts, path: BlobPath) -> Result<Operation, Refusal> {
     match (&head.method, query.split_once('=').unwrap_or((query, ""))) {
         (&Method::PUT, ("", "")) => {
             let (kind, metadata, upload) = (NewKind::Block, notes(head)?, upload(head)?);
-            Ok(Operation::PutBlob {
+            Ok(ContentOperation::PutBlob {
                 path,
                 precondition,
                 properties,
@@ -177,13 +185,20 @@ fn of_blob(head: &Parts, path: BlobPath) -> Result<Operation, Refusal> {
                 kind,
                 tier,
                 upload,
-            })
+            }
+            .into())
         }
         (&Method::PUT, ("piece", id)) => {
             let precondition = Precondition::default();
-            Ok(Operation::PutBlock { path, id: block(id)?, precondition, upload: upload(head)? })
+            Ok(ContentOperation::PutBlock {
+                path,
+                id: block(id)?,
+                precondition,
+                upload: upload(head)?,
+            }
+            .into())
         }
-        (&Method::POST, ("join", "")) => Ok(Operation::PutBlockList {
+        (&Method::POST, ("join", "")) => Ok(ContentOperation::PutBlockList {
             path,
             precondition,
             properties,
@@ -192,17 +207,21 @@ fn of_blob(head: &Parts, path: BlobPath) -> Result<Operation, Refusal> {
             tier,
             list: Vec::new(),
             checksum: BodyChecksum::Crc64(Crc64::EMPTY),
-        }),
+        }
+        .into()),
         (&Method::POST, ("notes", "")) => {
-            Ok(Operation::SetBlobMetadata { path, precondition, metadata: notes(head)? })
+            Ok(BlobOperation::SetBlobMetadata { path, precondition, metadata: notes(head)? }.into())
         }
         (&Method::GET, ("", "")) => {
-            Ok(Operation::GetBlob { path, precondition, range: range(head)?, checksum: None })
+            Ok(BlobOperation::GetBlob { path, precondition, range: range(head)?, checksum: None }
+                .into())
         }
-        (&Method::HEAD, ("", "")) => Ok(Operation::GetBlobProperties { path, precondition }),
+        (&Method::HEAD, ("", "")) => {
+            Ok(BlobOperation::GetBlobProperties { path, precondition }.into())
+        }
         (&Method::DELETE, ("", "")) => {
             let scope = blockyard::types::DeleteScope::default();
-            Ok(Operation::DeleteBlob { path, precondition, scope })
+            Ok(BlobOperation::DeleteBlob { path, precondition, scope }.into())
         }
         _ => Err(malformed("the request")),
     }
@@ -269,14 +288,14 @@ impl Foreign for Plain {
             return of_container(head, container).map(Parsed::Ready);
         };
         let operation = of_blob(head, BlobPath { container, blob, snapshot: None })?;
-        if let Operation::PutBlockList { .. } = operation {
+        if let Operation::Content(ContentOperation::PutBlockList { .. }) = operation {
             let body = DocumentBody { upload: upload(head)?, decode: joined };
             return Ok(Parsed::NeedsBody { operation, body });
         }
         Ok(Parsed::Ready(operation))
     }
 
-    fn render(&self, reply: &Reply, asked: &Asked) -> Response<Bytes> {
+    fn render(&self, reply: &Reply, echo: &ForeignEcho) -> Response<Bytes> {
         let mut response = if let Reply::Blobs(listing) = reply {
             let lines = listing.items.iter().filter_map(|item| match item {
                 BlobItem::Blob { name, facts, .. } => Some(format!("{} {name}\n", facts.len)),
@@ -290,11 +309,11 @@ impl Foreign for Plain {
         } else {
             answer(200, "done\n".to_owned())
         };
-        response.headers_mut().insert("your-name", asked.id.parse().unwrap());
+        response.headers_mut().insert("your-name", echo.id.parse().unwrap());
         response
     }
 
-    fn render_refusal(&self, refusal: &Refusal, _: &Asked) -> Response<Bytes> {
+    fn render_refusal(&self, refusal: &Refusal, _: &ForeignEcho) -> Response<Bytes> {
         let known = ERRORS.iter().find(|(reason, ..)| *reason == refusal.reason);
         let (status, code) = known.map_or((500, "trouble"), |(_, status, code)| (*status, *code));
         let mut response = answer(status, format!("{code}\n"));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::tree;
 
 /// Layer of each module.
-const LAYERS: [(&str, u32); 14] = [
+const LAYERS: [(&str, u32); 15] = [
     ("types", 0),
     ("env", 1),
     ("telemetry", 1),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, u32); 14] = [
     ("capacity", 3),
     ("index", 4),
     ("frontend", 5),
+    ("manager", 5),
     ("reclaim", 5),
     ("node", 6),
     ("admin", 6),
@@ -103,6 +104,8 @@ fn layering_refuses_upward_sideways_and_grouped_use() {
         ("auth", "use crate::protocol::model::Refusal;"),
         ("admin", "use crate::node::config::Config;"),
         ("node", "use crate::cli::CliError;"),
+        ("index", "use crate::manager::Policy;"),
+        ("reclaim", "use crate::manager::Manager;"),
         ("index", "use crate::{capacity, frontend};"),
         ("types", "use tokio::sync::Mutex;"),
         ("types", "use std::net::TcpStream;"),
@@ -114,6 +117,7 @@ fn layering_refuses_upward_sideways_and_grouped_use() {
     let allowed = [
         ("frontend", "use crate::capacity::Capacity;"),
         ("index", "use crate::index::Error;"),
+        ("manager", "use crate::index::IndexServer;"),
         ("node", "use crate::admin::Phase;"),
         ("cli", "use crate::node::config::Config;"),
         ("types", "//! never crate::frontend, nor tokio::"),
@@ -206,4 +210,15 @@ fn what_dialects_share_names_none_of_them() {
     let found = lines_with("src/protocol/wire", &words, &[]);
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(!lines_with("src/protocol/azure", &["x-ms-"], &[]).is_empty(), "the test would see it");
+}
+
+/// A partition's log, memtables and runs are behind the server of partitions. What others need of
+/// them, `index` itself shows.
+#[test]
+fn only_the_index_server_names_the_engine() {
+    let words = ["index::engine"];
+    let homes = ["src/index/engine/", "src/index/server/", "src/index/mod.rs"];
+    let found = lines_with("src", &words, &homes);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(!lines_with("src/index/server", &words, &[]).is_empty(), "the test would see it");
 }

@@ -173,19 +173,19 @@ fn boundaries(draw: &Draw) -> Vec<RoutingKey> {
     keys
 }
 
-/// One history.
+/// Runs one history.
 pub(crate) fn run(seed: u64, device: Device) -> Run {
     run_counted(seed, device, &Counts::default())
 }
 
-/// One history, and what happened in it.
+/// Runs one history and adds to `counts` what happened in it.
 pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
     let draw = Draw::new(seed);
     let plans: Vec<Plan> = (0..draw.between(2, 4)).map(|_| Plan::draw(&draw)).collect();
     run_planned(seed, device, &plans, counts)
 }
 
-/// One history of these sessions.
+/// Runs one history of these sessions.
 pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(1 << 32));
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));

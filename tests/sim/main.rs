@@ -65,6 +65,25 @@ fn capacity_checker_catches_acknowledging_before_the_sync() {
     println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
 }
 
+/// What the program stops for a violated invariant could pass for an outage.
+#[test]
+fn session_that_violates_an_invariant_fails() {
+    let mut rig = rig::Rig::new(1, 1, 1 << 20, rig::Device::Honest);
+    let plan = rig::Plan { trouble: rig::Trouble::ReadErrors, end: rig::End::Kill };
+    let mut session = |violated: &'static [&'static str]| {
+        rig.session(&draw::Draw::new(1), plan, |machine| async move {
+            let health = machine.env.tasks.health();
+            violated.iter().for_each(|invariant| health.violated(invariant, "planted"));
+            Ok(())
+        })
+    };
+    assert_eq!(session(&[]), Ok(()));
+    let why = session(&["I4", "I2"]).unwrap_err();
+    let found = "invariant I4 is violated: planted; invariant I2 is violated: planted\n";
+    assert!(why.starts_with(found), "{why}");
+    assert_eq!(session(&[]), Ok(()), "each session is judged by itself");
+}
+
 #[test]
 fn index_keeps_its_promises_under_every_fault() {
     check_seeds("index", 50, |seed| index::run(seed, rig::Device::Honest));

@@ -22,9 +22,9 @@ use std::time::Duration;
 use blockyard::index::Load;
 use blockyard::index::PartitionLoad;
 use blockyard::index::Plan;
-use blockyard::index::Policy;
-use blockyard::index::PolicyConfig;
-use blockyard::index::TICK;
+use blockyard::manager::Policy;
+use blockyard::manager::PolicyConfig;
+use blockyard::manager::TICK;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
@@ -226,24 +226,7 @@ impl<'a> Run<'a> {
                 0
             }
             Plan::Stripe(id, range, of) => {
-                let (from, to) = (place(range.low()), range.high().map_or(ALL, place));
-                let whole = self.pieces.iter().find(|piece| piece.id == *id).unwrap();
-                let inside = |at: &usize| (whole.from + 1..whole.to).contains(at);
-                let cuts: Vec<usize> = [from, to].into_iter().filter(inside).collect();
-                self.split(*id, cuts);
-                let of_it = |piece: &Piece| (piece.from, piece.to) == (from, to);
-                let place = self.pieces.iter().position(of_it).unwrap();
-                let old = self.pieces.remove(place);
-                assert!(old.range.lies_in_a_container());
-                for stripe in Stripe::all(*of) {
-                    let id = PartitionId::new(self.next);
-                    self.next += 1;
-                    let whole = Piece::new(id, old.host, (old.from, old.to));
-                    let rows = old.rows / f64::from(*of);
-                    let piece = Piece { stripe: Some(stripe), rows, ..whole };
-                    self.pieces.insert(place + usize::from(stripe.number()), piece);
-                }
-                self.out.stripings += 1;
+                self.stripe(*id, range, *of);
                 0
             }
             Plan::Move(id, host) => {
@@ -254,37 +237,57 @@ impl<'a> Run<'a> {
                 1
             }
             Plan::Merge(ids) => {
-                let place = self.pieces.iter().position(|piece| piece.id == ids[0]).unwrap();
-                let parts: Vec<Piece> = self.pieces.drain(place..place + ids.len()).collect();
-                assert!(parts.iter().map(|piece| piece.id).eq(ids.iter().copied()));
-                for piece in &parts {
-                    let (first, _) = piece.recent.front().unwrap();
-                    assert!(at - first > 9.0 * MINUTE, "merged {} s after it was made", at - first);
-                    let most = piece.recent.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
-                    assert!(most < 0.25, "merged, but it had {most} times the load of a hot one");
-                }
-                if let Some(stripe) = parts[0].stripe {
-                    assert!(
-                        parts
-                            .iter()
-                            .map(|piece| piece.stripe)
-                            .eq(Stripe::all(stripe.of()).map(Some))
-                    );
-                    self.out.unstripings += 1;
-                } else {
-                    assert!(parts.iter().all(|piece| piece.stripe.is_none()));
-                }
-                let (from, to) = (parts[0].from, parts[parts.len() - 1].to);
-                let id = PartitionId::new(self.next);
-                self.next += 1;
-                let host = parts[0].host;
-                let rows = self.rows[from..to].iter().sum();
-                let piece = Piece { rows, ..Piece::new(id, host, (from, to)) };
-                self.pieces.insert(place, piece);
-                self.out.merges += 1;
+                self.merge(at, ids);
                 2
             }
         }
+    }
+
+    fn stripe(&mut self, id: PartitionId, range: &KeyRange, of: u8) {
+        let (from, to) = (place(range.low()), range.high().map_or(ALL, place));
+        let whole = self.pieces.iter().find(|piece| piece.id == id).unwrap();
+        let inside = |at: &usize| (whole.from + 1..whole.to).contains(at);
+        let cuts: Vec<usize> = [from, to].into_iter().filter(inside).collect();
+        self.split(id, cuts);
+        let of_it = |piece: &Piece| (piece.from, piece.to) == (from, to);
+        let place = self.pieces.iter().position(of_it).unwrap();
+        let old = self.pieces.remove(place);
+        assert!(old.range.lies_in_a_container());
+        for stripe in Stripe::all(of) {
+            let id = PartitionId::new(self.next);
+            self.next += 1;
+            let whole = Piece::new(id, old.host, (old.from, old.to));
+            let rows = old.rows / f64::from(of);
+            let piece = Piece { stripe: Some(stripe), rows, ..whole };
+            self.pieces.insert(place + usize::from(stripe.number()), piece);
+        }
+        self.out.stripings += 1;
+    }
+
+    fn merge(&mut self, at: f64, ids: &[PartitionId]) {
+        let place = self.pieces.iter().position(|piece| piece.id == ids[0]).unwrap();
+        let parts: Vec<Piece> = self.pieces.drain(place..place + ids.len()).collect();
+        assert!(parts.iter().map(|piece| piece.id).eq(ids.iter().copied()));
+        for piece in &parts {
+            let (first, _) = piece.recent.front().unwrap();
+            assert!(at - first > 9.0 * MINUTE, "merged {} s after it was made", at - first);
+            let most = piece.recent.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+            assert!(most < 0.25, "merged, but it had {most} times the load of a hot one");
+        }
+        if let Some(stripe) = parts[0].stripe {
+            assert!(parts.iter().map(|piece| piece.stripe).eq(Stripe::all(stripe.of()).map(Some)));
+            self.out.unstripings += 1;
+        } else {
+            assert!(parts.iter().all(|piece| piece.stripe.is_none()));
+        }
+        let (from, to) = (parts[0].from, parts[parts.len() - 1].to);
+        let id = PartitionId::new(self.next);
+        self.next += 1;
+        let host = parts[0].host;
+        let rows = self.rows[from..to].iter().sum();
+        let piece = Piece { rows, ..Piece::new(id, host, (from, to)) };
+        self.pieces.insert(place, piece);
+        self.out.merges += 1;
     }
 
     fn split(&mut self, id: PartitionId, cuts: Vec<usize>) {

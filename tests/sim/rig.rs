@@ -13,6 +13,7 @@ use blockyard::env::Faults;
 use blockyard::env::SeededRand;
 use blockyard::env::SimClock;
 use blockyard::env::SimDisk;
+use blockyard::env::TaskHealth;
 use blockyard::env::Tasks;
 use blockyard::index::Damage;
 use blockyard::index::Error;
@@ -231,6 +232,16 @@ impl Machine {
     }
 }
 
+/// How a session ended, unless the program found an invariant violated. It stops what the invariant
+/// belongs to, which the trouble of the session could excuse.
+fn sound<T>(health: &TaskHealth, done: Result<T, Violation>) -> Result<T, Violation> {
+    match (health.violations().join("; "), done) {
+        (violations, done) if violations.is_empty() => done,
+        (violations, Ok(_)) => Err(violations),
+        (violations, Err(why)) => Err(format!("{violations}; then {why}")),
+    }
+}
+
 impl Rig {
     pub(crate) fn new(seed: u64, disks: u64, capacity_bytes: u64, device: Device) -> Self {
         let sims: Vec<SimDisk> =
@@ -274,12 +285,14 @@ impl Rig {
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
             let (sims, device) = (self.sims.clone(), self.device);
+            let health = env.tasks.health();
             let machine = Machine { disks, catalogs, paths, first, env, sims, device };
-            tokio::time::timeout(SESSION_MAX, work(machine)).await
+            let done = tokio::time::timeout(SESSION_MAX, work(machine)).await;
+            let done = done.unwrap_or_else(|_| Err("stuck".to_owned()));
+            sound(&health, done)
         });
         drop(runtime);
         self.finish(plan);
-        let done = done.unwrap_or_else(|_| Err("stuck".to_owned()));
         done.map_err(|why| format!("{why}\n    after {:?}", self.history))
     }
 

@@ -154,16 +154,12 @@ impl State {
             }
             Change::Stage { segment } => {
                 self.writable(demand, moment)?;
-                if self.committed.as_ref().is_some_and(|c| !matches!(c.body, Body::Blocks(_))) {
-                    return None;
-                }
+                self.takes_blocks()?;
                 next.staged.insert(segment.id?, *segment);
             }
             Change::Commit { list, marks } => {
                 let lease = self.writable(demand, moment)?;
-                if self.committed.as_ref().is_some_and(|c| !matches!(c.body, Body::Blocks(_))) {
-                    return None;
-                }
+                self.takes_blocks()?;
                 let segments = list.iter().map(|(source, id)| self.block(*source, *id));
                 let segments = segments.collect::<Option<Vec<Segment>>>()?;
                 next.make(Committed::new(Body::Blocks(segments), *marks, lease));
@@ -219,6 +215,12 @@ impl State {
             Change::Delete { scope } => next.delete(*scope, || self.kept(demand, moment))?,
         }
         Some(next)
+    }
+
+    /// Blocks are refused where the blob is of another kind.
+    fn takes_blocks(&self) -> Option<()> {
+        let current = self.committed.as_ref();
+        current.is_none_or(|blob| matches!(blob.body, Body::Blocks(_))).then_some(())
     }
 
     fn holds(&self, demand: TagDemand) -> Option<()> {

@@ -121,10 +121,10 @@ struct Served {
 }
 
 fn serve() -> Served {
-    serve_telling(AuditLog::default())
+    serve_with_log(AuditLog::default())
 }
 
-fn serve_telling(log: AuditLog) -> Served {
+fn serve_with_log(log: AuditLog) -> Served {
     let tasks = Tasks::new();
     let env = Env { clock: Arc::new(SimClock::new()), rand: Arc::new(SeededRand::new(1)), tasks };
     let (listener, connect) = PipeListen::new();
@@ -629,7 +629,7 @@ async fn accounts_with_data_or_of_the_configuration_are_kept() {
 #[tokio::test]
 async fn containers_deleted_with_their_account_have_lines_of_their_own() {
     let kept = Kept::new();
-    let served = serve_telling(kept.log());
+    let served = serve_with_log(kept.log());
     let control = served.ready().await;
     served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
     for (name, id) in [("photos", 1), ("films", 2)] {

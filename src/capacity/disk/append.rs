@@ -15,7 +15,7 @@ use crate::capacity::Durability;
 use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
-use crate::capacity::extent::header::{DATA_AT, Slot};
+use crate::capacity::extent::header::{Slot, file_offset};
 use crate::capacity::extent::memory::{Extent, State, Status};
 use crate::capacity::extent::tail::TailWrite;
 use crate::capacity::journal::layout::{RECORD_HEADER, Record};
@@ -83,7 +83,7 @@ impl Store {
         budget: OwnedSemaphorePermit,
     ) -> Result<Appended, Error> {
         extent.check_append(&request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
         self.reserve(extent, placed.end).await?;
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
@@ -116,7 +116,7 @@ impl Store {
         let batch = durable.await.map_err(|_| self.health.error())?;
         self.assert_journaled(extent, placed.end, batch)?;
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
+        Ok(Appended { locations: placed.locations, end: placed.end })
     }
 
     async fn append_direct(
@@ -127,14 +127,14 @@ impl Store {
         changing: ChangeGuard,
     ) -> Result<Appended, Error> {
         extent.check_append(request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset.get());
+        let placed = place(prepared, extent.id, request.epoch, request.offset);
         self.reserve(extent, placed.end).await?;
         self.health.check()?;
         let file = self.writable(extent).await?;
         self.assert_extends(extent, request)?;
         let write = after_tail(extent.state().tail.as_write(), &placed);
         self.mark_dirty(extent);
-        match file.write_at(DATA_AT + write.at, write.pieces).await {
+        match file.write_at(file_offset(write.at).get(), write.pieces).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Err(Error::Full),
             Err(error) => return Err(self.poison("append", &error)),
@@ -155,7 +155,7 @@ impl Store {
             self.assert_synced(extent, placed.end)?;
         }
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: ExtentOffset::new(placed.end) })
+        Ok(Appended { locations: placed.locations, end: placed.end })
     }
 
     /// Makes everything appended so far durable in the extent's file.
@@ -186,7 +186,7 @@ impl Store {
         self: &Arc<Self>,
         extent: &Arc<Extent>,
         changing: ChangeGuard,
-    ) -> Result<u64, Error> {
+    ) -> Result<ExtentOffset, Error> {
         {
             let state = extent.state();
             if state.tail.is_empty() {
@@ -203,7 +203,7 @@ impl Store {
         &self,
         extent: &Arc<Extent>,
         _changing: &ChangeGuard,
-    ) -> Result<u64, Error> {
+    ) -> Result<ExtentOffset, Error> {
         self.health.check()?;
         let (write, end) = {
             let state = extent.state();
@@ -211,7 +211,8 @@ impl Store {
         };
         let Some(TailWrite { at, pieces }) = write else { return Ok(end) };
         let file = self.writable(extent).await?;
-        file.write_at(DATA_AT + at, pieces).await.map_err(|e| self.poison("tail", &e))?;
+        let written = file.write_at(file_offset(at).get(), pieces).await;
+        written.map_err(|e| self.poison("tail", &e))?;
         let mut state = extent.state();
         state.tail.clear();
         state.written = end;
@@ -220,7 +221,11 @@ impl Store {
 
     /// Runs [`Self::sync_to`] in a task of the node: a failed sync must poison the disk even if the
     /// caller is cancelled.
-    async fn sync_to_owned(self: &Arc<Self>, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    async fn sync_to_owned(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        upto: ExtentOffset,
+    ) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
         }
@@ -233,7 +238,11 @@ impl Store {
     }
 
     /// Waits until all bytes in the file below `upto` are durable. Concurrent callers share a sync.
-    pub(crate) async fn sync_to(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    pub(crate) async fn sync_to(
+        &self,
+        extent: &Arc<Extent>,
+        upto: ExtentOffset,
+    ) -> Result<(), Error> {
         if extent.state().synced >= upto {
             return Ok(());
         }
@@ -242,7 +251,7 @@ impl Store {
     }
 
     /// Syncs the file; the caller holds `syncing`.
-    async fn sync_file(&self, extent: &Arc<Extent>, upto: u64) -> Result<(), Error> {
+    async fn sync_file(&self, extent: &Arc<Extent>, upto: ExtentOffset) -> Result<(), Error> {
         let written = {
             let state = extent.state();
             if state.synced >= upto {
@@ -287,10 +296,10 @@ impl Store {
         self.assert_seal_covers(extent, &slot)?;
         if durable {
             self.metrics.fsyncs.inc();
-            let written = file.write_sync(slot.offset(), vec![slot.encode()]).await;
+            let written = file.write_sync(slot.offset().get(), vec![slot.encode()]).await;
             written.map_err(|e| self.poison("slot", &e))?;
         } else {
-            let written = file.write_at(slot.offset(), vec![slot.encode()]).await;
+            let written = file.write_at(slot.offset().get(), vec![slot.encode()]).await;
             written.map_err(|e| self.poison("slot", &e))?;
         }
         let mut state = extent.state();

@@ -14,19 +14,20 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::capacity::ExtentKind;
 use crate::capacity::extent::header::{kind_code, kind_of};
-use crate::capacity::extent::ranges::Ranges;
+use crate::capacity::extent::ranges::{Ranges, offsets};
 use crate::capacity::units::{get_crc, get_u64};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// A change of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// An extent was sealed, or a sealed extent was fenced.
-    Sealed { extent: ExtentId, kind: ExtentKind, epoch: Epoch, len: u64 },
+    Sealed { extent: ExtentId, kind: ExtentKind, epoch: Epoch, len: ExtentOffset },
     /// A range is dead. The ranges that started at `swallowed` are now part of it.
-    Dead { extent: ExtentId, range: Range<u64>, swallowed: Vec<u64> },
+    Dead { extent: ExtentId, range: Range<ExtentOffset>, swallowed: Vec<ExtentOffset> },
     /// An extent was removed.
     Removed { extent: ExtentId },
 }
@@ -36,7 +37,7 @@ pub(crate) enum Change {
 pub(crate) struct SealedEntry {
     pub(crate) kind: ExtentKind,
     pub(crate) epoch: Epoch,
-    pub(crate) len: u64,
+    pub(crate) len: ExtentOffset,
 }
 
 /// All entries of a catalog.
@@ -109,7 +110,7 @@ impl Catalog for SledCatalog {
             match change {
                 Change::Sealed { extent, kind, epoch, len } => {
                     let entry = SealedEntry { kind: *kind, epoch: *epoch, len: *len };
-                    let key = key(b's', *extent, 0);
+                    let key = key(b's', *extent, ExtentOffset::START);
                     let value = encode_sealed(&key, &entry);
                     batch.insert(key.to_vec(), value);
                 }
@@ -118,10 +119,13 @@ impl Catalog for SledCatalog {
                         batch.remove(key(b'd', *extent, *start).to_vec());
                     }
                     let key = key(b'd', *extent, range.start);
-                    batch.insert(key.to_vec(), with_crc(&key, range.end.to_le_bytes().to_vec()));
+                    batch.insert(
+                        key.to_vec(),
+                        with_crc(&key, range.end.get().to_le_bytes().to_vec()),
+                    );
                 }
                 Change::Removed { extent } => {
-                    batch.remove(key(b's', *extent, 0).to_vec());
+                    batch.remove(key(b's', *extent, ExtentOffset::START).to_vec());
                     for found in database.scan_prefix(prefix(b'd', *extent)).keys().flatten() {
                         batch.remove(found);
                     }
@@ -136,7 +140,7 @@ impl Catalog for SledCatalog {
         });
         if let Err(error) = kept {
             tracing::warn!(
-                %error,
+                folder = %self.folder.display(), %error,
                 "changes were not written to the catalog; the next start or audit finds them again"
             );
         }
@@ -162,7 +166,7 @@ impl Catalog for SledCatalog {
         let Some(database) = self.database() else { return };
         if let Err(error) = database.flush() {
             tracing::warn!(
-                %error,
+                folder = %self.folder.display(), %error,
                 "the catalog was not flushed; the next start examines the extents that it lacks"
             );
         }
@@ -193,7 +197,7 @@ fn open_or_renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
 fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
     if let Err(error) = std::fs::remove_dir_all(folder) {
         tracing::warn!(
-            %error,
+            folder = %folder.display(), %error,
             "the unusable catalog could not be removed; remove its folder while the server is \
              stopped"
         );
@@ -202,7 +206,7 @@ fn renew(folder: &Path, store_id: u128) -> Option<sled::Db> {
         Ok(Ok(database)) => claim(database, store_id),
         Ok(Err(error)) => {
             tracing::error!(
-                %error,
+                folder = %folder.display(), %error,
                 "the disk has no catalog; the next start examines every extent"
             );
             None
@@ -236,7 +240,11 @@ fn load_all(database: &sled::Db) -> Option<Contents> {
                 contents.sealed.insert(extent, decode_sealed(value)?);
             }
             b'd' => {
-                contents.dead.entry(extent).or_default().insert(start..get_u64(value, 0)?);
+                contents
+                    .dead
+                    .entry(extent)
+                    .or_default()
+                    .insert(offsets(&(start..get_u64(value, 0)?)));
             }
             _ => return None,
         }
@@ -244,11 +252,11 @@ fn load_all(database: &sled::Db) -> Option<Contents> {
     Some(contents)
 }
 
-fn key(table: u8, extent: ExtentId, start: u64) -> [u8; 17] {
+fn key(table: u8, extent: ExtentId, start: ExtentOffset) -> [u8; 17] {
     let mut key = [0; 17];
     let (first, last) = key.split_at_mut(9);
     first.copy_from_slice(&prefix(table, extent));
-    last.copy_from_slice(&start.to_be_bytes());
+    last.copy_from_slice(&start.get().to_be_bytes());
     key
 }
 
@@ -275,7 +283,7 @@ fn without_crc<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
 fn encode_sealed(key: &[u8], entry: &SealedEntry) -> Vec<u8> {
     let mut value = vec![kind_code(entry.kind)];
     value.extend(entry.epoch.get().to_le_bytes());
-    value.extend(entry.len.to_le_bytes());
+    value.extend(entry.len.get().to_le_bytes());
     with_crc(key, value)
 }
 
@@ -283,6 +291,6 @@ fn decode_sealed(value: &[u8]) -> Option<SealedEntry> {
     Some(SealedEntry {
         kind: kind_of(*value.first()?)?,
         epoch: Epoch::new(get_u64(value, 1)?),
-        len: get_u64(value, 9)?,
+        len: ExtentOffset::new(get_u64(value, 9)?),
     })
 }

@@ -17,6 +17,7 @@ use crate::capacity::disk::catalog::Contents;
 use crate::capacity::disk::catalog::SealedEntry;
 use crate::env::Rand;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// A catalog that survives simulated crashes; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +81,7 @@ impl Catalog for SimulatedCatalog {
     fn load(&self) -> Contents {
         let mut contents = Contents::default();
         // Keyed by the start, as in the database: a range replaces another with the same start.
-        let mut dead: BTreeMap<ExtentId, BTreeMap<u64, u64>> = BTreeMap::new();
+        let mut dead: BTreeMap<ExtentId, BTreeMap<ExtentOffset, ExtentOffset>> = BTreeMap::new();
         for change in &self.lock().changes {
             match change {
                 Change::Sealed { extent, kind, epoch, len } => {
@@ -98,7 +99,9 @@ impl Catalog for SimulatedCatalog {
                 }
             }
         }
-        let ranges = |ranges: BTreeMap<u64, u64>| ranges.into_iter().map(|(from, to)| from..to);
+        let ranges = |ranges: BTreeMap<ExtentOffset, ExtentOffset>| {
+            ranges.into_iter().map(|(from, to)| from..to)
+        };
         contents.dead =
             dead.into_iter().map(|(extent, found)| (extent, ranges(found).collect())).collect();
         contents
@@ -112,14 +115,17 @@ impl Catalog for SimulatedCatalog {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::capacity::ExtentKind;
+    use crate::capacity::extent::ranges::{numbers, offsets};
     use crate::env::SeededRand;
     use crate::types::Epoch;
 
     fn sealed(number: u64) -> Change {
         let (extent, epoch) = (ExtentId::new(number), Epoch::new(1));
-        Change::Sealed { extent, kind: ExtentKind::Data, epoch, len: 4096 }
+        Change::Sealed { extent, kind: ExtentKind::Data, epoch, len: ExtentOffset::new(4096) }
     }
 
     #[test]
@@ -145,9 +151,12 @@ mod tests {
     fn what_is_dead_is_durable_at_once_and_what_is_removed_is_forgotten() {
         let catalog = SimulatedCatalog::default();
         let extent = ExtentId::new(1);
-        catalog.apply(&[sealed(1), Change::Dead { extent, range: 0..4096, swallowed: Vec::new() }]);
+        catalog.apply(&[
+            sealed(1),
+            Change::Dead { extent, range: offsets(&(0..4096)), swallowed: Vec::new() },
+        ]);
         assert_eq!(catalog.lock().durable, 2);
-        assert!(catalog.load().dead[&extent].contains(&(0..4096)));
+        assert!(catalog.load().dead[&extent].contains(&offsets(&(0..4096))));
         catalog.apply(&[Change::Removed { extent }]);
         assert_eq!(catalog.load(), Contents::default());
     }
@@ -156,9 +165,10 @@ mod tests {
     fn a_dead_range_replaces_those_that_start_where_it_starts_or_that_it_swallows() {
         let catalog = SimulatedCatalog::default();
         let extent = ExtentId::new(1);
-        let note = |range, swallowed: &[u64]| {
-            catalog.apply(&[Change::Dead { extent, range, swallowed: swallowed.to_vec() }]);
-            catalog.load().dead[&extent].iter().collect::<Vec<_>>()
+        let note = |range: Range<u64>, swallowed: &[u64]| {
+            let swallowed = swallowed.iter().copied().map(ExtentOffset::new).collect();
+            catalog.apply(&[Change::Dead { extent, range: offsets(&range), swallowed }]);
+            catalog.load().dead[&extent].iter().map(|range| numbers(&range)).collect::<Vec<_>>()
         };
         note(0..10, &[]);
         note(20..30, &[]);

@@ -22,9 +22,10 @@ use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::Walker;
 use crate::capacity::journal::layout::Record;
 use crate::capacity::journal::replay::{JournalError, Replay};
-use crate::capacity::units::{PAGE, index, page_up, size};
+use crate::capacity::units::{PAGE, index, offset_up, size};
 use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// The progress of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,7 +189,12 @@ async fn check_extent(
     } else {
         check_open(&file, id, records, report).await?
     };
-    report.extents.push(CheckedExtent { extent: id, kind: header.kind, sealed: slot.sealed, len });
+    report.extents.push(CheckedExtent {
+        extent: id,
+        kind: header.kind,
+        sealed: slot.sealed,
+        len: len.get(),
+    });
     Ok(())
 }
 
@@ -205,7 +211,7 @@ async fn check_sealed(
     let live = match &body.map {
         Some(map) => map.ranges(),
         None => {
-            let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding)));
+            let list = file.read_at(padding_at(slot.len).get(), index(padding_len(slot.padding)));
             let padding = parse_padding(&list.await?, slot).unwrap_or_default();
             padding.into_iter().collect::<Ranges>().gaps(slot.len).into_iter().collect()
         }
@@ -215,7 +221,7 @@ async fn check_sealed(
     for range in live.iter() {
         scrub_range(&mut walker, id, range, &mut found).await?;
     }
-    report.holed.extend(found.holed.into_iter().map(|offset| (id, offset)));
+    report.holed.extend(found.holed.into_iter().map(|offset| (id, offset.get())));
     add(report, &found.report);
     Ok(())
 }
@@ -227,9 +233,9 @@ async fn check_open(
     id: ExtentId,
     records: &[Record],
     report: &mut CheckReport,
-) -> Result<u64, DiskError> {
+) -> Result<ExtentOffset, DiskError> {
     let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
-    let mut end = 0;
+    let mut end = ExtentOffset::START;
     // Records are in the order in which they were queued, so their offsets ascend.
     let mut queued = records.iter();
     loop {
@@ -242,21 +248,21 @@ async fn check_open(
         report.bytes += covered.end - covered.start;
         end = covered.end;
     }
-    let known = records.iter().map(|record| record.offset + record.len).max().unwrap_or(0);
+    let known = records.iter().map(|record| record.range().end).max().unwrap_or_default();
     if known > end {
-        report.problems.push(Problem::Missing { extent: id, from: end, to: known });
+        report.problems.push(Problem::Missing { extent: id, from: end.get(), to: known.get() });
     }
     Ok(end)
 }
 
 /// The range that a record adds to an extent that ends at `end`.
-fn continues(record: &Record, id: ExtentId, end: u64) -> Option<Range<u64>> {
-    if record.offset + record.len <= end {
+fn continues(record: &Record, id: ExtentId, end: ExtentOffset) -> Option<Range<ExtentOffset>> {
+    if record.range().end <= end {
         return None;
     }
     let bytes: Bytes = record.pieces.concat().into();
     let covered = verify_frames(&bytes, id, record.offset)?;
-    (record.offset <= page_up(end) && covered > end).then_some(end..covered)
+    (record.offset <= offset_up(end) && covered > end).then_some(end..covered)
 }
 
 fn add(report: &mut CheckReport, found: &ScrubReport) {

@@ -16,9 +16,10 @@ use crate::capacity::extent::header::{DATA_AT, Header, Slot};
 use crate::capacity::extent::map::{Entry, Map};
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::extent::walk::{Found, Walker};
-use crate::capacity::units::{index, size};
+use crate::capacity::units::{FileOffset, index, size};
 use crate::env::{DiskError, DiskFile};
 use crate::types::Crc32c;
+use crate::types::ExtentOffset;
 
 /// The suffix of a file name while the file is incomplete. A start removes such files.
 pub(crate) const UNFINISHED: &str = ".new";
@@ -30,7 +31,7 @@ const PIECE: u64 = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
     /// Ranges of whole frames, in order.
-    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Vec<Range<ExtentOffset>>,
     /// Bytes per second; 0 means no limit.
     pub(crate) pace: u64,
     /// Whether the copy is read back and verified before it takes the extent's name.
@@ -39,7 +40,7 @@ pub(crate) struct Frames {
 
 impl Frames {
     /// Frames to copy without a limit, for a copy that holds the extent's change lock.
-    pub(crate) fn at_once(ranges: Vec<Range<u64>>) -> Self {
+    pub(crate) fn at_once(ranges: Vec<Range<ExtentOffset>>) -> Self {
         Self { ranges, pace: 0, read_back: false }
     }
 
@@ -60,7 +61,7 @@ pub(crate) struct CopiedFile {
 struct CopyWriter {
     file: Arc<dyn DiskFile>,
     /// The position in the file of the next write.
-    at: u64,
+    at: FileOffset,
     pieces: Vec<Bytes>,
     waiting: u64,
     entries: Vec<Entry>,
@@ -90,11 +91,14 @@ impl Store {
                     // The frame may have been freed. If so, the next audit frees it again and puts
                     // the extent back in the list.
                     Err(error @ Error::Corrupt { .. }) if extent.state().frees.may_lack_any() => {
-                        tracing::debug!(%error, "an extent is not compacted before its next audit");
+                        tracing::debug!(
+                            extent = %extent.id, %error,
+                            "not compacted before the next audit"
+                        );
                     }
                     Err(error) => tracing::warn!(
-                        %error,
-                        "an extent was not compacted; its freed space is not given back"
+                            extent = %extent.id, %error,
+                            "an extent was not compacted; its freed space is not given back"
                     ),
                 }
             }
@@ -114,7 +118,7 @@ impl Store {
             (state.slot.sealed, state.live(), state.end)
         };
         // If more than half of the extent is live, a copy frees little: wait for more frees.
-        let limit = if live > end / 2 { live + live / 2 } else { live + live / 5 };
+        let limit = if live > end.get() / 2 { live + live / 2 } else { live + live / 5 };
         if !sealed || live == 0 || taken < limit + self.config.compact_waste_min {
             return Ok(0);
         }
@@ -206,17 +210,22 @@ impl Store {
         let page =
             body.file.read_at(0, index(DATA_AT)).await.map_err(|e| unreadable(extent, &e))?;
         let (Some(header), Some(old)) = (Header::parse(&page), Slot::parse(&page)) else {
-            return Err(extent.corrupt(0));
+            return Err(extent.corrupt(ExtentOffset::START));
         };
         if !old.sealed {
-            return Err(extent.corrupt(0));
+            return Err(extent.corrupt(ExtentOffset::START));
         }
         self.assert_same_end(extent, &old)?;
         let file =
             to.disk.create(&unfinished_path(extent)).await.map_err(|e| to.copy_failed(&e))?;
         let mut walker = Walker::new(body, extent.id);
-        let mut copy =
-            CopyWriter { file, at: DATA_AT, pieces: Vec::new(), waiting: 0, entries: Vec::new() };
+        let mut copy = CopyWriter {
+            file,
+            at: FileOffset::new(DATA_AT),
+            pieces: Vec::new(),
+            waiting: 0,
+            entries: Vec::new(),
+        };
         for range in frames.ranges {
             let mut at = range.start;
             while at < range.end {
@@ -266,7 +275,7 @@ impl Store {
             ..old
         };
         let again = Slot { sequence: slot.sequence + 1, ..slot };
-        copy.file.write_at(copy.at, vec![bytes]).await.map_err(failed)?;
+        copy.file.write_at(copy.at.get(), vec![bytes]).await.map_err(failed)?;
         self.metrics.fsyncs.inc();
         let page = header.page_with(&[slot, again]);
         copy.file.write_sync(0, vec![page]).await.map_err(failed)?;
@@ -291,7 +300,7 @@ fn unfinished_path(extent: &Extent) -> String {
 }
 
 /// The bytes of the frame at a logical offset; `None` if there is no intact frame.
-async fn read_frame(walker: &mut Walker, at: u64) -> Result<Option<Bytes>, DiskError> {
+async fn read_frame(walker: &mut Walker, at: ExtentOffset) -> Result<Option<Bytes>, DiskError> {
     let Found::Frame { end } = walker.examine(at).await? else { return Ok(None) };
     let is_verified = walker.holds(at, end);
     let bytes = walker.read(at, end - at).await?;
@@ -305,7 +314,7 @@ async fn read_frame(walker: &mut Walker, at: u64) -> Result<Option<Bytes>, DiskE
 
 impl CopyWriter {
     /// Adds the frame with this logical range. Returns the bytes that this call wrote to the file.
-    async fn push(&mut self, range: Range<u64>, bytes: Bytes) -> Result<u64, DiskError> {
+    async fn push(&mut self, range: Range<ExtentOffset>, bytes: Bytes) -> Result<u64, DiskError> {
         match self.entries.last_mut().filter(|last| last.range.end == range.start) {
             Some(last) => last.range.end = range.end,
             None => self.entries.push(Entry { range, at: self.at + self.waiting }),
@@ -318,10 +327,10 @@ impl CopyWriter {
     /// Writes the frames that wait in memory. Returns their bytes.
     async fn flush(&mut self) -> Result<u64, DiskError> {
         if self.waiting > 0 {
-            self.file.write_at(self.at, std::mem::take(&mut self.pieces)).await?;
+            self.file.write_at(self.at.get(), std::mem::take(&mut self.pieces)).await?;
         }
         let written = std::mem::take(&mut self.waiting);
-        self.at += written;
+        self.at = self.at + written;
         Ok(written)
     }
 }

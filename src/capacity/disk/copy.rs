@@ -117,6 +117,7 @@ mod tests {
         assert!(sim.flip(&path_of(ID), DATA_AT + 10_000));
         let log = CapturedLog::default();
         let _kept = log.begin();
+        other.health.tasks.expect_violation("I12");
         let done = other.verify_copy(&home.extent, &copied).await;
         assert!(matches!(done, Err(Error::Poisoned { .. })), "{done:?}");
         assert!(other.health.poisoned() && !home.store.health.poisoned());

@@ -14,6 +14,7 @@ use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::units::{PAGE, index};
 use crate::env::{DiskError, DiskFile};
+use crate::types::ExtentOffset;
 
 /// How many files are tried when one must be closed. A file that is being written to cannot be
 /// closed.
@@ -58,9 +59,9 @@ impl Store {
             return Ok(OpenedFile { slot: held, body: Body::plain(file) });
         }
         let page = file.read_at(0, index(PAGE)).await.map_err(failed)?;
-        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(0))?;
+        let slot = Slot::parse(&page).ok_or_else(|| extent.corrupt(ExtentOffset::START))?;
         let body = Body::load(file, &slot).await.map_err(failed)?;
-        Ok(OpenedFile { slot, body: body.ok_or_else(|| extent.corrupt(0))? })
+        Ok(OpenedFile { slot, body: body.ok_or_else(|| extent.corrupt(ExtentOffset::START))? })
     }
 
     /// Adds an extent to the list of open files. If there are too many, closes the one that has
@@ -141,7 +142,7 @@ impl Store {
     pub(crate) async fn fetch(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
         len: u64,
     ) -> Result<Bytes, Error> {
         let len = {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::capacity::disk::catalog::Change;
 use crate::capacity::disk::store::{Store, folder_of, path_of};
-use crate::capacity::extent::header::DATA_AT;
+use crate::capacity::extent::header::file_offset;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::extent::ranges::Ranges;
-use crate::capacity::units::{page_down, page_up};
+use crate::capacity::units::{offset_down, offset_up};
 use crate::capacity::{Audited, Error};
+use crate::types::ExtentOffset;
 
 /// The result of marking ranges of an extent as dead.
 struct MarkedDead {
@@ -27,7 +28,7 @@ impl Store {
     pub(crate) async fn free(
         &self,
         extent: &Arc<Extent>,
-        ranges: &[Range<u64>],
+        ranges: &[Range<ExtentOffset>],
     ) -> Result<(), Error> {
         self.health.check()?;
         // Under the change lock, so that the catalog gets frees of adjacent ranges in the order of
@@ -49,7 +50,7 @@ impl Store {
     pub(crate) async fn retain(
         &self,
         extent: &Arc<Extent>,
-        live: &[Range<u64>],
+        live: &[Range<ExtentOffset>],
         audited: Audited,
     ) -> Result<(), Error> {
         let end = {
@@ -72,7 +73,7 @@ impl Store {
     }
 
     /// Marks ranges as dead; `None` if the extent was removed.
-    fn mark_dead(&self, extent: &Extent, ranges: &[Range<u64>]) -> Option<MarkedDead> {
+    fn mark_dead(&self, extent: &Extent, ranges: &[Range<ExtentOffset>]) -> Option<MarkedDead> {
         let mut state = extent.state();
         if state.status == Status::Removed {
             return None;
@@ -85,8 +86,8 @@ impl Store {
             let Some(merged) = state.dead.insert(range.clone()) else { continue };
             // Pages that are wholly dead with this range, alone or together with adjacent dead
             // ranges.
-            let start = page_up(merged.range.start).max(page_down(range.start));
-            let end = page_down(merged.range.end).min(page_up(range.end));
+            let start = offset_up(merged.range.start).max(offset_down(range.start));
+            let end = offset_down(merged.range.end).min(offset_up(range.end));
             holes.insert(start..end.max(start));
             changes.push(Change::Dead {
                 extent: extent.id,
@@ -101,7 +102,7 @@ impl Store {
         if !sealed {
             holes = Ranges::default();
         }
-        let is_wholly_dead = sealed && state.dead.total() >= state.end;
+        let is_wholly_dead = sealed && state.dead.total() >= state.end.get();
         Some(MarkedDead { changes, holes, is_wholly_dead })
     }
 
@@ -109,7 +110,7 @@ impl Store {
     pub(crate) async fn punch_all(&self, extent: &Arc<Extent>) {
         let holes = {
             let state = extent.state();
-            state.dead.iter().map(|r| page_up(r.start)..page_down(r.end)).collect()
+            state.dead.iter().map(|r| offset_up(r.start)..offset_down(r.end)).collect()
         };
         self.punch(extent, &holes).await;
     }
@@ -125,7 +126,7 @@ impl Store {
                 return;
             }
             if let Err(error) =
-                body.file.punch_hole(DATA_AT + hole.start, hole.end - hole.start).await
+                body.file.punch_hole(file_offset(hole.start).get(), hole.end - hole.start).await
             {
                 tracing::warn!(
                     extent = %extent.id, %error,

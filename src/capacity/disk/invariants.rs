@@ -6,6 +6,8 @@ use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::Slot;
 use crate::capacity::extent::memory::Extent;
+use crate::capacity::journal::layout::Lsn;
+use crate::types::ExtentOffset;
 
 impl Store {
     /// Poisons the disk because an invariant does not hold.
@@ -28,7 +30,7 @@ impl Store {
 
     /// I1: bytes below `end` may be acknowledged as durable, because the file was synced up to
     /// there.
-    pub(super) fn assert_synced(&self, extent: &Extent, end: u64) -> Result<(), Error> {
+    pub(super) fn assert_synced(&self, extent: &Extent, end: ExtentOffset) -> Result<(), Error> {
         let mut state = extent.state();
         if state.synced < end {
             return Err(self.broken("I1", "acknowledged before the sync of its bytes"));
@@ -42,8 +44,8 @@ impl Store {
     pub(super) fn assert_journaled(
         &self,
         extent: &Extent,
-        end: u64,
-        batch: u64,
+        end: ExtentOffset,
+        batch: Lsn,
     ) -> Result<(), Error> {
         if !self.journal.is_durable(batch) {
             return Err(self.broken("I1", "acknowledged before the sync of its journal batch"));

@@ -16,8 +16,8 @@
 //!    each file.
 //! 8. `invariants.rs`: assertions that stop the disk.
 //!
-//! Invariants: after a failed write or sync the disk takes no writes until a restart · where the
-//! catalog and a file disagree, the file is right · an extent changes only under its change lock.
+//! Invariants: after a failed write or sync the disk takes no writes until a restart · the catalog
+//! is a cache, and the files are authoritative · an extent changes only under its change lock.
 //!
 //! Not here: which disk holds an extent, and work on several disks (`node.rs` and the files beside
 //! it).

@@ -16,7 +16,7 @@ use crate::capacity::extent::frame::{
     frames_in, frames_of, head_len,
 };
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::units::{index, page_up, size};
+use crate::capacity::units::{index, offset_up, size};
 use crate::types::Crc32c;
 use crate::types::ExtentOffset;
 use crate::types::Location;
@@ -86,7 +86,7 @@ impl Store {
             pieces.push(read.wanted);
         }
         if whole && crc.is_some_and(|crc| crc != location.crc) {
-            return Err(extent.corrupt(location.offset.get()));
+            return Err(extent.corrupt(location.offset));
         }
         Ok(pieces)
     }
@@ -129,13 +129,13 @@ impl Store {
     pub(crate) async fn next_frame(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
     ) -> Result<Option<LogFrame>, Error> {
         let Some(offset) = skip_dead(extent, offset)? else {
             extent.set_window(None);
             return Ok(None);
         };
-        for start in [offset, page_up(offset)] {
+        for start in [offset, offset_up(offset)] {
             let head = self.fetch_ahead(extent, start, HEADER).await?;
             let Some(head) = self.parse_ahead(extent, start, &head).await? else { continue };
             let payload = self.fetch_ahead(extent, start + head.head_len(), head.len).await?;
@@ -144,11 +144,7 @@ impl Store {
             }
             let Some(payload) = head.verified(0, payload) else { break };
             let next = frame_end(start, head.len);
-            return Ok(Some(LogFrame {
-                offset: ExtentOffset::new(start),
-                payload: payload.into_bytes(),
-                next: ExtentOffset::new(next),
-            }));
+            return Ok(Some(LogFrame { offset: start, payload: payload.into_bytes(), next }));
         }
         self.metrics.corrupt_frames.inc();
         Err(extent.corrupt(offset))
@@ -157,7 +153,7 @@ impl Store {
     async fn parse_ahead(
         &self,
         extent: &Arc<Extent>,
-        start: u64,
+        start: ExtentOffset,
         header: &[u8],
     ) -> Result<Option<Head>, Error> {
         let Some(len) = Head::claimed_len(header) else { return Ok(None) };
@@ -170,7 +166,7 @@ impl Store {
     async fn fetch_ahead(
         &self,
         extent: &Arc<Extent>,
-        offset: u64,
+        offset: ExtentOffset,
         len: u64,
     ) -> Result<Bytes, Error> {
         debug_assert!(len <= FRAME_PAYLOAD_MAX.max(HEAD_MAX), "a frame is not that long");
@@ -193,7 +189,7 @@ impl Store {
 }
 
 /// The offset of the next live byte; `None` at the end of the extent.
-fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
+fn skip_dead(extent: &Extent, mut offset: ExtentOffset) -> Result<Option<ExtentOffset>, Error> {
     let state = extent.state();
     if state.status == Status::Removed {
         return Err(extent.missing());
@@ -206,10 +202,10 @@ fn skip_dead(extent: &Extent, mut offset: u64) -> Result<Option<u64>, Error> {
 
 /// Checks a location, which comes from an index row. An impossible one is reported as damage.
 fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> Result<(), Error> {
-    let (offset, len) = (location.offset.get(), location.len.get());
+    let (offset, len) = (location.offset, location.len.get());
     let is_sane = len > 0
         && len <= u64::MAX / 4
-        && offset <= u64::MAX / 4
+        && offset.get() <= u64::MAX / 4
         && range.start <= range.end
         && range.end <= len;
     if !is_sane {

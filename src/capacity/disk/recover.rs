@@ -22,14 +22,15 @@ use crate::capacity::disk::seal::sealed_change;
 use crate::capacity::disk::space::SpaceWatch;
 use crate::capacity::disk::store::{Store, StoreSetup, extent_of, path_of};
 use crate::capacity::extent::header::{
-    DATA_AT, Header, Slot, encode_padding, padding_at, padding_len, parse_padding, sealed_file_len,
+    DATA_AT, Header, Slot, encode_padding, file_offset, padding_at, padding_len, parse_padding,
+    sealed_file_len,
 };
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Frees};
 use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::{Reach, Walker};
 use crate::capacity::health::{DiskName, Health};
-use crate::capacity::journal::layout::{RING_AT, Record, Superblock};
+use crate::capacity::journal::layout::{Lsn, RING_AT, Record, RingId, Superblock};
 use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::units::{PAGE, index, page_up};
@@ -37,6 +38,7 @@ use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// The name of the journal file.
 pub(crate) const JOURNAL: &str = "journal";
@@ -48,7 +50,7 @@ const EXAMINED_AT_ONCE: usize = 16;
 struct FoundExtent {
     extent: Extent,
     /// Ranges that are dead according to its file.
-    dead: Vec<Range<u64>>,
+    dead: Vec<Range<ExtentOffset>>,
 }
 
 /// All extents of the disk.
@@ -89,7 +91,7 @@ struct Replayed {
     /// Whether it is sealed. Its records are not applied: the seal has synced all its bytes.
     sealed: bool,
     /// The end of its last record. All bytes below it were durable, in the file or the journal.
-    known_end: u64,
+    known_end: ExtentOffset,
 }
 
 /// Makes a disk's journal. Every byte is written once, so that later syncs do not have to commit
@@ -106,9 +108,10 @@ pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Res
         file.write_at(at, vec![zeros.slice(..index(len))]).await?;
         at += len;
     }
-    let ring = opening.env.rand.next_u64();
-    let superblock = Superblock { generation: 1, ring, size, lsn: 1, position: RING_AT };
-    file.write_sync(superblock.offset(), vec![superblock.encode()]).await?;
+    let ring = RingId::new(opening.env.rand.next_u64());
+    let lsn = Lsn::FIRST;
+    let superblock = Superblock { generation: 1, ring, size, lsn, position: RING_AT };
+    file.write_sync(superblock.offset().get(), vec![superblock.encode()]).await?;
     disk.sync_dir("").await
 }
 
@@ -125,7 +128,7 @@ impl Recovery<'_> {
         // All records are durable in the extents' files now, so the journal may release them.
         let superblock = replay.restarted();
         let page = vec![superblock.encode()];
-        let written = journal_file.write_sync(superblock.offset(), page).await;
+        let written = journal_file.write_sync(superblock.offset().get(), page).await;
         written.map_err(|e| self.failed(e))?;
 
         let store = Arc::new(self.store(journal_file, superblock).await?);
@@ -144,7 +147,7 @@ impl Recovery<'_> {
     ) -> Result<Store, OpenError> {
         let Opening { env, config, metrics, stop } = self.opening;
         let name = DiskName::of(&*self.disk, self.number);
-        let health = Arc::new(Health::new(name.clone(), metrics.clone()));
+        let health = Arc::new(Health::new(name.clone(), metrics.clone(), env.tasks.health()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
         let journal = Journal::new(
             journal_file,
@@ -220,14 +223,14 @@ impl Recovery<'_> {
             };
             let page = file.read_at(0, index(PAGE)).await.map_err(|e| self.failed(e))?;
             let sealed = Slot::parse(&page).is_some_and(|slot| slot.sealed);
-            let new = Replayed { file: None, sealed, known_end: 0 };
+            let new = Replayed { file: None, sealed, known_end: ExtentOffset::START };
             extents.entry(record.extent).or_insert(new).file = Some(file);
         }
         let Some(extent) = extents.get_mut(&record.extent) else { return Ok(opens) };
         extent.file = extent.file.take().filter(|_| !extent.sealed);
         if let Some(file) = &extent.file {
-            extent.known_end = extent.known_end.max(record.offset + record.len);
-            let write = || file.write_at(DATA_AT + record.offset, record.pieces.clone());
+            extent.known_end = extent.known_end.max(record.range().end);
+            let write = || file.write_at(file_offset(record.offset).get(), record.pieces.clone());
             self.with_room(record.len, write).await?;
         }
         Ok(opens)
@@ -248,7 +251,7 @@ impl Recovery<'_> {
         let ids: Vec<ExtentId> = names.iter().filter_map(|name| extent_of(name)).collect();
         let unknown = ids.iter().filter(|id| !known.sealed.contains_key(id));
         let examinations = unknown.map(|id| {
-            let known_end = replayed.get(id).map_or(0, |r| r.known_end);
+            let known_end = replayed.get(id).map_or(ExtentOffset::START, |r| r.known_end);
             async move { self.examine(*id, known_end).await.map(|found| (*id, found)) }
         });
         // Several are examined concurrently: thousands of logs may have been open, and concurrent
@@ -295,7 +298,7 @@ impl Recovery<'_> {
     async fn examine(
         &self,
         id: ExtentId,
-        known_end: u64,
+        known_end: ExtentOffset,
     ) -> Result<Option<FoundExtent>, OpenError> {
         let path = path_of(id);
         let file = self.disk.open(&path).await.map_err(|e| self.failed(e))?;
@@ -351,13 +354,14 @@ impl Recovery<'_> {
         &self,
         file: &Arc<dyn DiskFile>,
         slot: &Slot,
-    ) -> Result<Vec<Range<u64>>, DiskError> {
+    ) -> Result<Vec<Range<ExtentOffset>>, DiskError> {
         if slot.map > 0 {
             let body = Body::load(Arc::clone(file), slot).await?;
             let map = body.and_then(|body| body.map);
             return Ok(map.map_or_else(Vec::new, |map| map.ranges().gaps(slot.len)));
         }
-        let list = file.read_at(padding_at(slot.len), index(padding_len(slot.padding))).await?;
+        let list =
+            file.read_at(padding_at(slot.len).get(), index(padding_len(slot.padding))).await?;
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
@@ -365,7 +369,7 @@ impl Recovery<'_> {
     async fn end_open(
         &self,
         open: OpenExtent<'_>,
-        known_end: u64,
+        known_end: ExtentOffset,
     ) -> Result<FoundExtent, OpenError> {
         let id = open.id;
         let mut walker = Walker::new(Body::plain(Arc::clone(open.file)), id);
@@ -375,7 +379,7 @@ impl Recovery<'_> {
             // and not a torn tail. The frames that follow are kept. Reads of the damaged frame
             // fail.
             tracing::error!(
-                extent = %id, offset = reach.end,
+                extent = %id, offset = reach.end.get(),
                 "acknowledged frames are damaged; reads of them fail, and the frames after them \
                  are kept"
             );
@@ -404,10 +408,10 @@ impl Recovery<'_> {
             padding_crc: Crc32c::of(&list),
             ..slot
         };
-        self.with_room(PAGE, || file.set_len(DATA_AT + end)).await?;
+        self.with_room(PAGE, || file.set_len(file_offset(end).get())).await?;
         let work = async {
             if sealed.padding > 0 {
-                match file.write_at(padding_at(end), vec![list]).await {
+                match file.write_at(padding_at(end).get(), vec![list]).await {
                     // The list only serves accounting, and a full disk must start.
                     Err(DiskError::Full) => {
                         (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY);
@@ -416,16 +420,16 @@ impl Recovery<'_> {
                 }
             }
             file.sync().await?;
-            file.write_sync(sealed.offset(), vec![sealed.encode()]).await?;
+            file.write_sync(sealed.offset().get(), vec![sealed.encode()]).await?;
             // The other slot gets the seal too, so that damage to one slot does not make the extent
             // open again.
             sealed.sequence += 1;
-            file.write_at(sealed.offset(), vec![sealed.encode()]).await
+            file.write_at(sealed.offset().get(), vec![sealed.encode()]).await
         };
         work.await.map_err(|e| self.failed(e))?;
         self.opening.metrics.fsyncs.inc_by(2);
         tracing::info!(
-            extent = %id, end,
+            extent = %id, %end,
             "extent sealed at the start, because its writer has ended"
         );
         Ok(FoundExtent { extent: Extent::new(id, kind, sealed), dead: padding })
@@ -445,9 +449,8 @@ impl Recovery<'_> {
              are kept"
         );
         let mut walker = Walker::new(Body::plain(Arc::clone(file)), id);
-        let limit = len - DATA_AT;
-        let mut end = 0;
-        let mut at = 0;
+        let limit = ExtentOffset::new(len - DATA_AT);
+        let (mut end, mut at) = (ExtentOffset::START, ExtentOffset::START);
         while let Some(found) = walker.search(at..limit).await.map_err(|e| self.failed(e))? {
             at = walker.follow(found).await.map_err(|e| self.failed(e))?.end.max(found + 1);
             end = end.max(at);
@@ -494,7 +497,7 @@ impl Recovery<'_> {
     }
 }
 
-fn note_padding(extent: &Extent, padding: &[Range<u64>], changes: &mut Vec<Change>) {
+fn note_padding(extent: &Extent, padding: &[Range<ExtentOffset>], changes: &mut Vec<Change>) {
     let mut state = extent.state();
     for range in padding {
         if let Some(merged) = state.dead.insert(range.clone()) {
@@ -518,5 +521,5 @@ fn insert_dead(extent: &Extent, dead: &Ranges) {
 /// Whether all bytes are dead: a crash came between the last free and the removal.
 fn wholly_dead(extent: &Extent) -> bool {
     let state = extent.state();
-    state.end > 0 && state.dead.total() >= state.end
+    state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
 }

@@ -12,7 +12,7 @@ use crate::capacity::ScrubReport;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::extent::walk::{Found, Walker};
-use crate::capacity::units::{PAGE, page_down, page_up};
+use crate::capacity::units::{PAGE, offset_down, offset_up};
 use crate::env::{Clock, DiskError, Env};
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
@@ -25,7 +25,7 @@ const SETTLED_PAUSE: Duration = Duration::from_secs(600);
 /// Which extents to examine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// All.
+    /// All extents.
     All,
     /// Extents in which the scrub found holes, and of which an audit has since determined the freed
     /// frames.
@@ -45,7 +45,7 @@ pub(crate) struct Schedule {
 pub(crate) struct Findings {
     pub(crate) report: ScrubReport,
     /// Offsets of frames with a page of zeros: a free gave the page back, or it was lost.
-    pub(crate) holed: Vec<u64>,
+    pub(crate) holed: Vec<ExtentOffset>,
 }
 
 /// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
@@ -137,9 +137,7 @@ impl Store {
                 unsure += holed.len();
             } else {
                 // All freed ranges are known, so a page of zeros in a live frame is a lost page.
-                report
-                    .corrupt
-                    .extend(holed.into_iter().map(|at| (extent.id, ExtentOffset::new(at))));
+                report.corrupt.extend(holed.into_iter().map(|at| (extent.id, at)));
             }
             pause(&self.env, report.bytes - from, pace).await;
         }
@@ -153,7 +151,7 @@ impl Store {
         scrubbed(extent, unsure > 0);
         self.metrics.scrubbed_frames.inc_by(report.frames);
         // Frames that were freed during the scrub are not damaged.
-        report.corrupt.retain(|&(_, offset)| still_live(extent, offset.get()));
+        report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
             let offset = offset.get();
@@ -179,7 +177,7 @@ fn scrubbed(extent: &Extent, has_holes: bool) {
 pub(crate) async fn scrub_range(
     walker: &mut Walker,
     extent: ExtentId,
-    range: Range<u64>,
+    range: Range<ExtentOffset>,
     found: &mut Findings,
 ) -> Result<(), DiskError> {
     let Findings { report, holed: holed_frames } = found;
@@ -198,27 +196,27 @@ pub(crate) async fn scrub_range(
                 if holed {
                     holed_frames.push(at);
                 } else {
-                    report.corrupt.push((extent, ExtentOffset::new(at)));
+                    report.corrupt.push((extent, at));
                 }
                 at = end;
                 hole = false;
             }
             Found::Nothing if walker.is_hole(at).await? => {
                 // Padding never begins at the start of a page, so this was a frame.
-                if at.is_multiple_of(PAGE) && !hole {
+                if at.get().is_multiple_of(PAGE) && !hole {
                     holed_frames.push(at);
                 }
                 // If other bytes are in the page, this is padding. Otherwise the page may have been
                 // given back by a free that the catalog has lost, and the bytes after it may be the
                 // rest of a freed frame.
-                hole = walker.is_hole(page_down(at)).await?;
-                at = (at / PAGE + 1) * PAGE;
+                hole = walker.is_hole(offset_down(at)).await?;
+                at = offset_up(at + 1);
             }
             Found::Nothing => {
-                if page_up(at + 1) < range.end && walker.before_hole(at).await? {
+                if offset_up(at + 1) < range.end && walker.before_hole(at).await? {
                     holed_frames.push(at);
                 } else if !hole {
-                    report.corrupt.push((extent, ExtentOffset::new(at)));
+                    report.corrupt.push((extent, at));
                 }
                 at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
@@ -228,7 +226,7 @@ pub(crate) async fn scrub_range(
     Ok(())
 }
 
-fn still_live(extent: &Extent, offset: u64) -> bool {
+fn still_live(extent: &Extent, offset: ExtentOffset) -> bool {
     let state = extent.state();
     state.status == Status::Here && state.dead.at(offset).is_none()
 }

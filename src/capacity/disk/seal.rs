@@ -8,10 +8,11 @@ use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::{encode_padding, padding_at, padding_len};
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::units::page_up;
+use crate::capacity::units::offset_up;
 use crate::env::DiskError;
 use crate::types::Crc32c;
 use crate::types::Epoch;
+use crate::types::ExtentOffset;
 
 /// The padding list as the slot of a sealed extent describes it. The default is no list.
 #[derive(Default)]
@@ -38,7 +39,11 @@ impl Store {
 
     /// Seals the extent and returns its length. The frames are made durable before the slot: after
     /// a crash between the two, the extent is open and the restart seals it.
-    pub(crate) async fn seal(&self, extent: &Arc<Extent>, epoch: Epoch) -> Result<u64, Error> {
+    pub(crate) async fn seal(
+        &self,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+    ) -> Result<ExtentOffset, Error> {
         let changing = Arc::clone(&extent.changing).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
         {
@@ -71,7 +76,7 @@ impl Store {
         self.note(changes).await;
         self.punch_all(extent).await;
         self.mark_sparse(extent);
-        let all_dead = end > 0 && extent.state().dead.total() >= end;
+        let all_dead = end > ExtentOffset::START && extent.state().dead.total() >= end.get();
         if all_dead {
             self.remove_now(extent).await?;
         }
@@ -81,7 +86,11 @@ impl Store {
 
     /// Writes the list of padding after the last page. The list only serves accounting: on a full
     /// disk the extent is sealed without it, and the audit marks the padding as dead.
-    async fn write_padding(&self, extent: &Arc<Extent>, end: u64) -> Result<PaddingList, Error> {
+    async fn write_padding(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+    ) -> Result<PaddingList, Error> {
         let padding = extent.state().padding.clone();
         let Ok(count) = u32::try_from(padding.len()) else { return Ok(PaddingList::default()) };
         if count == 0 {
@@ -90,7 +99,7 @@ impl Store {
         let file = self.writable(extent).await?;
         let list = encode_padding(&padding);
         let crc = Crc32c::of(&list);
-        match file.write_at(padding_at(end), vec![list]).await {
+        match file.write_at(padding_at(end).get(), vec![list]).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Ok(PaddingList::default()),
             Err(error) => return Err(self.poison("padding list", &error)),
@@ -107,15 +116,15 @@ impl Store {
 
     /// Gives the space that is reserved beyond the end back. A failure is only logged: the space is
     /// wasted.
-    async fn trim(&self, extent: &Arc<Extent>, end: u64, padding: u32) {
+    async fn trim(&self, extent: &Arc<Extent>, end: ExtentOffset, padding: u32) {
         let Ok(Body { file, .. }) = self.body(extent).await else { return };
         // Before the file is shortened: if the seal then fails before its slot is written, the
         // extent stays open, and the next append must reserve its space again.
         {
             let mut state = extent.state();
-            state.allocated = state.allocated.min(page_up(end));
+            state.allocated = state.allocated.min(offset_up(end));
         }
-        if let Err(error) = file.set_len(padding_at(end) + padding_len(padding)).await {
+        if let Err(error) = file.set_len((padding_at(end) + padding_len(padding)).get()).await {
             tracing::warn!(
                 extent = %extent.id, %error,
                 "space reserved beyond the end of a sealed extent was not given back; it stays \

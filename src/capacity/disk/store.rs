@@ -12,15 +12,16 @@ use crate::capacity::ExtentKind;
 use crate::capacity::disk::catalog::{Catalog, Change};
 use crate::capacity::disk::open_files::OpenFiles;
 use crate::capacity::disk::space::SpaceWatch;
-use crate::capacity::extent::header::{DATA_AT, Header, Slot};
+use crate::capacity::extent::header::{DATA_AT, Header, Slot, file_offset};
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::units::page_up;
+use crate::capacity::units::offset_up;
 use crate::env::{Disk, DiskError, Env};
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// One disk.
 #[derive(Debug)]
@@ -234,21 +235,25 @@ impl Store {
 
     /// Reserves space up to logical `end`, so that journaled bytes can always be written to the
     /// file.
-    pub(crate) async fn reserve(&self, extent: &Arc<Extent>, end: u64) -> Result<(), Error> {
+    pub(crate) async fn reserve(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+    ) -> Result<(), Error> {
         let allocated = extent.state().allocated;
         if end <= allocated {
             return Ok(());
         }
         let file = self.writable(extent).await?;
-        let least = page_up(end) - allocated;
-        let step = self.config.allocate_step(extent.kind, allocated).max(least);
+        let least = offset_up(end) - allocated;
+        let step = self.config.allocate_step(extent.kind, allocated.get()).max(least);
         let mut last = Error::Full;
         for len in [step, least] {
             if let Err(error) = self.admit(extent.kind, len).await {
                 last = error;
                 continue;
             }
-            match file.allocate(DATA_AT + allocated, len).await {
+            match file.allocate(file_offset(allocated).get(), len).await {
                 Ok(()) => {
                     extent.state().allocated = allocated + len;
                     return Ok(());

@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::Payload;
 use crate::capacity::units::{
-    PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size, zeros,
+    PAGE, get_crc, get_u16, get_u32, get_u64, index, offset_up, page_up, size, zeros,
 };
 use crate::types::ByteLen;
 use crate::types::Crc32c;
@@ -49,19 +49,19 @@ pub(crate) const fn head_len(payload: u64) -> u64 {
 }
 
 /// Where a payload's first frame starts in an extent that ends at `end`.
-pub(crate) const fn start_at(end: u64, payload: u64) -> u64 {
-    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+pub(crate) const fn start_at(end: ExtentOffset, payload: u64) -> ExtentOffset {
+    if payload >= ALIGNED_MIN { offset_up(end) } else { end }
 }
 
 /// Where one frame that starts at `start` ends, its padding included.
-pub(crate) const fn frame_end(start: u64, payload: u64) -> u64 {
-    let end = start + head_len(payload) + payload;
-    if payload >= ALIGNED_MIN { page_up(end) } else { end }
+pub(crate) const fn frame_end(start: ExtentOffset, payload: u64) -> ExtentOffset {
+    let end = ExtentOffset::new(start.get() + head_len(payload) + payload);
+    if payload >= ALIGNED_MIN { offset_up(end) } else { end }
 }
 
 /// Where the frames of a payload of any length that starts at `start` end, padding included.
-pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
-    let full = start + len / FRAME_PAYLOAD_MAX * FULL_FRAME;
+pub(crate) const fn payload_end(start: ExtentOffset, len: u64) -> ExtentOffset {
+    let full = ExtentOffset::new(start.get() + len / FRAME_PAYLOAD_MAX * FULL_FRAME);
     match len % FRAME_PAYLOAD_MAX {
         0 => full,
         rest => frame_end(full, rest),
@@ -72,14 +72,12 @@ pub(crate) const fn payload_end(start: u64, len: u64) -> u64 {
 /// not wait for each acknowledgement uses it as the offset of the next append.
 #[must_use]
 pub fn end_after(end: ExtentOffset, payload_lens: &[u64]) -> ExtentOffset {
-    let after = |end, &len| payload_end(start_at(end, len), len);
-    ExtentOffset::new(payload_lens.iter().fold(end.get(), after))
+    payload_lens.iter().fold(end, |end, &len| payload_end(start_at(end, len), len))
 }
 
 /// The logical range that the frames of a location cover.
-pub(crate) fn frames_of(location: &Location) -> Range<u64> {
-    let start = location.offset.get();
-    start..payload_end(start, location.len.get())
+pub(crate) fn frames_of(location: &Location) -> Range<ExtentOffset> {
+    location.offset..payload_end(location.offset, location.len.get())
 }
 
 /// Merges two adjacent locations into one. `None` unless `a` consists of full frames and `b` starts
@@ -90,7 +88,7 @@ pub(crate) fn frames_of(location: &Location) -> Range<u64> {
 pub fn merge(a: &Location, b: &Location) -> Option<Location> {
     let adjacent = a.extent == b.extent
         && a.len.get().is_multiple_of(FRAME_PAYLOAD_MAX)
-        && frames_of(a).end == b.offset.get();
+        && frames_of(a).end == b.offset;
     adjacent.then(|| Location {
         extent: a.extent,
         offset: a.offset,
@@ -103,7 +101,7 @@ pub fn merge(a: &Location, b: &Location) -> Option<Location> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocationFrame {
     /// Where the frame starts.
-    pub(crate) offset: u64,
+    pub(crate) offset: ExtentOffset,
     /// Its payload length.
     pub(crate) len: u64,
     /// Where its payload starts within the payload of the location.
@@ -115,7 +113,7 @@ pub(crate) fn frames_in(
     location: &Location,
     range: &Range<u64>,
 ) -> impl Iterator<Item = LocationFrame> {
-    let (offset, len) = (location.offset.get(), location.len.get());
+    let (offset, len) = (location.offset, location.len.get());
     let first = range.start / FRAME_PAYLOAD_MAX;
     let last = if range.is_empty() { first } else { (range.end - 1) / FRAME_PAYLOAD_MAX + 1 };
     (first..last).map(move |number| {
@@ -185,13 +183,13 @@ impl PreparedFrame {
         self
     }
 
-    fn head(&self, extent: ExtentId, epoch: Epoch, offset: u64) -> Bytes {
+    fn head(&self, extent: ExtentId, epoch: Epoch, offset: ExtentOffset) -> Bytes {
         let mut head = BytesMut::with_capacity(index(head_len(self.len)));
         head.put_u32_le(MAGIC);
         head.put_u16_le(VERSION);
         head.put_u16_le(u16::try_from(self.table.len()).expect("at most 64 chunks"));
         head.put_u64_le(extent.get());
-        head.put_u64_le(offset);
+        head.put_u64_le(offset.get());
         head.put_u32_le(u32::try_from(self.len).expect("at most 1 MiB"));
         head.put_u32_le(self.crc.get());
         head.put_u64_le(epoch.get());
@@ -214,16 +212,16 @@ impl PreparedFrame {
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     /// The logical offset of the first byte.
-    pub(crate) start: u64,
+    pub(crate) start: ExtentOffset,
     /// The bytes, with zero padding between frames. Padding after the last frame is not written,
     /// since unwritten space reads as zeros.
     pub(crate) pieces: Vec<Bytes>,
     /// Their length.
     pub(crate) bytes: u64,
     /// Where the extent ends after the write, padding after the last frame included.
-    pub(crate) end: u64,
+    pub(crate) end: ExtentOffset,
     /// Padding before aligned frames. No location covers it, so it is dead from the start.
-    pub(crate) padding: Vec<Range<u64>>,
+    pub(crate) padding: Vec<Range<ExtentOffset>>,
     /// One for each payload.
     pub(crate) locations: Vec<Location>,
     /// Frames.
@@ -231,7 +229,12 @@ pub(crate) struct Placed {
 }
 
 /// Encodes payloads as the next frames of an extent that ends at `end`.
-pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end: u64) -> Placed {
+pub(crate) fn place(
+    payloads: Vec<Prepared>,
+    extent: ExtentId,
+    epoch: Epoch,
+    end: ExtentOffset,
+) -> Placed {
     let first = payloads.first().map_or(end, |payload| start_at(end, payload.len));
     let mut placed = Placed {
         start: first,
@@ -248,12 +251,8 @@ pub(crate) fn place(payloads: Vec<Prepared>, extent: ExtentId, epoch: Epoch, end
             placed.padding.push(placed.end..start);
         }
         placed.end = start;
-        let mut location = Location {
-            extent,
-            offset: ExtentOffset::new(start),
-            len: ByteLen::new(0),
-            crc: Crc32c::EMPTY,
-        };
+        let mut location =
+            Location { extent, offset: start, len: ByteLen::new(0), crc: Crc32c::EMPTY };
         for frame in payload.frames {
             placed.fill_to(placed.end);
             placed.push(frame.head(extent, epoch, placed.end));
@@ -276,7 +275,7 @@ impl Placed {
         self.pieces.push(piece);
     }
 
-    fn fill_to(&mut self, offset: u64) {
+    fn fill_to(&mut self, offset: ExtentOffset) {
         let gap = offset - (self.start + self.bytes);
         if gap > 0 {
             self.push(zeros(gap));
@@ -300,11 +299,11 @@ pub(crate) struct Head {
 impl Head {
     /// Parses the head of the frame of `extent` at `offset`; `bytes` may be longer. `None` if there
     /// is no such frame, or its head is damaged or incomplete.
-    pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8], extent: ExtentId, offset: ExtentOffset) -> Option<Self> {
         let fits = get_u32(bytes, 0)? == MAGIC
             && get_u16(bytes, 4)? == VERSION
             && get_u64(bytes, 8)? == extent.get()
-            && get_u64(bytes, 16)? == offset;
+            && get_u64(bytes, 16)? == offset.get();
         let len = u64::from(get_u32(bytes, 24)?);
         if !fits || len == 0 || len > FRAME_PAYLOAD_MAX {
             return None;
@@ -376,10 +375,14 @@ impl Verified {
 
 /// The end of the frames in `bytes`, which lie at `offset` of an extent. `None` unless all are
 /// intact and contiguous, except for padding.
-pub(crate) fn verify_frames(bytes: &[u8], extent: ExtentId, offset: u64) -> Option<u64> {
+pub(crate) fn verify_frames(
+    bytes: &[u8],
+    extent: ExtentId,
+    offset: ExtentOffset,
+) -> Option<ExtentOffset> {
     let mut at = offset;
     while at < offset + size(bytes.len()) {
-        let frame = [at, page_up(at)].into_iter().find_map(|start| {
+        let frame = [at, offset_up(at)].into_iter().find_map(|start| {
             let rest = bytes.get(index(start - offset)..)?;
             let head = Head::parse(rest, extent, start)?;
             let from = index(head.head_len());

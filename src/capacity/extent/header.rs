@@ -6,12 +6,15 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::capacity::ExtentKind;
-use crate::capacity::units::{PAGE, get_crc, get_u16, get_u32, get_u64, index, page_up, size};
+use crate::capacity::units::{
+    FileOffset, PAGE, get_crc, get_u16, get_u32, get_u64, index, offset_up, size,
+};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
-/// The position of logical offset 0 in the file.
+/// Bytes of the file before logical offset 0.
 pub(crate) const DATA_AT: u64 = PAGE;
 
 /// Bytes of one entry of the map of a compacted extent.
@@ -49,7 +52,7 @@ pub(crate) struct Slot {
     pub(crate) sealed: bool,
     /// If sealed, the logical length. If open, a length that is known to be durable and intact;
     /// recovery searches for later frames from there.
-    pub(crate) len: u64,
+    pub(crate) len: ExtentOffset,
     /// If sealed, the number of entries of the padding list, which follows the last page of frames.
     pub(crate) padding: u32,
     /// CRC-32C of that list.
@@ -59,7 +62,7 @@ pub(crate) struct Slot {
     /// CRC-32C of the map.
     pub(crate) map_crc: Crc32c,
     /// Position of the map in the file.
-    pub(crate) map_at: u64,
+    pub(crate) map_at: FileOffset,
 }
 
 impl Header {
@@ -74,7 +77,7 @@ impl Header {
         page.extend_from_slice(&self.encode());
         for at in SLOT_AT {
             page.resize(index(at), 0);
-            let here = slots.iter().rfind(|slot| slot.offset() == at);
+            let here = slots.iter().rfind(|slot| slot.offset().get() == at);
             page.extend_from_slice(&here.map(Slot::encode).unwrap_or_default());
         }
         page.resize(index(PAGE), 0);
@@ -120,19 +123,19 @@ impl Slot {
             sequence,
             epoch,
             sealed: false,
-            len: 0,
+            len: ExtentOffset::START,
             padding: 0,
             padding_crc: Crc32c::EMPTY,
             map: 0,
             map_crc: Crc32c::EMPTY,
-            map_at: 0,
+            map_at: FileOffset::START,
         }
     }
 
     /// Where in the file this slot goes.
-    pub(crate) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> FileOffset {
         let [even, odd] = SLOT_AT;
-        if self.sequence.is_multiple_of(2) { even } else { odd }
+        FileOffset::new(if self.sequence.is_multiple_of(2) { even } else { odd })
     }
 
     /// The slot's bytes.
@@ -143,12 +146,12 @@ impl Slot {
         bytes.put_bytes(0, 3);
         bytes.put_u64_le(self.sequence);
         bytes.put_u64_le(self.epoch.get());
-        bytes.put_u64_le(self.len);
+        bytes.put_u64_le(self.len.get());
         bytes.put_u32_le(self.padding);
         bytes.put_u32_le(self.padding_crc.get());
         bytes.put_u32_le(self.map);
         bytes.put_u32_le(self.map_crc.get());
-        bytes.put_u64_le(self.map_at);
+        bytes.put_u64_le(self.map_at.get());
         bytes.put_bytes(0, SLOT - 4 - bytes.len());
         let crc = Crc32c::of(&bytes);
         bytes.put_u32_le(crc.get());
@@ -160,7 +163,7 @@ impl Slot {
         let slots = SLOT_AT.iter().filter_map(|&at| {
             let bytes = page.get(index(at)..index(at) + SLOT)?;
             let slot = Self::decode(bytes)?;
-            (slot.offset() == at).then_some(slot)
+            (slot.offset().get() == at).then_some(slot)
         });
         slots.max_by_key(|slot| slot.sequence)
     }
@@ -178,19 +181,24 @@ impl Slot {
                 1 => true,
                 _ => return None,
             },
-            len: get_u64(bytes, 24)?,
+            len: ExtentOffset::new(get_u64(bytes, 24)?),
             padding: get_u32(bytes, 32)?,
             padding_crc: get_crc(bytes, 36)?,
             map: get_u32(bytes, 40)?,
             map_crc: get_crc(bytes, 44)?,
-            map_at: get_u64(bytes, 48)?,
+            map_at: FileOffset::new(get_u64(bytes, 48)?),
         })
     }
 }
 
+/// The position of a logical offset in the file of an extent that was never compacted.
+pub(crate) fn file_offset(offset: ExtentOffset) -> FileOffset {
+    FileOffset::new(DATA_AT + offset.get())
+}
+
 /// Position of the padding list in the file of a sealed extent of this length.
-pub(crate) fn padding_at(len: u64) -> u64 {
-    DATA_AT + page_up(len)
+pub(crate) fn padding_at(len: ExtentOffset) -> FileOffset {
+    file_offset(offset_up(len))
 }
 
 /// Bytes of a padding list with this number of ranges.
@@ -201,27 +209,31 @@ pub(crate) fn padding_len(ranges: u32) -> u64 {
 /// Length of a sealed extent's file, bytes.
 pub(crate) fn sealed_file_len(slot: &Slot) -> u64 {
     if slot.map > 0 {
-        return slot.map_at + MAP_ENTRY * u64::from(slot.map);
+        return (slot.map_at + MAP_ENTRY * u64::from(slot.map)).get();
     }
-    padding_at(slot.len) + padding_len(slot.padding)
+    (padding_at(slot.len) + padding_len(slot.padding)).get()
 }
 
 /// Encodes the padding list: start and end of each range.
-pub(crate) fn encode_padding(ranges: &[Range<u64>]) -> Bytes {
+pub(crate) fn encode_padding(ranges: &[Range<ExtentOffset>]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(16 * ranges.len());
     for range in ranges {
-        bytes.put_u64_le(range.start);
-        bytes.put_u64_le(range.end);
+        bytes.put_u64_le(range.start.get());
+        bytes.put_u64_le(range.end.get());
     }
     bytes.freeze()
 }
 
 /// Parses a padding list; `None` if its length or checksum differs from those in the slot.
-pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<u64>>> {
+pub(crate) fn parse_padding(bytes: &[u8], slot: &Slot) -> Option<Vec<Range<ExtentOffset>>> {
     if size(bytes.len()) != padding_len(slot.padding) || Crc32c::of(bytes) != slot.padding_crc {
         return None;
     }
-    bytes.chunks_exact(16).map(|pair| Some(get_u64(pair, 0)?..get_u64(pair, 8)?)).collect()
+    let ranges = bytes.chunks_exact(16).map(|pair| {
+        let (start, end) = (get_u64(pair, 0)?, get_u64(pair, 8)?);
+        Some(ExtentOffset::new(start)..ExtentOffset::new(end))
+    });
+    ranges.collect()
 }
 
 /// The kind's number on disk.

@@ -5,25 +5,26 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::capacity::extent::header::{DATA_AT, MAP_ENTRY, Slot};
-use crate::capacity::extent::ranges::Ranges;
-use crate::capacity::units::{get_u64, index, size};
+use crate::capacity::extent::header::{MAP_ENTRY, Slot, file_offset};
+use crate::capacity::extent::ranges::{Ranges, offsets};
+use crate::capacity::units::{FileOffset, get_u64, index, size};
 use crate::env::{DiskError, DiskFile};
 use crate::types::Crc32c;
+use crate::types::ExtentOffset;
 
 /// One logical range and where it starts in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The logical range.
-    pub(crate) range: Range<u64>,
+    pub(crate) range: Range<ExtentOffset>,
     /// Position of its first byte in the file.
-    pub(crate) at: u64,
+    pub(crate) at: FileOffset,
 }
 
 /// The position of a logical offset in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InFile {
-    at: u64,
+    at: FileOffset,
     /// Contiguous bytes from there to the end of the entry.
     left: u64,
 }
@@ -49,9 +50,9 @@ impl Map {
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(self.entries.len() * index(MAP_ENTRY));
         for entry in &self.entries {
-            bytes.put_u64_le(entry.range.start);
-            bytes.put_u64_le(entry.range.end);
-            bytes.put_u64_le(entry.at);
+            bytes.put_u64_le(entry.range.start.get());
+            bytes.put_u64_le(entry.range.end.get());
+            bytes.put_u64_le(entry.at.get());
         }
         bytes.freeze()
     }
@@ -63,18 +64,20 @@ impl Map {
             return None;
         }
         let entries = bytes.chunks_exact(index(MAP_ENTRY)).map(|entry| {
-            let range = get_u64(entry, 0)?..get_u64(entry, 8)?;
-            Some(Entry { range, at: get_u64(entry, 16)? })
+            let range = offsets(&(get_u64(entry, 0)?..get_u64(entry, 8)?));
+            Some(Entry { range, at: FileOffset::new(get_u64(entry, 16)?) })
         });
         entries.collect::<Option<Vec<Entry>>>().map(Self::new)
     }
 
     /// The position of a logical offset in the file; `None` if no entry covers it.
-    fn find(&self, offset: u64) -> Option<InFile> {
+    fn find(&self, offset: ExtentOffset) -> Option<InFile> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;
-        let left = entry.range.end.checked_sub(offset).filter(|&left| left > 0)?;
-        Some(InFile { at: entry.at + (offset - entry.range.start), left })
+        entry.range.contains(&offset).then(|| InFile {
+            at: entry.at + (offset - entry.range.start),
+            left: entry.range.end - offset,
+        })
     }
 
     /// The logical ranges.
@@ -107,21 +110,21 @@ impl Body {
         if slot.map == 0 {
             return Ok(Some(Self::plain(file)));
         }
-        let bytes = file.read_at(slot.map_at, index(MAP_ENTRY * u64::from(slot.map))).await?;
+        let bytes = file.read_at(slot.map_at.get(), index(MAP_ENTRY * u64::from(slot.map))).await?;
         Ok(Map::parse(&bytes, slot).map(|map| Self { file, map: Some(Arc::new(map)) }))
     }
 
     /// Up to `len` bytes at a logical offset; fewer if the file or the entry of the map ends
     /// before.
-    pub(crate) async fn read(&self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
+    pub(crate) async fn read(&self, offset: ExtentOffset, len: u64) -> Result<Bytes, DiskError> {
         let (at, len) = match &self.map {
-            None => (DATA_AT + offset, len),
+            None => (file_offset(offset), len),
             Some(map) => match map.find(offset) {
                 None => return Ok(Bytes::new()),
                 Some(found) => (found.at, len.min(found.left)),
             },
         };
-        self.file.read_at(at, index(len)).await
+        self.file.read_at(at.get(), index(len)).await
     }
 }
 
@@ -131,11 +134,17 @@ mod tests {
     use crate::types::Epoch;
 
     fn map() -> Map {
-        Map::new(vec![Entry { range: 10..20, at: 5000 }, Entry { range: 300..400, at: 5010 }])
+        let entry = |range, at| Entry { range: offsets(&range), at: FileOffset::new(at) };
+        Map::new(vec![entry(10..20, 5000), entry(300..400, 5010)])
     }
 
     fn slot(map: &[u8]) -> Slot {
-        Slot { map: 2, map_crc: Crc32c::of(map), map_at: 9000, ..Slot::new(1, Epoch::new(1)) }
+        Slot {
+            map: 2,
+            map_crc: Crc32c::of(map),
+            map_at: FileOffset::new(9000),
+            ..Slot::new(1, Epoch::new(1))
+        }
     }
 
     #[test]
@@ -158,12 +167,17 @@ mod tests {
     #[test]
     fn offsets_are_found_only_inside_ranges() {
         let map = map();
-        assert_eq!(map.find(9), None);
-        assert_eq!(map.find(10), Some(InFile { at: 5000, left: 10 }));
-        assert_eq!(map.find(19), Some(InFile { at: 5009, left: 1 }));
-        assert_eq!(map.find(20), None);
-        assert_eq!(map.find(350), Some(InFile { at: 5060, left: 50 }));
-        assert_eq!(map.find(400), None);
-        assert_eq!(map.ranges().gaps(500), vec![0..10, 20..300, 400..500]);
+        let find = |offset| {
+            let found = map.find(ExtentOffset::new(offset));
+            found.map(|found| (found.at.get(), found.left))
+        };
+        assert_eq!(find(9), None);
+        assert_eq!(find(10), Some((5000, 10)));
+        assert_eq!(find(19), Some((5009, 1)));
+        assert_eq!(find(20), None);
+        assert_eq!(find(350), Some((5060, 50)));
+        assert_eq!(find(400), None);
+        let gaps = [0..10, 20..300, 400..500].map(|range| offsets(&range));
+        assert_eq!(map.ranges().gaps(ExtentOffset::new(500)), gaps);
     }
 }

@@ -111,17 +111,17 @@ pub(crate) struct State {
     /// Number of compactions that replaced the file.
     pub(crate) rewrites: u64,
     /// Where the next append goes.
-    pub(crate) end: u64,
+    pub(crate) end: ExtentOffset,
     /// Bytes below this are in the file; later ones are in the tail.
-    pub(crate) written: u64,
+    pub(crate) written: ExtentOffset,
     /// Bytes below this are durable in the file.
-    pub(crate) synced: u64,
+    pub(crate) synced: ExtentOffset,
     /// Bytes below this were acknowledged as durable.
-    pub(crate) acknowledged: u64,
+    pub(crate) acknowledged: ExtentOffset,
     /// End of the last append that did not go through the journal.
-    pub(crate) direct: u64,
+    pub(crate) direct: ExtentOffset,
     /// Space is reserved for bytes below this.
-    pub(crate) allocated: u64,
+    pub(crate) allocated: ExtentOffset,
     /// Bytes that are journaled but not yet in the file.
     pub(crate) tail: Tail,
     /// Freed ranges and padding.
@@ -129,7 +129,7 @@ pub(crate) struct State {
     /// Whether `dead` has all freed ranges.
     pub(crate) frees: Frees,
     /// Padding between frames, for the list that a seal writes.
-    pub(crate) padding: Vec<Range<u64>>,
+    pub(crate) padding: Vec<Range<ExtentOffset>>,
     /// How many of these ranges are noted in the catalog.
     pub(crate) padding_noted: usize,
 }
@@ -142,14 +142,14 @@ impl State {
 
     /// Logical bytes that are neither freed nor padding.
     pub(crate) fn live(&self) -> u64 {
-        self.end.saturating_sub(self.dead.total())
+        self.end.get().saturating_sub(self.dead.total())
     }
 }
 
 /// The piece of the file that a log replay read last. Small frames share one read.
 #[derive(Debug)]
 struct Window {
-    start: u64,
+    start: ExtentOffset,
     bytes: Bytes,
 }
 
@@ -168,7 +168,7 @@ impl Extent {
             written: slot.len,
             synced: slot.len,
             acknowledged: slot.len,
-            direct: 0,
+            direct: ExtentOffset::START,
             allocated: slot.len,
             tail: Tail::default(),
             dead: Ranges::default(),
@@ -193,7 +193,7 @@ impl Extent {
     }
 
     /// Ranges of frames that are not freed, in order.
-    pub(crate) fn alive(&self) -> Vec<Range<u64>> {
+    pub(crate) fn alive(&self) -> Vec<Range<ExtentOffset>> {
         let state = self.state();
         state.dead.gaps(state.end)
     }
@@ -204,14 +204,14 @@ impl Extent {
     }
 
     /// The error for a damaged or missing frame at `offset`.
-    pub(crate) fn corrupt(&self, offset: u64) -> Error {
-        Error::Corrupt { extent: self.id, offset: ExtentOffset::new(offset) }
+    pub(crate) fn corrupt(&self, offset: ExtentOffset) -> Error {
+        Error::Corrupt { extent: self.id, offset }
     }
 
     /// Whether the writer may append at its offset.
     pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
         self.check_open(request.epoch)?;
-        let expected = ExtentOffset::new(self.state().end);
+        let expected = self.state().end;
         if request.offset != expected {
             return Err(Error::WrongOffset { extent: self.id, expected });
         }
@@ -236,7 +236,7 @@ impl Extent {
     }
 
     /// The dead range that contains this offset, if any.
-    pub(crate) fn dead_at(&self, offset: u64) -> Option<Range<u64>> {
+    pub(crate) fn dead_at(&self, offset: ExtentOffset) -> Option<Range<ExtentOffset>> {
         self.state().dead.at(offset)
     }
 
@@ -248,23 +248,26 @@ impl Extent {
             kind: self.kind,
             state: if state.slot.sealed { ExtentState::Sealed } else { ExtentState::Open },
             epoch: state.slot.epoch,
-            len: state.end,
+            len: state.end.get(),
             freed: state.dead.total(),
             disk,
         }
     }
 
     /// The `len` bytes at `offset`, if the window of the last replay read has all of them.
-    pub(crate) fn windowed(&self, offset: u64, len: u64) -> Option<Bytes> {
+    pub(crate) fn windowed(&self, offset: ExtentOffset, len: u64) -> Option<Bytes> {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let window = window.as_ref()?;
-        let skip = offset.checked_sub(window.start)?;
+        if offset < window.start {
+            return None;
+        }
+        let skip = offset - window.start;
         let have = size(window.bytes.len()).checked_sub(skip)?;
         (have >= len).then(|| window.bytes.slice(index(skip)..index(skip + len)))
     }
 
     /// Replaces the window by another piece; `None` removes it.
-    pub(crate) fn set_window(&self, window: Option<(u64, Bytes)>) {
+    pub(crate) fn set_window(&self, window: Option<(ExtentOffset, Bytes)>) {
         *self.window.lock().unwrap_or_else(PoisonError::into_inner) =
             window.map(|(start, bytes)| Window { start, bytes });
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::types::ExtentOffset;
+
 /// Disjoint, non-adjacent half-open ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    by_start: BTreeMap<u64, u64>,
+    by_start: BTreeMap<ExtentOffset, ExtentOffset>,
     total: u64,
 }
 
@@ -15,9 +17,9 @@ pub(crate) struct Ranges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Merged {
     /// The range in the set.
-    pub(crate) range: Range<u64>,
+    pub(crate) range: Range<ExtentOffset>,
     /// Starts of earlier ranges that are no longer in the set.
-    pub(crate) swallowed: Vec<u64>,
+    pub(crate) swallowed: Vec<ExtentOffset>,
 }
 
 impl Ranges {
@@ -27,7 +29,7 @@ impl Ranges {
     }
 
     /// Adds a range; `None` if it is empty or already in the set.
-    pub(crate) fn insert(&mut self, range: Range<u64>) -> Option<Merged> {
+    pub(crate) fn insert(&mut self, range: Range<ExtentOffset>) -> Option<Merged> {
         if range.is_empty() || self.contains(&range) {
             return None;
         }
@@ -50,12 +52,12 @@ impl Ranges {
     }
 
     /// Whether every byte of `range` is in the set.
-    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn contains(&self, range: &Range<ExtentOffset>) -> bool {
         range.is_empty() || self.at(range.start).is_some_and(|covering| covering.end >= range.end)
     }
 
     /// Whether any byte of `range` is in the set.
-    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn overlaps(&self, range: &Range<ExtentOffset>) -> bool {
         !range.is_empty()
             && self
                 .by_start
@@ -65,22 +67,22 @@ impl Ranges {
     }
 
     /// The range that holds `offset`.
-    pub(crate) fn at(&self, offset: u64) -> Option<Range<u64>> {
+    pub(crate) fn at(&self, offset: ExtentOffset) -> Option<Range<ExtentOffset>> {
         let (&start, &end) = self.by_start.range(..=offset).next_back()?;
         (end > offset).then_some(start..end)
     }
 
     /// Ranges in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<ExtentOffset>> + '_ {
         self.by_start.iter().map(|(&start, &end)| start..end)
     }
 
-    /// The parts of `0..len` that are not in the set, in order.
-    pub(crate) fn gaps(&self, len: u64) -> Vec<Range<u64>> {
+    /// The parts below `end` that are not in the set, in order.
+    pub(crate) fn gaps(&self, end: ExtentOffset) -> Vec<Range<ExtentOffset>> {
         let mut gaps = Vec::new();
-        let mut from = 0;
+        let mut from = ExtentOffset::START;
         for range in self.iter() {
-            if range.start >= len {
+            if range.start >= end {
                 break;
             }
             if range.start > from {
@@ -88,15 +90,25 @@ impl Ranges {
             }
             from = range.end;
         }
-        if from < len {
-            gaps.push(from..len);
+        if from < end {
+            gaps.push(from..end);
         }
         gaps
     }
 }
 
-impl FromIterator<Range<u64>> for Ranges {
-    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+/// A logical range of bare numbers, as callers of the node give it.
+pub(crate) fn offsets(range: &Range<u64>) -> Range<ExtentOffset> {
+    ExtentOffset::new(range.start)..ExtentOffset::new(range.end)
+}
+
+/// The bare numbers of a logical range, as callers of the node take it.
+pub(crate) fn numbers(range: &Range<ExtentOffset>) -> Range<u64> {
+    range.start.get()..range.end.get()
+}
+
+impl FromIterator<Range<ExtentOffset>> for Ranges {
+    fn from_iter<I: IntoIterator<Item = Range<ExtentOffset>>>(ranges: I) -> Self {
         let mut set = Self::default();
         for range in ranges {
             set.insert(range);
@@ -114,12 +126,12 @@ mod tests {
 
     #[test]
     fn insert_merges_neighbours_and_names_the_swallowed() {
-        let mut set: Ranges = [0..10, 20..30].into_iter().collect();
-        let merged = set.insert(10..20).unwrap();
-        assert_eq!(merged.range, 0..30);
-        assert_eq!(merged.swallowed, vec![20]);
+        let mut set: Ranges = [0..10, 20..30].iter().map(offsets).collect();
+        let merged = set.insert(offsets(&(10..20))).unwrap();
+        assert_eq!(merged.range, offsets(&(0..30)));
+        assert_eq!(merged.swallowed, vec![ExtentOffset::new(20)]);
         assert_eq!(set.total(), 30);
-        assert_eq!(set.insert(3..9), None);
+        assert_eq!(set.insert(offsets(&(3..9))), None);
     }
 
     proptest! {
@@ -128,17 +140,18 @@ mod tests {
             let mut set = Ranges::default();
             let mut bits = [false; 80];
             for (start, len) in inserts {
-                set.insert(start..start + len);
+                set.insert(offsets(&(start..start + len)));
                 bits[index(start)..index(start + len)].fill(true);
             }
             prop_assert_eq!(set.total(), bits.iter().filter(|b| **b).count() as u64);
             for at in 0..70u64 {
                 let three = &bits[index(at)..index(at + 3)];
-                prop_assert_eq!(set.at(at).is_some(), three[0]);
-                prop_assert_eq!(set.overlaps(&(at..at + 3)), three.contains(&true));
-                prop_assert_eq!(set.contains(&(at..at + 3)), !three.contains(&false));
+                let range = offsets(&(at..at + 3));
+                prop_assert_eq!(set.at(range.start).is_some(), three[0]);
+                prop_assert_eq!(set.overlaps(&range), three.contains(&true));
+                prop_assert_eq!(set.contains(&range), !three.contains(&false));
             }
-            let alive: u64 = set.gaps(80).iter().map(|g| g.end - g.start).sum();
+            let alive: u64 = set.gaps(ExtentOffset::new(80)).iter().map(|g| g.end - g.start).sum();
             prop_assert_eq!(alive + set.total(), 80);
         }
     }

@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::capacity::extent::frame::Placed;
 use crate::capacity::units::{index, size, zeros};
+use crate::types::ExtentOffset;
 
 /// Journaled appends in offset order; each holds whole frames.
 #[derive(Debug, Default)]
@@ -17,14 +18,14 @@ pub(crate) struct Tail {
 
 #[derive(Debug)]
 struct Entry {
-    range: Range<u64>,
+    range: Range<ExtentOffset>,
     pieces: Vec<Bytes>,
 }
 
 /// Bytes to write and the logical offset that they go to.
 #[derive(Debug)]
 pub(crate) struct TailWrite {
-    pub(crate) at: u64,
+    pub(crate) at: ExtentOffset,
     pub(crate) pieces: Vec<Bytes>,
 }
 
@@ -69,7 +70,7 @@ impl Tail {
 
     /// Copies up to `len` bytes at `offset` from the append that has them; fewer if that append
     /// ends before.
-    pub(crate) fn copy(&self, offset: u64, len: u64) -> Option<Bytes> {
+    pub(crate) fn copy(&self, offset: ExtentOffset, len: u64) -> Option<Bytes> {
         let after = self.entries.partition_point(|entry| entry.range.start <= offset);
         let entry = self.entries.get(after.checked_sub(1)?)?;
         if offset >= entry.range.end {

@@ -7,9 +7,10 @@ use bytes::Bytes;
 
 use crate::capacity::extent::frame::{HEAD_MAX, HEADER, Head, frame_end, head_len, starts_frame};
 use crate::capacity::extent::map::Body;
-use crate::capacity::units::{PAGE, index, page_up, size};
+use crate::capacity::units::{PAGE, index, offset_up, size};
 use crate::env::DiskError;
 use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 
 /// Bytes that a walk reads at a time. A full frame with its head fits.
 const WINDOW: u64 = 2 * 1024 * 1024;
@@ -20,12 +21,12 @@ pub(crate) enum Found {
     /// An intact frame. The next one is expected at `end`.
     Frame {
         /// Where it ends.
-        end: u64,
+        end: ExtentOffset,
     },
     /// A frame with a good head and a damaged payload.
     Damaged {
         /// Where it ends.
-        end: u64,
+        end: ExtentOffset,
         /// Whether one of its pages is all zeros. Then the page of a freed frame was given back, or
         /// the page was lost.
         holed: bool,
@@ -39,7 +40,7 @@ pub(crate) enum Found {
 pub(crate) struct Walker {
     body: Body,
     extent: ExtentId,
-    start: u64,
+    start: ExtentOffset,
     bytes: Bytes,
 }
 
@@ -47,9 +48,9 @@ pub(crate) struct Walker {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reach {
     /// Where the last good frame ends.
-    pub(crate) end: u64,
+    pub(crate) end: ExtentOffset,
     /// Padding passed on the way.
-    pub(crate) padding: Vec<Range<u64>>,
+    pub(crate) padding: Vec<Range<ExtentOffset>>,
     /// Frames passed.
     pub(crate) frames: u64,
 }
@@ -57,14 +58,14 @@ pub(crate) struct Reach {
 impl Walker {
     /// A walk over one file.
     pub(crate) fn new(body: Body, extent: ExtentId) -> Self {
-        Self { body, extent, start: 0, bytes: Bytes::new() }
+        Self { body, extent, start: ExtentOffset::START, bytes: Bytes::new() }
     }
 
     /// Follows intact frames from `from` to the last one.
-    pub(crate) async fn follow(&mut self, from: u64) -> Result<Reach, DiskError> {
+    pub(crate) async fn follow(&mut self, from: ExtentOffset) -> Result<Reach, DiskError> {
         let mut reach = Reach { end: from, ..Reach::default() };
         'frames: loop {
-            for start in [reach.end, page_up(reach.end)] {
+            for start in [reach.end, offset_up(reach.end)] {
                 if let Found::Frame { end } = self.examine(start).await? {
                     if start > reach.end {
                         reach.padding.push(reach.end..start);
@@ -73,7 +74,7 @@ impl Walker {
                     reach.frames += 1;
                     continue 'frames;
                 }
-                if reach.end.is_multiple_of(PAGE) {
+                if reach.end.get().is_multiple_of(PAGE) {
                     break;
                 }
             }
@@ -82,7 +83,7 @@ impl Walker {
     }
 
     /// Examines the bytes at a logical offset.
-    pub(crate) async fn examine(&mut self, offset: u64) -> Result<Found, DiskError> {
+    pub(crate) async fn examine(&mut self, offset: ExtentOffset) -> Result<Found, DiskError> {
         let header = self.read(offset, HEADER).await?;
         let Some(len) = Head::claimed_len(&header) else { return Ok(Found::Nothing) };
         let head = self.read(offset, head_len(len)).await?;
@@ -97,7 +98,10 @@ impl Walker {
     }
 
     /// The next offset in `range` where a frame with a good head starts, searching every byte.
-    pub(crate) async fn search(&mut self, range: Range<u64>) -> Result<Option<u64>, DiskError> {
+    pub(crate) async fn search(
+        &mut self,
+        range: Range<ExtentOffset>,
+    ) -> Result<Option<ExtentOffset>, DiskError> {
         let mut at = range.start;
         while at < range.end {
             let bytes = self.read(at, WINDOW.min(range.end - at + HEAD_MAX)).await?;
@@ -115,31 +119,35 @@ impl Walker {
                     return Ok(Some(here));
                 }
             }
-            at += size(last) + 1;
+            at = at + size(last) + 1;
         }
         Ok(None)
     }
 
     /// Whether the page after the one with this logical offset is all zeros. If so, a freed frame
     /// may start here whose first page also holds a live frame.
-    pub(crate) async fn before_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
-        self.is_hole(page_up(offset + 1)).await
+    pub(crate) async fn before_hole(&mut self, offset: ExtentOffset) -> Result<bool, DiskError> {
+        self.is_hole(offset_up(offset + 1)).await
     }
 
     /// Whether the bytes from a logical offset to the next page are all zeros, as in a hole.
-    pub(crate) async fn is_hole(&mut self, offset: u64) -> Result<bool, DiskError> {
-        let end = page_up(offset + 1);
+    pub(crate) async fn is_hole(&mut self, offset: ExtentOffset) -> Result<bool, DiskError> {
+        let end = offset_up(offset + 1);
         let bytes = self.read(offset, end - offset).await?;
         Ok(bytes.iter().all(|b| *b == 0))
     }
 
     /// Whether this logical range is in memory, so that [`Self::read`] does not read the file.
-    pub(crate) fn holds(&self, at: u64, end: u64) -> bool {
+    pub(crate) fn holds(&self, at: ExtentOffset, end: ExtentOffset) -> bool {
         at >= self.start && end <= self.start + size(self.bytes.len())
     }
 
     /// Up to `len` bytes at a logical offset.
-    pub(crate) async fn read(&mut self, offset: u64, len: u64) -> Result<Bytes, DiskError> {
+    pub(crate) async fn read(
+        &mut self,
+        offset: ExtentOffset,
+        len: u64,
+    ) -> Result<Bytes, DiskError> {
         if !self.holds(offset, offset + len) {
             self.bytes = self.body.read(offset, len.max(WINDOW)).await?;
             self.start = offset;
@@ -151,8 +159,8 @@ impl Walker {
 }
 
 /// Whether a page of the payload, other than the first, is all zeros.
-fn holed(start: u64, payload: &[u8]) -> bool {
-    let skip = index(page_up(start) - start);
+fn holed(start: ExtentOffset, payload: &[u8]) -> bool {
+    let skip = index(offset_up(start) - start);
     payload
         .get(skip..)
         .unwrap_or_default()

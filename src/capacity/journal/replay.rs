@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::capacity::journal::layout::{
-    BATCH_HEADER, BatchHeader, RING_AT, Record, Superblock, batch_len, decode_body,
+    BATCH_HEADER, BatchHeader, Lsn, RING_AT, Record, Superblock, batch_len, decode_body,
 };
-use crate::capacity::units::{PAGE, index, size};
+use crate::capacity::units::{FileOffset, PAGE, index, size};
 use crate::env::{DiskError, DiskFile};
 
 /// Why a ring cannot be replayed.
@@ -56,14 +56,14 @@ struct FoundBatch {
 pub(crate) struct Replay {
     file: Arc<dyn DiskFile>,
     superblock: Superblock,
-    lsn: u64,
-    position: u64,
+    lsn: Lsn,
+    position: FileOffset,
 }
 
 impl Replay {
     /// Reads the superblocks.
     pub(crate) async fn open(file: Arc<dyn DiskFile>) -> Result<Self, JournalError> {
-        let pages = file.read_at(0, index(RING_AT)).await?;
+        let pages = file.read_at(0, index(RING_AT.get())).await?;
         let superblock = Superblock::latest(&pages).ok_or(JournalError::Superblock)?;
         let (lsn, position) = (superblock.lsn, superblock.position);
         Ok(Self { file, superblock, lsn, position })
@@ -73,7 +73,7 @@ impl Replay {
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Record>>, JournalError> {
         for position in [self.position, RING_AT] {
             if let Some(FoundBatch { records, len }) = self.batch_at(position).await? {
-                self.lsn += 1;
+                self.lsn = self.lsn.next();
                 self.position = position + len;
                 return Ok(Some(records));
             }
@@ -87,27 +87,27 @@ impl Replay {
     pub(crate) fn restarted(&self) -> Superblock {
         Superblock {
             generation: self.superblock.generation + 1,
-            lsn: self.lsn + 1,
+            lsn: self.lsn.next(),
             position: self.position,
             ..self.superblock
         }
     }
 
-    async fn batch_at(&self, position: u64) -> Result<Option<FoundBatch>, JournalError> {
-        if position + PAGE > self.superblock.size {
+    async fn batch_at(&self, position: FileOffset) -> Result<Option<FoundBatch>, JournalError> {
+        if (position + PAGE).get() > self.superblock.size {
             return Ok(None);
         }
-        let page = self.file.read_at(position, index(PAGE)).await?;
+        let page = self.file.read_at(position.get(), index(PAGE)).await?;
         let Some(header) = BatchHeader::decode(&page, self.superblock.ring) else {
             return Ok(None);
         };
         let len = batch_len(header.body);
-        if header.lsn != self.lsn || position + len > self.superblock.size {
+        if header.lsn != self.lsn || (position + len).get() > self.superblock.size {
             return Ok(None);
         }
         let end = BATCH_HEADER + header.body;
         let bytes: Bytes =
-            if end <= PAGE { page } else { self.file.read_at(position, index(end)).await? };
+            if end <= PAGE { page } else { self.file.read_at(position.get(), index(end)).await? };
         if size(bytes.len()) < end {
             return Ok(None);
         }
@@ -119,7 +119,7 @@ impl Replay {
     /// proves that the missing one had been durable.
     async fn refuse_later_batch(&self) -> Result<(), JournalError> {
         const STEP: u64 = 1024 * 1024;
-        let mut at = RING_AT;
+        let mut at = RING_AT.get();
         while at < self.superblock.size {
             let piece = self.file.read_at(at, index(STEP.min(self.superblock.size - at))).await?;
             let (size, found) = (self.superblock.size, at + size(piece.len()));
@@ -131,7 +131,8 @@ impl Replay {
                     .map(|header| header.lsn)
                     .filter(|&lsn| lsn > self.lsn);
                 if let Some(later) = later {
-                    let (lsn, position) = (self.lsn, self.position);
+                    let (lsn, position) = (self.lsn.get(), self.position.get());
+                    let later = later.get();
                     return Err(JournalError::Damaged { lsn, position, later });
                 }
             }

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::capacity::health::Health;
-use crate::capacity::journal::layout::{RING_AT, Record, Superblock, batch_len, encode_batch};
+use crate::capacity::journal::layout::{
+    Lsn, RING_AT, Record, RingId, Superblock, batch_len, encode_batch,
+};
 use crate::capacity::metrics::CapacityMetrics;
-use crate::capacity::units::index;
+use crate::capacity::units::{FileOffset, index};
 use crate::env::DiskFile;
 
 /// The longest batch body, bytes; also at most a quarter of the ring.
@@ -29,7 +31,7 @@ pub(crate) struct Journal {
     /// Held from the choice of a batch's position until the batch is in `live`, and while a piece
     /// of the ring is erased.
     placing: tokio::sync::Mutex<()>,
-    ring: u64,
+    ring: RingId,
     size: u64,
     queue: Mutex<Queue>,
     ready: Notify,
@@ -54,7 +56,7 @@ struct Queue {
 struct Waiting {
     record: Record,
     /// Gets the number of the batch when the batch is durable.
-    durable: oneshot::Sender<u64>,
+    durable: oneshot::Sender<Lsn>,
     /// Its part of the queue's bytes, released when the batch is durable.
     _budget: OwnedSemaphorePermit,
 }
@@ -74,7 +76,7 @@ struct RingState {
 /// A batch that a replay would read.
 #[derive(Debug)]
 struct LiveBatch {
-    lsn: u64,
+    lsn: Lsn,
     /// Bytes of the ring that it takes, including the end of the ring if the batch skipped it.
     consumed: u64,
 }
@@ -83,14 +85,14 @@ struct LiveBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplayPoint {
     /// Number of the batch after it.
-    pub(crate) lsn: u64,
+    pub(crate) lsn: Lsn,
     /// The position of that batch, unless it does not fit before the end of the ring.
-    pub(crate) position: u64,
+    pub(crate) position: FileOffset,
 }
 
 /// Space in the ring for a batch.
 struct BatchSpace {
-    position: u64,
+    position: FileOffset,
     consumed: u64,
 }
 
@@ -122,9 +124,14 @@ impl Journal {
         }
     }
 
+    /// The end of the file, and of the ring.
+    fn ring_end(&self) -> FileOffset {
+        FileOffset::new(self.size)
+    }
+
     /// Bytes of batches that fit in the ring.
     pub(crate) fn capacity(&self) -> u64 {
-        self.size - RING_AT
+        self.size - RING_AT.get()
     }
 
     /// Waits until the queue has room for this many bytes, in the order of the calls. Cancel safe.
@@ -139,7 +146,7 @@ impl Journal {
         &self,
         record: Record,
         budget: OwnedSemaphorePermit,
-    ) -> oneshot::Receiver<u64> {
+    ) -> oneshot::Receiver<Lsn> {
         let (durable, wait) = oneshot::channel();
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if !queue.closed {
@@ -235,7 +242,7 @@ impl Journal {
             return None;
         }
         self.metrics.fsyncs.inc();
-        if let Err(error) = self.file.write_sync(space.position, pieces).await {
+        if let Err(error) = self.file.write_sync(space.position.get(), pieces).await {
             self.health.poison("journal write", &error);
             return None;
         }
@@ -256,8 +263,8 @@ impl Journal {
         loop {
             {
                 let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                let wraps = state.next.position + len > self.size;
-                let skipped = if wraps { self.size - state.next.position } else { 0 };
+                let wraps = (state.next.position + len).get() > self.size;
+                let skipped = if wraps { self.ring_end() - state.next.position } else { 0 };
                 let position = if wraps { RING_AT } else { state.next.position };
                 if state.used + skipped + len <= self.capacity() {
                     return Some(BatchSpace { position, consumed: skipped + len });
@@ -271,9 +278,9 @@ impl Journal {
         }
     }
 
-    fn commit(&self, lsn: u64, space: &BatchSpace, len: u64) {
+    fn commit(&self, lsn: Lsn, space: &BatchSpace, len: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.next = ReplayPoint { lsn: lsn + 1, position: space.position + len };
+        state.next = ReplayPoint { lsn: lsn.next(), position: space.position + len };
         state.used += space.consumed;
         state.live.push_back(LiveBatch { lsn, consumed: space.consumed });
         if state.used > self.capacity() / 2 {
@@ -311,7 +318,8 @@ impl Journal {
             return;
         }
         self.metrics.fsyncs.inc();
-        let written = self.file.write_sync(superblock.offset(), vec![superblock.encode()]).await;
+        let written =
+            self.file.write_sync(superblock.offset().get(), vec![superblock.encode()]).await;
         if let Err(error) = written {
             self.health.poison("journal superblock", &error);
             self.space.notify_one();
@@ -331,8 +339,8 @@ impl Journal {
     /// meanwhile are kept.
     pub(crate) async fn erase(&self) {
         let mut at = RING_AT;
-        while at < self.size && !self.health.poisoned() {
-            let end = self.size.min(at + ERASED_AT_ONCE);
+        while at < self.ring_end() && !self.health.poisoned() {
+            let end = self.ring_end().min(at + ERASED_AT_ONCE);
             let _placing = self.placing.lock().await;
             for free in outside(at..end, &self.live()) {
                 let len = free.end - free.start;
@@ -342,7 +350,7 @@ impl Journal {
                 let _syncing = self.syncing.lock().await;
                 self.metrics.fsyncs.inc();
                 if let Err(error) =
-                    self.file.write_sync(free.start, vec![vec![0; index(len)].into()]).await
+                    self.file.write_sync(free.start.get(), vec![vec![0; index(len)].into()]).await
                 {
                     self.health.poison("journal erase", &error);
                     return;
@@ -355,12 +363,12 @@ impl Journal {
     /// Whether a batch at this position overwrites no batch that a replay reads.
     fn is_free(&self, space: &BatchSpace, len: u64) -> bool {
         let end = space.position + len;
-        let overlaps = |live: &Range<u64>| live.start < end && space.position < live.end;
-        end <= self.size && !self.live().iter().filter(|live| !live.is_empty()).any(overlaps)
+        let overlaps = |live: &Range<FileOffset>| live.start < end && space.position < live.end;
+        end <= self.ring_end() && !self.live().iter().filter(|live| !live.is_empty()).any(overlaps)
     }
 
     /// Whether the batch with this number was written and synced.
-    pub(crate) fn is_durable(&self, lsn: u64) -> bool {
+    pub(crate) fn is_durable(&self, lsn: Lsn) -> bool {
         lsn < self.next_point().lsn
     }
 
@@ -375,11 +383,11 @@ impl Journal {
     }
 
     /// The parts of the file with batches that a replay would read.
-    fn live(&self) -> [Range<u64>; 2] {
+    fn live(&self) -> [Range<FileOffset>; 2] {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (from, to) = (state.superblock.position, state.superblock.position + state.used);
-        let wrapped = to.saturating_sub(self.size);
-        [from..to.min(self.size), RING_AT..RING_AT + wrapped]
+        let wrapped = to.get().saturating_sub(self.size);
+        [from..to.min(self.ring_end()), RING_AT..RING_AT + wrapped]
     }
 
     /// Wakes a writer that waits for room, so that it sees that the disk is poisoned.
@@ -389,13 +397,13 @@ impl Journal {
 }
 
 /// The parts of `piece` that are in none of `live`.
-fn outside(piece: Range<u64>, live: &[Range<u64>]) -> Vec<Range<u64>> {
+fn outside(piece: Range<FileOffset>, live: &[Range<FileOffset>]) -> Vec<Range<FileOffset>> {
     let mut left = vec![piece];
     for live in live {
-        let without = |part: Range<u64>| {
+        let without = |part: Range<FileOffset>| {
             let before = part.start..part.end.min(live.start);
             let after = part.start.max(live.end)..part.end;
-            if live.is_empty() { [part, 0..0] } else { [before, after] }
+            if live.is_empty() { [part, RING_AT..RING_AT] } else { [before, after] }
         };
         left = left.into_iter().flat_map(without).filter(|part| !part.is_empty()).collect();
     }
@@ -409,26 +417,36 @@ mod tests {
     use super::*;
     use crate::capacity::Error;
     use crate::capacity::health;
+    use crate::env::TaskHealth;
     use crate::env::disk_sim::SimDisk;
     use crate::telemetry::CapturedLog;
     use crate::types::ExtentId;
+    use crate::types::ExtentOffset;
 
-    /// The journal of an empty disk.
-    async fn journal(queue_bytes: u64) -> Journal {
+    /// The journal of an empty disk. The test violates `invariant`.
+    async fn journal_that_breaks(invariant: &'static str, queue_bytes: u64) -> Journal {
         let disk = SimDisk::new(1, 64 << 20).disk();
         let size = 256 * 1024;
         let file = disk.create("journal").await.unwrap();
         file.allocate(0, size).await.unwrap();
-        let superblock = Superblock { generation: 1, ring: 5, size, lsn: 1, position: RING_AT };
+        let superblock = Superblock {
+            generation: 1,
+            ring: RingId::new(5),
+            size,
+            lsn: Lsn::FIRST,
+            position: RING_AT,
+        };
         let metrics = CapacityMetrics::default();
         let name = health::DiskName::of(&*disk, 0);
-        let health = Arc::new(Health::new(name, metrics.clone()));
+        let tasks = TaskHealth::default();
+        tasks.expect_violation(invariant);
+        let health = Arc::new(Health::new(name, metrics.clone(), tasks));
         Journal::new(file, superblock, queue_bytes, health, metrics)
     }
 
     fn record() -> Record {
         let pieces = vec![Bytes::from_static(&[7; 1000])];
-        Record { extent: ExtentId::new(1), offset: 0, pieces, len: 1000 }
+        Record { extent: ExtentId::new(1), offset: ExtentOffset::START, pieces, len: 1000 }
     }
 
     fn assert_stopped(journal: &Journal, log: &CapturedLog, invariant: &str) {
@@ -439,7 +457,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn batch_that_would_overwrite_a_live_one_breaks_i1() {
-        let journal = journal(1 << 20).await;
+        let journal = journal_that_breaks("I1", 1 << 20).await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         for should_be_durable in [true, true, false] {
@@ -458,7 +476,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn queue_beyond_its_budget_breaks_i16() {
-        let journal = journal(1500).await;
+        let journal = journal_that_breaks("I16", 1500).await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         let first = journal.submit(record(), journal.budget(1024).await.unwrap());
@@ -484,8 +502,10 @@ mod tests {
             (4..6, [0..3, 7..9], &[(4, 6)]),
         ];
         for (piece, live, expected) in cases {
-            let found = outside(piece.clone(), &live).into_iter();
-            let found: Vec<(u64, u64)> = found.map(|part| (part.start, part.end)).collect();
+            let at = |range: Range<u64>| FileOffset::new(range.start)..FileOffset::new(range.end);
+            let found = outside(at(piece.clone()), &live.clone().map(at)).into_iter();
+            let found: Vec<(u64, u64)> =
+                found.map(|part| (part.start.get(), part.end.get())).collect();
             assert_eq!(found, expected, "{piece:?} {live:?}");
         }
     }

@@ -130,10 +130,14 @@ impl Collector for DiskMetrics {
         let (stores, to) = (node.stores(), &mut encoder);
         let total = sum(&stores);
         for (name, help, value) in [
-            ("disks_size", "Size of the file systems of all disks, each once.", total.size),
+            (
+                "disks_size",
+                "Size of the file systems of all disks. A shared one counts once.",
+                total.size,
+            ),
             (
                 "disks_available",
-                "Bytes available on the file systems of all disks, each once.",
+                "Bytes available on the file systems of all disks. A shared one counts once.",
                 total.available,
             ),
         ] {
@@ -145,7 +149,8 @@ impl Collector for DiskMetrics {
         gauge(to, what, &stores, |store| store.space.seen().total)?;
         let what = described("disk_available", "Bytes available on the disk's file system.");
         gauge(to, what, &stores, |store| store.space.available())?;
-        let what = described("disk_used", "Bytes used on the disk's file system, by whomever.");
+        let what =
+            described("disk_used", "Bytes used on the disk's file system, also by other programs.");
         gauge(to, what, &stores, |store| {
             let space = store.space.seen();
             space.total.saturating_sub(store.space.available())

@@ -159,7 +159,7 @@ async fn append(
 }
 
 #[test]
-fn panic_of_the_journal_poisons_the_disk_and_is_logged() {
+fn panic_of_the_journal_poisons_the_disk_and_is_reported() {
     run(async {
         let Rig { node, env, traps, .. } = trapped(&[]).await;
         let extent = ExtentId::new(1);
@@ -218,7 +218,7 @@ fn extent_whose_seal_panicked_has_space_for_what_is_acknowledged() {
 }
 
 #[test]
-fn panic_of_the_checkpoints_poisons_the_disk_and_is_logged() {
+fn panic_of_the_checkpoints_poisons_the_disk_and_is_reported() {
     run(async {
         let Rig { node, env, traps, .. } = trapped(&[]).await;
         for id in 1..=60 {

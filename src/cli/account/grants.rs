@@ -1,9 +1,14 @@
-//! Arguments of `account grant`, `account grants` and `account ungrant`.
+//! `account grant`, `account grants` and `account ungrant`: their arguments, requests and output.
 
+use http::Method;
 use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::admin::args::AdminArgs;
+use crate::cli::admin::client::AdminClient;
+use crate::cli::admin::query::account_path;
+use crate::cli::error::CliError;
+use crate::cli::output::print;
 use crate::types::Role;
 
 /// Arguments of `account grant` and `account ungrant`.
@@ -66,9 +71,50 @@ fn role(text: &str) -> Result<Role, String> {
     Role::named(text).ok_or_else(|| "write reader, contributor or owner".to_owned())
 }
 
+/// Runs `account grant`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn grant(client: &AdminClient, args: &AccountGrantArgs) -> Result<(), CliError> {
+    let path = format!("{}/grants", account_path(&args.name));
+    let granted = client.call(Method::POST, &path, Some(&args.body())).await?;
+    if args.json {
+        return print(&format!("{granted}\n"));
+    }
+    print(&format!("granted  {}", line(&granted)))
+}
+
+/// Runs `account ungrant`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn revoke(client: &AdminClient, args: &AccountGrantArgs) -> Result<(), CliError> {
+    let path = format!("{}/grants/revoke", account_path(&args.name));
+    let revoked = client.call(Method::POST, &path, Some(&args.body())).await?;
+    if args.json {
+        return print(&format!("{revoked}\n"));
+    }
+    print(&format!("revoked  {}", line(&revoked)))
+}
+
+/// Runs `account grants`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn list(client: &AdminClient, name: &str, json: bool) -> Result<(), CliError> {
+    let list = client.call(Method::GET, &format!("{}/grants", account_path(name)), None).await?;
+    if json {
+        return print(&format!("{list}\n"));
+    }
+    let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return print("no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n");
+    }
+    print(&rows.iter().map(line).collect::<String>())
+}
+
 /// The text of one role assignment.
-#[must_use]
-pub(super) fn line(assignment: &Value) -> String {
+fn line(assignment: &Value) -> String {
     let text = |name: &str| assignment[name].as_str().unwrap_or("-");
     let container = assignment["container"].as_str();
     let place = container.map_or_else(String::new, |name| format!(" in container {name}"));

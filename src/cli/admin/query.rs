@@ -1,14 +1,22 @@
-//! Queries of requests to the admin listener.
+//! Paths and queries of requests to the admin listener.
+
+use std::fmt::Display;
+
+/// The path of an account.
+pub(crate) fn account_path(name: &str) -> String {
+    format!("/admin/accounts/{}", escaped(name))
+}
 
 /// The query of the pairs that have a value.
 pub(crate) fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
-    let given = pairs.iter().filter_map(|(name, value)| {
-        let value = value.as_ref()?;
-        let escaped =
-            percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
-        Some(format!("{name}={escaped}"))
-    });
+    let given = pairs
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", escaped(value.as_ref()?))));
     given.collect::<Vec<_>>().join("&")
+}
+
+fn escaped(text: &str) -> impl Display {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
 }
 
 #[cfg(test)]

@@ -47,9 +47,9 @@ impl What {
 /// bugs.
 #[derive(Clone, Copy, Debug)]
 enum Survival {
-    /// None.
+    /// No unsynced change.
     LoseAll,
-    /// All.
+    /// All of them.
     KeepAll,
     /// Some writes, some of them in part.
     Mix,

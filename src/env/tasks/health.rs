@@ -1,4 +1,5 @@
-//! Panics of tasks: how often each task panicked, and which tasks will not be started again.
+//! Panics of tasks: how often each task panicked, and which tasks will not be started again. And
+//! violations of invariants.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,7 +12,15 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// The panics of all tasks that are counted together. Cheap to clone; clones share the counts.
+/// The invariants that the program asserts.
+const ASSERTED: [&str; 15] = [
+    "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I16", "I17",
+];
+/// The texts of so many violations are kept. Later ones are only counted.
+const VIOLATIONS_KEPT: usize = 16;
+
+/// The panics of all tasks that are counted together, and the invariants that these tasks found
+/// violated. Cheap to clone; clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct TaskHealth(Arc<State>);
 
@@ -20,6 +29,12 @@ struct State {
     panics: Family<Task, Counter>,
     /// The message of the panic of each task that is not started again.
     stopped: Mutex<BTreeMap<&'static str, String>>,
+    violated: Family<Violated, Counter>,
+    /// What the first violations were.
+    violations: Mutex<Vec<String>>,
+    /// Invariants that a unit test violates on purpose.
+    #[cfg(test)]
+    violated_by_test: Mutex<Vec<&'static str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -27,11 +42,43 @@ struct Task {
     task: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Violated {
+    invariant: &'static str,
+}
+
 impl TaskHealth {
-    /// Registers the counts as `task_panics`.
+    /// Registers the counts as `task_panics` and `invariant_violations`.
     pub fn register(&self, registry: &mut Registry) {
         let help = "Panics of background tasks and of the tasks of requests";
         registry.register("task_panics", help, self.0.panics.clone());
+        let help = "Invariants found violated, by number; each stopped what it belongs to";
+        registry.register("invariant_violations", help, self.0.violated.clone());
+        // Shown as 0: a first violation is seen as a growth then.
+        for invariant in ASSERTED {
+            drop(self.0.violated.get_or_create(&Violated { invariant }));
+        }
+    }
+
+    /// Counts that an invariant does not hold, and keeps what was `found`. Whoever calls this logs
+    /// it, and stops what the invariant belongs to (`docs/invariants.md`).
+    ///
+    /// A unit test ends here, and its process with it, unless the test violates the invariant on
+    /// purpose: what it belongs to would stop, and a test may take that for an outage.
+    pub fn violated(&self, invariant: &'static str, found: &str) {
+        #[cfg(test)]
+        self.end_unless_on_purpose(invariant, found);
+        self.0.violated.get_or_create(&Violated { invariant }).inc();
+        let mut violations = self.0.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        if violations.len() < VIOLATIONS_KEPT {
+            violations.push(format!("invariant {invariant} is violated: {found}"));
+        }
+    }
+
+    /// The first 16 violations of invariants, oldest first.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
+        self.0.violations.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Number of panics of tasks with this name.
@@ -64,6 +111,27 @@ impl TaskHealth {
     /// Notes that a task will not be started again.
     pub(super) fn stop(&self, task: &'static str, why: String) {
         self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner).insert(task, why);
+    }
+}
+
+#[cfg(test)]
+impl TaskHealth {
+    /// The test violates this invariant on purpose.
+    pub(crate) fn expect_violation(&self, invariant: &'static str) {
+        self.0.violated_by_test.lock().unwrap_or_else(PoisonError::into_inner).push(invariant);
+    }
+
+    /// Ends the process: a panic would only end the task that found the violation.
+    fn end_unless_on_purpose(&self, invariant: &'static str, found: &str) {
+        let on_purpose = self.0.violated_by_test.lock().unwrap_or_else(PoisonError::into_inner);
+        if !on_purpose.contains(&invariant) {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("a test");
+            // Not captured, as `eprintln` would be.
+            let told = format!("\n{test}: invariant {invariant} is violated: {found}\n");
+            drop(std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes()));
+            std::process::abort();
+        }
     }
 }
 

@@ -51,6 +51,23 @@ async fn a_panic_is_counted_by_task_and_passed_on() {
     assert!(text.contains("\nblockyard_task_panics_total{task=\"ill\"} 2\n"), "{text}");
 }
 
+#[test]
+fn violations_are_counted_by_invariant_and_the_first_are_kept() {
+    let tasks = Tasks::new();
+    let beside = Tasks::new().reporting_to(&tasks).health();
+    let mut registry = Registry::with_prefix("blockyard");
+    tasks.health().register(&mut registry);
+    beside.expect_violation("I4");
+    (0..40).for_each(|number| beside.violated("I4", &format!("seal {number}")));
+    let kept = tasks.health().violations();
+    assert_eq!(kept.len(), 16);
+    assert_eq!(kept[0], "invariant I4 is violated: seal 0");
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let counted = "\nblockyard_invariant_violations_total{invariant=\"I4\"} 40\n";
+    assert!(text.contains(counted), "{text}");
+}
+
 #[tokio::test]
 async fn a_task_that_cannot_go_on_stops_what_it_served() {
     let tasks = Tasks::new();

@@ -2,56 +2,86 @@
 
 use crate::auth::Action;
 use crate::protocol::model::Operation;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContentOperation;
 use crate::types::LeaseAction;
 
 /// The action that an operation is: what its sender has to be permitted.
 pub(crate) fn action(operation: &Operation) -> Action {
-    use Action as A;
-    use Operation as O;
     match operation {
-        O::GetAccountInformation => A::DescribeAccount,
-        O::Batch(_) => A::Batch,
-        O::ListContainers(_) => A::ListContainers,
-        O::GetUserDelegationKey { .. } => A::DelegateKey,
-        O::GetServiceProperties | O::GetServiceStats => A::ReadAccount,
-        O::SetServiceProperties { .. } => A::WriteAccount,
-        O::CreateContainer { .. } => A::CreateContainer,
-        O::GetContainer { .. } => A::ReadContainer,
-        O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => A::Policy,
-        O::SetContainerMetadata { .. } => A::WriteContainer,
-        O::DeleteContainer { .. } => A::DeleteContainer,
-        O::ListBlobs(_) => A::ListBlobs,
+        Operation::Account(operation) => of_account(operation),
+        Operation::Container(operation) => of_container(operation),
+        Operation::Content(operation) => of_content(operation),
+        Operation::Blob(operation) => of_blob(operation),
+    }
+}
+
+const fn of_account(operation: &AccountOperation) -> Action {
+    use AccountOperation as O;
+    match operation {
+        O::GetAccountInformation => Action::DescribeAccount,
+        O::Batch(_) => Action::Batch,
+        O::ListContainers(_) => Action::ListContainers,
+        O::GetUserDelegationKey { .. } => Action::DelegateKey,
+        O::GetServiceProperties | O::GetServiceStats => Action::ReadAccount,
+        O::SetServiceProperties { .. } => Action::WriteAccount,
+        O::FindBlobs(_) => Action::FilterByTags,
+    }
+}
+
+const fn of_container(operation: &ContainerOperation) -> Action {
+    use ContainerOperation as O;
+    match operation {
+        O::CreateContainer { .. } => Action::CreateContainer,
+        O::GetContainer { .. } => Action::ReadContainer,
+        O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => Action::Policy,
+        O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
+        O::DeleteContainer { .. } => Action::DeleteContainer,
+        O::ListBlobs(_) => Action::ListBlobs,
+        O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
+        O::LeaseContainer { .. } => Action::WriteContainer,
+    }
+}
+
+fn of_content(operation: &ContentOperation) -> Action {
+    use ContentOperation as O;
+    match operation {
         O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => {
-            A::PutBlob { tagged: !tags.is_empty() }
+            Action::PutBlob { tagged: !tags.is_empty() }
         }
-        O::PutBlobFromUrl(put) => A::PutBlob { tagged: put.tags.sets_any() },
-        O::CopyBlob(copy) => A::PutBlob { tagged: copy.tags.sets_any() },
-        O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => A::AppendBlob,
-        O::SealBlob { .. }
-        | O::PutPage { .. }
+        O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any() },
+        O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
+        O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
+        O::PutPage { .. }
         | O::PutPageFromUrl { .. }
-        | O::SetPageProperties { .. } => A::WriteBlob,
-        O::GetPageRanges { .. } => A::ReadBlob,
-        O::PutBlock { .. }
+        | O::PutBlock { .. }
         | O::PutBlockFromUrl { .. }
-        | O::AbortCopy { .. }
-        | O::SetBlobProperties { .. }
-        | O::SetBlobMetadata { .. } => A::WriteBlob,
+        | O::AbortCopy { .. } => Action::WriteBlob,
+    }
+}
+
+const fn of_blob(operation: &BlobOperation) -> Action {
+    use BlobOperation as O;
+    match operation {
         O::GetBlob { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
-        | O::GetBlockList { .. } => A::ReadBlob,
-        O::GetBlobTags { .. } => A::ReadTags,
-        O::SetBlobTags { .. } => A::WriteTags,
-        O::FindBlobs(_) => A::FilterByTags,
-        O::SnapshotBlob { .. } => A::SnapshotBlob,
-        O::SetBlobTier { .. } | O::UndeleteBlob { .. } => A::WriteBlob,
-        O::RestoreContainer { .. } => A::WriteContainer,
-        O::DeleteBlob { .. } => A::DeleteBlob,
-        O::LeaseContainer { action, .. } if breaks(action) => A::BreakContainerLease,
-        O::LeaseContainer { .. } => A::WriteContainer,
-        O::LeaseBlob { action, .. } if breaks(action) => A::BreakBlobLease,
-        O::LeaseBlob { .. } => A::WriteBlob,
+        | O::GetBlockList { .. }
+        | O::GetPageRanges { .. } => Action::ReadBlob,
+        O::SetBlobProperties { .. }
+        | O::SetBlobMetadata { .. }
+        | O::SetPageProperties { .. }
+        | O::SealBlob { .. }
+        | O::SetBlobTier { .. }
+        | O::UndeleteBlob { .. } => Action::WriteBlob,
+        O::GetBlobTags { .. } => Action::ReadTags,
+        O::SetBlobTags { .. } => Action::WriteTags,
+        O::SnapshotBlob { .. } => Action::SnapshotBlob,
+        O::DeleteBlob { .. } => Action::DeleteBlob,
+        O::LeaseBlob { action, .. } if breaks(action) => Action::BreakBlobLease,
+        O::LeaseBlob { .. } => Action::WriteBlob,
     }
 }
 

@@ -1,7 +1,8 @@
-//! Lets requests in: room for them first, then the checks of their dialect.
+//! Admits requests: first admission control, then the checks of the request's dialect.
 
+use crate::frontend::access::admitted::AddressedRequest;
+use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
-use crate::frontend::access::admitted::Told;
 use crate::frontend::access::hosts;
 use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::dialect::Arrival;
@@ -10,17 +11,17 @@ use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Refusal;
 
-/// Lets a request in when there is room: finds the account, verifies who sends it, parses it, and
-/// checks that they may.
+/// Admits a request when a place among the requests is free: finds the account, identifies the
+/// sender, parses the request, and checks that the sender is permitted to do it.
 ///
 /// # Errors
 /// The refusal of the first thing wrong, in the order of the dialect.
 pub(crate) async fn admit(
     front: &FrontEnd,
     arrival: Arrival<'_>,
-    told: Told<'_, '_>,
+    notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
-    let refused = match let_in(front, arrival, told).await {
+    let refused = match let_in(front, arrival, notes).await {
         Err(refusal) if refusal.asks_for_authentication() => refusal,
         settled => return settled,
     };
@@ -33,18 +34,18 @@ pub(crate) async fn admit(
 async fn let_in(
     front: &FrontEnd,
     arrival: Arrival<'_>,
-    told: Told<'_, '_>,
+    notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
     let address = arrival.dialect.address(arrival.head)?;
     let known = front.accounts.get(&address.account);
     if let Some(account) = &known {
         hosts::may_name(front, arrival.head, account)?;
     }
-    // Before anything is believed of it: whoever claims an account's name takes of that account's
-    // share alone.
+    // Before the sender is verified: a request that claims an account's name uses only the share of
+    // that account.
     let mut pass =
         front.load.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
-    let admitted = admit_at(front, arrival, &address, told).await?;
+    let admitted = admit_at(front, AddressedRequest { arrival, address: &address }, notes).await?;
     if !admitted.authenticated {
         pass.open()?;
     }

@@ -1,4 +1,4 @@
-//! A request that was let in.
+//! A request that was admitted.
 
 use std::sync::Arc;
 
@@ -6,28 +6,47 @@ use crate::audit_log;
 use crate::auth::Overrides;
 use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
+use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::echo::Echo;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::DocumentBody;
 
-/// A request that was let in.
+/// A request that was admitted.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    /// Whose data it is about.
+    /// The account that it is about.
     pub(crate) account: Arc<Account>,
-    /// What it asks for; conditioned to replace nothing where the caller may not.
+    /// The operation. It has a condition to replace nothing where the caller may not overwrite.
     pub(crate) operation: Operation,
     /// The document that completes it.
     pub(crate) document: Option<DocumentBody>,
-    /// What answers carry in the place of a blob's own headers.
+    /// Headers that the answer carries in place of the blob's own.
     pub(crate) overrides: Overrides,
-    /// Whether the caller may not replace what exists: then "it exists" is told as "you may not".
+    /// Whether the caller may not replace what exists. Then the refusal "it exists" becomes "you
+    /// may not overwrite".
     pub(crate) create_only: bool,
-    /// Whether the caller proved who they are.
+    /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
-    /// Room for the request, until its answer is out; the parts of a batch have that of the batch.
+    /// The request's place among the requests, until its answer is sent. The parts of a batch share
+    /// that of the batch.
     pub(crate) pass: Option<Pass>,
 }
 
-/// What becomes known on the way: what the answer repeats, and who asks, for the audit log.
-pub(crate) type Told<'a, 'd> = (&'a mut Echo<'d>, &'a mut audit_log::Principal);
+/// What admission finds out that a refusal needs too.
+#[derive(Debug)]
+pub(crate) struct AdmissionNotes<'a, 'd> {
+    /// What the answer repeats of its request.
+    pub(crate) echo: &'a mut Echo<'d>,
+    /// The sender, for the audit log.
+    pub(crate) principal: &'a mut audit_log::Principal,
+}
+
+/// A request whose address is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressedRequest<'a> {
+    /// The request as it arrived.
+    pub(crate) arrival: Arrival<'a>,
+    /// What it is about.
+    pub(crate) address: &'a Address,
+}

@@ -1,4 +1,4 @@
-//! Requests that nobody signed.
+//! Requests of anonymous callers.
 //!
 //! Source: "Configure anonymous read access for containers and blobs".
 
@@ -11,29 +11,39 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::PublicAccess;
 
-/// Lets a stranger's request in when its container is open far enough. `wanted` is `None` for a
-/// request that makes no sense, or that is never open; `stranger` is how the dialect refuses
-/// strangers.
+/// A request of an anonymous caller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnonymousRead<'a> {
+    /// The account that it is about.
+    pub(crate) account: &'a Account,
+    /// What it is about.
+    pub(crate) address: &'a Address,
+    /// The public access that it needs; `None` for a request that is malformed, or that public
+    /// access never permits.
+    pub(crate) exposure: Option<Exposure>,
+}
+
+/// Admits a request of an anonymous caller when the public access of its container permits it.
+/// `refuse` is how the dialect refuses anonymous callers.
 ///
 /// # Errors
-/// `PublicAccessNotPermitted` when the account's switch is off, else what `stranger` returns: the
-/// same for what is closed and for what does not exist.
+/// `PublicAccessNotPermitted` when the account's switch is off, else what `refuse` returns: the
+/// same for a container without public access and for one that does not exist.
 pub(crate) async fn permit(
     front: &FrontEnd,
-    account: &Account,
-    (address, wanted): (&Address, Option<Exposure>),
-    stranger: impl Fn() -> Refusal,
+    AnonymousRead { account, address, exposure }: AnonymousRead<'_>,
+    refuse: impl Fn() -> Refusal,
 ) -> Result<(), Refusal> {
-    let (Some(wanted), Some(container)) = (wanted, &address.container) else {
-        return Err(stranger());
+    let (Some(wanted), Some(container)) = (exposure, &address.container) else {
+        return Err(refuse());
     };
     if !account.anonymous {
         return Err(Reason::PublicAccessNotPermitted.into());
     }
     match lookup::container(&front.rows, account, container).await {
         Ok(record) if is_open(record.public_access, wanted) => Ok(()),
-        Ok(_) => Err(stranger()),
-        Err(error) if error.reason == Reason::ContainerNotFound => Err(stranger()),
+        Ok(_) => Err(refuse()),
+        Err(error) if error.reason == Reason::ContainerNotFound => Err(refuse()),
         Err(error) => Err(error),
     }
 }

@@ -7,13 +7,13 @@ use crate::auth::Principal;
 /// Who sends a request.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    /// Nobody says who.
+    /// An anonymous caller.
     Anyone,
-    /// Whoever has a key may do everything.
+    /// The holder of an account key, who may do everything.
     Key,
-    /// The holder of a signature that holds here and now, and how the audit log names them.
+    /// The holder of a signature that was verified, and how the audit log names them.
     Signature(Grant, audit_log::Principal),
-    /// Whoever a token speaks of.
+    /// The principal of a token.
     Principal(Principal),
 }
 

@@ -1,22 +1,21 @@
-//! Who may do what.
+//! Access control.
 //!
-//! 1. `admit.rs` lets a request in: room for it, then identification, parse and permission in the
-//!    order of its dialect (`dialect/admit.rs`). The outcome is in `admitted.rs`.
-//! 2. `caller.rs` is who sends it; the dialect identifies them. `hosts.rs` checks the host that the
+//! 1. `admit.rs` admits a request: a place among the requests, then identification, parse and
+//!    permission in the order of its dialect (`dialect/admit.rs`). The outcome is in `admitted.rs`.
+//! 2. `caller.rs` is the sender, whom the dialect identifies. `hosts.rs` checks the host that the
 //!    request names.
 //! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
 //!    `permit.rs` asks it.
-//! 4. `anonymous.rs` decides about whoever does not say who they are, by the container's public
-//!    access.
+//! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
 //! 5. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
 //!    its answer.
 //!
 //! A token grants nothing by itself: its principal has a role by the account's role assignments, or
 //! by the claims of an issuer that the configuration binds to the account.
 //!
-//! Invariant: nothing is parsed before it is known who sends it, nothing is carried out before it
-//! is known that they may. A stored policy is read from its partition for each request: revoking it
-//! works at once.
+//! Invariants: a request is parsed only after its sender is identified, and carried out only after
+//! its sender is permitted to do it. A stored policy is read from its partition for each request, so
+//! that revoking it takes effect immediately.
 
 pub(crate) mod actions;
 pub(crate) mod admit;

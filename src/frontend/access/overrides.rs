@@ -1,9 +1,9 @@
-//! Response headers that a shared access signature asks for.
+//! Response headers that a shared access signature overrides.
 
 use crate::auth::Overrides;
 use crate::protocol::model::Reply;
 
-/// Puts them in the place of the blob's own, in answers that show those.
+/// Replaces the blob's own headers in answers that show them.
 pub(crate) fn apply(overrides: Overrides, reply: &mut Reply) {
     let (Reply::Blob { facts, .. } | Reply::BlobProperties(facts)) = reply else { return };
     let properties = &mut facts.properties;

@@ -1,4 +1,4 @@
-//! Whether a known caller may do what it asks for.
+//! Whether an identified caller is permitted to do what it requests.
 
 use std::sync::Arc;
 
@@ -18,12 +18,13 @@ use crate::frontend::errors;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::Holder;
+use crate::protocol::model::operation::Parsed;
 use crate::types::ContainerName;
 
-/// Where the roles of an account's principals are looked for: a role in a container is good for
-/// URLs in it alone.
+/// The scope in which roles of an account's principals are searched: a role in a container is valid
+/// only for URLs in that container.
 pub(crate) fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<'a> {
     Scope {
         account: account.name.as_str(),
@@ -32,23 +33,35 @@ pub(crate) fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<
     }
 }
 
-/// Lets a known caller's operation in, if they may.
+/// A request whose account and sender are known.
+#[derive(Debug)]
+pub(crate) struct Identified<'a> {
+    /// The account that it is about.
+    pub(crate) account: Arc<Account>,
+    /// Who sends it.
+    pub(crate) caller: Caller,
+    /// What it is about.
+    pub(crate) address: &'a Address,
+}
+
+/// Admits an operation that its sender is permitted to do.
 ///
 /// # Errors
 /// The refusal of what the caller is not permitted.
 pub(crate) fn permit(
-    account: Arc<Account>,
-    caller: Caller,
-    (mut operation, document): (Operation, Option<DocumentBody>),
-    address: &Address,
+    Identified { account, caller, address }: Identified<'_>,
+    parsed: Parsed,
 ) -> Result<Admitted, Refusal> {
+    let (mut operation, document) = parsed.into_parts();
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
     let (overrides, create_only) = match caller {
         Caller::Principal(principal) => {
             let scope = scope_of(&account, address);
             principal.permits(action(&operation), scope).map_err(refused)?;
-            if let Operation::GetUserDelegationKey { holder, .. } = &mut operation {
+            if let Operation::Account(AccountOperation::GetUserDelegationKey { holder, .. }) =
+                &mut operation
+            {
                 let entitlement = principal.entitlement(scope);
                 let entitlement = entitlement.ok_or_else(|| refused(auth::Error::Permission))?;
                 *holder = Some(key_holder(&principal, entitlement));
@@ -72,8 +85,7 @@ pub(crate) fn permit(
     Ok(Admitted { account, operation, document, overrides, create_only, authenticated, pass })
 }
 
-/// Names whoever the token speaks of, and is entitled to it so, as the holder of the key to be
-/// made.
+/// The principal of the token, as the holder of the key to be made, and what entitles them to it.
 fn key_holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
     Holder {
         object: principal.object.clone(),

@@ -7,6 +7,8 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::RequestEncryption;
 
 /// Sets the encryption scope `name` on an operation that writes content. Other operations do not
@@ -32,7 +34,15 @@ pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Refusal
 
 /// The precondition of an operation that writes content or metadata of a blob.
 const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
-    use Operation as O;
+    match operation {
+        Operation::Account(_) | Operation::Container(_) => None,
+        Operation::Content(operation) => of_content(operation),
+        Operation::Blob(operation) => of_metadata(operation),
+    }
+}
+
+const fn of_content(operation: &mut ContentOperation) -> Option<&mut Precondition> {
+    use ContentOperation as O;
     match operation {
         O::PutBlobFromUrl(put) => Some(&mut put.precondition),
         O::CopyBlob(copy) => Some(&mut copy.precondition),
@@ -43,30 +53,18 @@ const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
         | O::AppendBlock { precondition, .. }
         | O::AppendBlockFromUrl { precondition, .. }
         | O::PutPage { precondition, .. }
-        | O::PutPageFromUrl { precondition, .. }
-        | O::SetBlobMetadata { precondition, .. }
-        | O::SnapshotBlob { precondition, .. } => Some(precondition),
-        O::GetAccountInformation
-        | O::GetServiceProperties
-        | O::SetServiceProperties { .. }
-        | O::GetUserDelegationKey { .. }
-        | O::GetServiceStats
-        | O::ListContainers(_)
-        | O::CreateContainer { .. }
-        | O::GetContainer { .. }
-        | O::GetContainerAcl { .. }
-        | O::SetContainerAcl { .. }
-        | O::SetContainerMetadata { .. }
-        | O::DeleteContainer { .. }
-        | O::RestoreContainer { .. }
-        | O::LeaseContainer { .. }
-        | O::ListBlobs(_)
-        | O::SetPageProperties { .. }
-        | O::GetPageRanges { .. }
-        | O::SealBlob { .. }
-        | O::AbortCopy { .. }
-        | O::GetBlockList { .. }
-        | O::GetBlob { .. }
+        | O::PutPageFromUrl { precondition, .. } => Some(precondition),
+        O::AbortCopy { .. } => None,
+    }
+}
+
+const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition> {
+    use BlobOperation as O;
+    match operation {
+        O::SetBlobMetadata { precondition, .. } | O::SnapshotBlob { precondition, .. } => {
+            Some(precondition)
+        }
+        O::GetBlob { .. }
         | O::GetBlobProperties { .. }
         | O::SetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
@@ -75,9 +73,11 @@ const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
         | O::LeaseBlob { .. }
         | O::GetBlobTags { .. }
         | O::SetBlobTags { .. }
-        | O::FindBlobs(_)
-        | O::Batch(_)
-        | O::DeleteBlob { .. } => None,
+        | O::DeleteBlob { .. }
+        | O::GetBlockList { .. }
+        | O::SetPageProperties { .. }
+        | O::GetPageRanges { .. }
+        | O::SealBlob { .. } => None,
     }
 }
 

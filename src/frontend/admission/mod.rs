@@ -11,7 +11,7 @@
 //! A request holds its place until the connection has taken the last byte of its answer.
 //!
 //! Memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is shared in the
-//! same way. The queues of stored bodies (`write/shared.rs`) and of the index's committers are
+//! same way. The queues of stored bodies (`write/group_append.rs`) and of the index's committers are
 //! bounded by time ([`crate::env::Waits`]). Connections beyond the limit are answered and closed
 //! (`server.rs`).
 //!

@@ -60,7 +60,7 @@ impl StallLimits {
 
 /// Why an answer or an upload is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum CutReason {
+pub(crate) enum CutOffReason {
     /// Nothing was taken for the stall time.
     Stalled,
     /// Bytes were taken more slowly than the minimum rate.
@@ -69,7 +69,7 @@ pub(crate) enum CutReason {
     Contention,
 }
 
-impl CutReason {
+impl CutOffReason {
     /// As metrics name it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -134,12 +134,12 @@ pub(crate) struct Flow {
     /// The same of an upload.
     upload: Option<UploadResources>,
     cut: Notify,
-    is_cut: AtomicBool,
+    is_cut_off: AtomicBool,
     /// The stream's connection; `None` for a connection or an upload.
     connection: Option<Arc<Self>>,
     /// For a connection: how many of its streams were cut for a fault of their client, and since
     /// when they are counted.
-    streams_cut: AtomicU32,
+    streams_cut_off: AtomicU32,
     streams_cut_since: AtomicU64,
 }
 
@@ -158,9 +158,9 @@ impl Flow {
             holds: Mutex::default(),
             upload,
             cut: Notify::new(),
-            is_cut: AtomicBool::new(false),
+            is_cut_off: AtomicBool::new(false),
             connection,
-            streams_cut: AtomicU32::new(0),
+            streams_cut_off: AtomicU32::new(0),
             streams_cut_since: AtomicU64::new(0),
         }
     }
@@ -260,7 +260,7 @@ impl Flow {
 
     /// The fault of its client under these limits; a copy source has other limits. Begins the next
     /// quota when one is complete, and marks progress of note.
-    pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<CutReason> {
+    pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<CutOffReason> {
         if self.since(&self.note).taken >= limits.note {
             self.set(&self.note);
         }
@@ -269,46 +269,46 @@ impl Flow {
         }
         let still = self.still(now).unwrap_or_default();
         if !still.is_zero() && still >= limits.stall {
-            return Some(CutReason::Stalled);
+            return Some(CutOffReason::Stalled);
         }
         let Progress { taken, waited } = self.since(&self.quota);
         if taken >= limits.quota() {
             self.set(&self.quota);
             return None;
         }
-        (waited + still >= limits.stall && !still.is_zero()).then_some(CutReason::Slow)
+        (waited + still >= limits.stall && !still.is_zero()).then_some(CutOffReason::Slow)
     }
 
     /// Ends it. Returns `false` if that was done already. After [`STREAMS_CUT_MAX`] cut streams
     /// within [`STREAMS_CUT_IN`] the connection ends too; streams that were cut as
-    /// [`CutReason::Contention`] do not count.
-    pub(crate) fn cut(&self, fault: CutReason, now: Duration) -> bool {
-        if self.is_cut.swap(true, Ordering::SeqCst) {
+    /// [`CutOffReason::Contention`] do not count.
+    pub(crate) fn cut_off(&self, fault: CutOffReason, now: Duration) -> bool {
+        if self.is_cut_off.swap(true, Ordering::SeqCst) {
             return false;
         }
         self.cut.notify_one();
         if let Some(connection) = &self.connection
-            && fault != CutReason::Contention
-            && connection.stream_was_cut(now) >= STREAMS_CUT_MAX
+            && fault != CutOffReason::Contention
+            && connection.stream_was_cut_off(now) >= STREAMS_CUT_MAX
         {
-            connection.cut(fault, now);
+            connection.cut_off(fault, now);
         }
         true
     }
 
     /// Counts a cut stream, and returns how many were cut in this period. Only the watch calls it.
-    fn stream_was_cut(&self, now: Duration) -> u32 {
+    fn stream_was_cut_off(&self, now: Duration) -> u32 {
         let since = Duration::from_millis(self.streams_cut_since.load(Ordering::Relaxed));
         if now.saturating_sub(since) >= STREAMS_CUT_IN {
             self.streams_cut_since.store(millis(now), Ordering::Relaxed);
-            self.streams_cut.store(0, Ordering::Relaxed);
+            self.streams_cut_off.store(0, Ordering::Relaxed);
         }
-        self.streams_cut.fetch_add(1, Ordering::Relaxed) + 1
+        self.streams_cut_off.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns when it is cut. For one waiter; cancel safe.
-    pub(crate) async fn until_cut(&self) {
-        while !self.is_cut.load(Ordering::SeqCst) {
+    pub(crate) async fn until_cut_off(&self) {
+        while !self.is_cut_off.load(Ordering::SeqCst) {
             self.cut.notified().await;
         }
     }
@@ -400,7 +400,7 @@ mod tests {
         flow.offer(at(1_030));
         assert_eq!(flow.judge(LIMITS, at(1_059)), None);
         assert_eq!(flow.still(at(1_059)), Some(at(59)));
-        assert_eq!(flow.judge(LIMITS, at(1_060)), Some(CutReason::Stalled));
+        assert_eq!(flow.judge(LIMITS, at(1_060)), Some(CutOffReason::Stalled));
         flow.took(1 << 20, at(1_060));
         assert_eq!(flow.judge(LIMITS, at(2_000)), None);
     }
@@ -415,7 +415,7 @@ mod tests {
             now += 10;
             assert!(now < 100, "it takes a byte in ten seconds");
         }
-        assert_eq!((flow.judge(LIMITS, at(now)), now), (Some(CutReason::Slow), 60));
+        assert_eq!((flow.judge(LIMITS, at(now)), now), (Some(CutOffReason::Slow), 60));
         let free = StallLimits { rate_min: 0, ..LIMITS };
         assert_eq!(flow.judge(free, at(now)), None);
     }
@@ -457,23 +457,26 @@ mod tests {
     async fn connection_whose_streams_are_cut_again_and_again_is_cut() {
         let flows = Arc::new(Flows::default());
         let connection = flows.connection();
-        let is_cut = || connection.flow.is_cut.load(Ordering::SeqCst);
+        let is_cut = || connection.flow.is_cut_off.load(Ordering::SeqCst);
         for number in 0..STREAMS_CUT_MAX * 2 {
             let stream = flows.stream(connection.flow());
-            assert!(stream.flow.cut(CutReason::Contention, at(1_000)));
-            assert!(!stream.flow.cut(CutReason::Contention, at(1_000)), "it is done already");
-            stream.flow.until_cut().await;
+            assert!(stream.flow.cut_off(CutOffReason::Contention, at(1_000)));
+            assert!(
+                !stream.flow.cut_off(CutOffReason::Contention, at(1_000)),
+                "it is done already"
+            );
+            stream.flow.until_cut_off().await;
             flows
                 .stream(connection.flow())
                 .flow
-                .cut(CutReason::Slow, at(1_000 + u64::from(number) * 5));
+                .cut_off(CutOffReason::Slow, at(1_000 + u64::from(number) * 5));
             assert!(!is_cut(), "after {number}: it is not often, or for others' sake");
         }
         for number in 0..STREAMS_CUT_MAX {
             assert!(!is_cut(), "after {number}");
-            flows.stream(connection.flow()).flow.cut(CutReason::Stalled, at(2_000));
+            flows.stream(connection.flow()).flow.cut_off(CutOffReason::Stalled, at(2_000));
         }
-        connection.flow.until_cut().await;
+        connection.flow.until_cut_off().await;
         assert_eq!(flows.find(|_| Some(())).len(), 1);
         drop(connection);
         assert!(flows.find(|_| Some(())).is_empty());

@@ -25,7 +25,7 @@ pub(crate) use answer_memory::AnswerMemory;
 pub(crate) use budget::AnswerBudget;
 pub(crate) use budget::Reservation;
 pub(crate) use budget::STEP_MIN_BYTES;
-pub(crate) use flow::CutReason;
+pub(crate) use flow::CutOffReason;
 pub(crate) use flow::Flow;
 pub(crate) use flow::Flows;
 pub(crate) use flow::StallLimits;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::frontend::answers::flow::CutReason;
+use crate::frontend::answers::flow::CutOffReason;
 use crate::types::AccountName;
 
 /// At most one line is written in this time, however many uploads are cut off.
@@ -20,7 +20,7 @@ impl Warnings {
     /// Records an upload that is cut off; `account` finds the name of its account.
     pub(super) fn record(
         &mut self,
-        cut: CutReason,
+        cut: CutOffReason,
         now: Duration,
         account: impl FnOnce() -> Option<AccountName>,
     ) {
@@ -31,7 +31,7 @@ impl Warnings {
         let (uploads, reason) = (std::mem::take(&mut self.uploads), cut.as_str());
         self.last = Some(now);
         let account = account().map(|name| name.to_string()).unwrap_or_default();
-        if cut == CutReason::Contention {
+        if cut == CutOffReason::Contention {
             tracing::warn!(
                 uploads,
                 account,

@@ -12,7 +12,7 @@ use crate::frontend::answers::AnswerBudget;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Flows;
 use crate::frontend::answers::StallLimits;
-use crate::frontend::answers::flow::CutReason;
+use crate::frontend::answers::flow::CutOffReason;
 use crate::frontend::answers::warnings::Warnings;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::BodyBudget;
@@ -40,7 +40,7 @@ pub(crate) struct StallCheck<'a> {
 /// A flow that was cut off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CutOff {
-    reason: CutReason,
+    reason: CutOffReason,
     /// By the monotonic clock.
     at: Duration,
 }
@@ -64,7 +64,7 @@ async fn watch_answers(front: &FrontEnd) {
             reason = cut.reason.as_str(),
             "an answer is cut: its client does not take it"
         );
-        front.count_cut(cut.reason);
+        front.count_cut_off(cut.reason);
     };
     check.run(contended, record).await;
 }
@@ -80,7 +80,7 @@ async fn watch_uploads(front: &FrontEnd) {
     let contended = |now| contended_uploads(&front.load.uploads, &front.load.gate, bodies, now);
     let mut warnings = Warnings::default();
     let record = move |flow: &Flow, cut: CutOff| {
-        front.count_upload_cut(cut.reason);
+        front.count_upload_cut_off(cut.reason);
         let account = flow.upload().map(|upload| upload.memory.account());
         warnings.record(cut.reason, cut.at, || front.accounts.name_of(account?));
     };
@@ -105,9 +105,9 @@ impl StallCheck<'_> {
             }
             let at = clock.monotonic();
             let mut cut = flows.find(|flow| flow.judge(limits, at));
-            cut.extend(contended(at).into_iter().map(|flow| (flow, CutReason::Contention)));
+            cut.extend(contended(at).into_iter().map(|flow| (flow, CutOffReason::Contention)));
             for (flow, reason) in cut {
-                if flow.cut(reason, at) {
+                if flow.cut_off(reason, at) {
                     record(&flow, CutOff { reason, at });
                 }
             }

@@ -1,5 +1,6 @@
-//! Request bodies. A client's is watched while it is waited for (`answers/`). So is that of another
-//! server, which has limits of its own beside that. A blob of this store has an idle limit.
+//! Request bodies. While the next piece of a client's body is awaited, the body is watched
+//! (`answers/`). The body of another server is watched too, and has a deadline and a minimum rate. A
+//! blob of this store has an idle limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,14 +42,19 @@ enum Origin {
     Client(Incoming),
     /// A blob of this store.
     Inside(Box<ResponseBody>),
-    /// Another server, until a time by the monotonic clock.
-    Outside(Incoming, Duration),
+    /// Another server.
+    Outside {
+        /// Its answer.
+        body: Incoming,
+        /// When all of it must have arrived, by the monotonic clock.
+        deadline: Duration,
+    },
 }
 
 impl Origin {
     async fn frame(&mut self) -> Option<Result<Frame<Bytes>, String>> {
         match self {
-            Self::Client(body) | Self::Outside(body, _) => {
+            Self::Client(body) | Self::Outside { body, .. } => {
                 body.frame().await.map(|frame| frame.map_err(|error| error.to_string()))
             }
             Self::Inside(body) => {
@@ -57,27 +63,37 @@ impl Origin {
         }
     }
 
-    /// What the client is told when the watch cuts it. A copy is only cut for others.
+    /// The refusal when the watch cuts the body. The body of a copy source is cut only when other
+    /// accounts need its memory.
     fn cut(&self) -> Refusal {
         match self {
             Self::Client(_) | Self::Inside(_) => self.broken(true),
-            Self::Outside(..) => errors::busy(Busy::SlowSource).message(
+            Self::Outside { .. } => errors::busy(Busy::SlowSource).message(
                 "The copy source sends slowly, and others need what the copy holds; try again.",
             ),
         }
     }
 
-    /// What the client is told when it broke off, or stalled or was too slow.
+    /// The refusal when the body ended early, stalled or was too slow.
     fn broken(&self, stalled: bool) -> Refusal {
         match self {
             Self::Client(_) if stalled => Reason::RequestTimeout.into(),
             Self::Client(_) => Refusal::new(Reason::InvalidInput)
                 .message("The request body ended early or its framing is broken."),
-            Self::Inside(_) | Self::Outside(..) => Refusal::new(Reason::CannotVerifyCopySource)
+            Self::Inside(_) | Self::Outside { .. } => Refusal::new(Reason::CannotVerifyCopySource)
                 .status(500)
                 .message("The answer of the copy source ended early; try again."),
         }
     }
+}
+
+/// The time that another server has for its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceTime {
+    /// The longest wait for a piece.
+    pub(crate) idle: Duration,
+    /// When all of the answer must have arrived, by the monotonic clock.
+    pub(crate) deadline: Duration,
 }
 
 /// A request body. A client that sends it too slowly, or nothing of it for too long, is cut off.
@@ -87,21 +103,21 @@ pub struct RequestBody {
     ended: bool,
     /// The longest wait for a piece of a body, unless a client is watched.
     idle: Duration,
-    /// Who watches it while it is waited for.
+    /// What watches it while its next piece is awaited.
     uploads: Option<Arc<Flows>>,
-    /// From the first time that it is waited for.
+    /// Set when its next piece is first awaited.
     watch: Option<Watch>,
     received: u64,
-    /// Where else they are counted.
+    /// Another counter of the received bytes.
     count: Option<Arc<AtomicU64>>,
-    /// How fast it has to come.
+    /// The minimum rate of the sender.
     pace: Option<MinimumRate>,
     env: Env,
-    /// Whose share of memory it takes.
+    /// The account whose share of memory it uses.
     payer: AccountId,
-    /// The memory that it holds, from the first time that it takes some or is waited for.
+    /// The memory that it holds; set when it first takes memory or is first awaited.
     memory: Option<Arc<BodyMemory>>,
-    /// For whom its request has a place among the requests.
+    /// The account whose admission its request holds.
     admitted: Option<AccountId>,
     /// Takes a structured message apart.
     decoder: Option<Decoder>,
@@ -141,17 +157,18 @@ impl RequestBody {
         Self::of_source(ResponseBody::full(Bytes::new()), DRAIN_TIME_MAX, env)
     }
 
-    /// Another server's answer in the place of a client's body; `until` by the monotonic clock.
-    /// `uploads` watches whether it is in the way of others, and not how fast it comes.
+    /// Another server's answer in the place of a client's body. `uploads` watches whether it holds
+    /// resources that other accounts need, but not its rate.
     #[must_use]
     pub(crate) fn of_outside(
         body: Incoming,
         uploads: &Arc<Flows>,
-        (idle, until): (Duration, Duration),
+        time: SourceTime,
         env: Env,
     ) -> Self {
         let uploads = Some(Arc::clone(uploads));
-        Self { uploads, ..Self::of(Origin::Outside(body, until), idle, env) }
+        let origin = Origin::Outside { body, deadline: time.deadline };
+        Self { uploads, ..Self::of(origin, time.idle, env) }
     }
 
     const fn of(origin: Origin, idle: Duration, env: Env) -> Self {
@@ -173,7 +190,7 @@ impl RequestBody {
         }
     }
 
-    /// Counts what comes where others see it.
+    /// Also counts the received bytes in `count`.
     #[must_use]
     pub fn counted(self, count: Option<Arc<AtomicU64>>) -> Self {
         Self { count, ..self }
@@ -205,7 +222,7 @@ impl RequestBody {
             {
                 return Ok(Some(content));
             }
-            let piece = self.arrived().await?;
+            let piece = self.next_undecoded().await?;
             match (&self.decoder, piece) {
                 (None, piece) => return Ok(piece),
                 (Some(_), Some(piece)) => self.undecoded = piece,
@@ -214,10 +231,10 @@ impl RequestBody {
         }
     }
 
-    /// The next piece as it came.
-    async fn arrived(&mut self) -> Result<Option<Bytes>, Refusal> {
+    /// The next piece, undecoded.
+    async fn next_undecoded(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
-            let asked = self.pace.is_some().then(|| self.env.clock.monotonic());
+            let since = self.pace.is_some().then(|| self.env.clock.monotonic());
             let frame = match &self.uploads {
                 Some(_) => self.watched().await?,
                 None => self.timed().await?,
@@ -235,7 +252,7 @@ impl RequestBody {
                 // Trailers carry nothing we use. An empty piece is no progress: the wait goes on.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
-                        self.came(data.len() as u64, asked)?;
+                        self.count(data.len() as u64, since)?;
                         return Ok(Some(data));
                     }
                     Ok(_) | Err(_) => self.wait(),
@@ -244,7 +261,7 @@ impl RequestBody {
         }
     }
 
-    /// The next frame of a body that nobody watches.
+    /// The next frame of a body that is not watched.
     async fn timed(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Refusal> {
         let idle = self.idle;
         tokio::select! {
@@ -254,8 +271,8 @@ impl RequestBody {
         }
     }
 
-    /// The next frame of a body that is watched while it is waited for. A frame that is here costs
-    /// neither a timer nor a look at the clock.
+    /// The next frame of a body that is watched while it is waited for. A frame that has arrived
+    /// already needs neither a timer nor a clock read.
     async fn watched(&mut self) -> Result<Option<Result<Frame<Bytes>, String>>, Refusal> {
         let is_waiting = self.watch.as_ref().is_some_and(|watch| watch.flow().is_outstanding());
         if !is_waiting && let Some(frame) = self.origin.frame().now_or_never() {
@@ -265,7 +282,7 @@ impl RequestBody {
         let patience = self.patience();
         let cut = async {
             match &self.watch {
-                Some(watch) => watch.flow().until_cut().await,
+                Some(watch) => watch.flow().until_cut_off().await,
                 None => std::future::pending().await,
             }
         };
@@ -285,11 +302,11 @@ impl RequestBody {
         Err(error)
     }
 
-    /// From now on its sender is waited for, if it is watched.
+    /// Notes that the body is waited for, if it is watched.
     fn wait(&mut self) {
         let Some(uploads) = &self.uploads else { return };
         let memory = self.memory.get_or_insert_with(|| BodyMemory::of(self.payer));
-        let is_copy = matches!(self.origin, Origin::Outside(..));
+        let is_copy = matches!(self.origin, Origin::Outside { .. });
         let watch = self.watch.get_or_insert_with(|| {
             let memory = Arc::clone(memory);
             uploads.upload(UploadResources { admitted: self.admitted, memory, is_copy })
@@ -297,8 +314,9 @@ impl RequestBody {
         watch.flow().offer(self.env.clock.monotonic());
     }
 
-    /// Counts a piece that came; `asked` is when it was asked for, of a body with a minimum rate.
-    fn came(&mut self, bytes: u64, asked: Option<Duration>) -> Result<(), Refusal> {
+    /// Counts a piece that arrived. `since` is when the wait for it began, for a body with a minimum
+    /// rate.
+    fn count(&mut self, bytes: u64, since: Option<Duration>) -> Result<(), Refusal> {
         self.received += bytes;
         if let Some(watch) = &self.watch {
             let flow = watch.flow();
@@ -307,9 +325,9 @@ impl RequestBody {
                 false => flow.took_more(bytes),
             }
         }
-        if let (Some(pace), Some(asked)) = (&mut self.pace, asked) {
-            let waited = self.env.clock.monotonic().saturating_sub(asked);
-            if !pace.came(bytes, waited) {
+        if let (Some(pace), Some(since)) = (&mut self.pace, since) {
+            let waited = self.env.clock.monotonic().saturating_sub(since);
+            if !pace.received(bytes, waited) {
                 return Err(too_slow());
             }
         }
@@ -325,28 +343,28 @@ impl RequestBody {
         self.received
     }
 
-    /// Whether the client may still send some of it that nobody reads.
+    /// Whether the client may still send bytes of the body, which are not read.
     pub(crate) fn is_unread(&self) -> bool {
         matches!(&self.origin, Origin::Client(body) if !self.ended && !body.is_end_stream())
     }
 
     /// How long the next piece of another server's body is waited for.
     fn patience(&self) -> Option<Duration> {
-        let Origin::Outside(_, until) = &self.origin else { return None };
-        Some(self.idle.min(until.saturating_sub(self.env.clock.monotonic())))
+        let Origin::Outside { deadline, .. } = &self.origin else { return None };
+        Some(self.idle.min(deadline.saturating_sub(self.env.clock.monotonic())))
     }
 
-    /// Counts the memory it takes for an account.
+    /// Charges its memory to an account.
     pub(crate) const fn pay(&mut self, account: AccountId) {
         self.payer = account;
     }
 
-    /// Its request has a place among the requests, which counts for this account.
+    /// Notes that its request holds an admission of this account.
     pub(crate) const fn admitted(&mut self, account: AccountId) {
         self.admitted = Some(account);
     }
 
-    /// The account for which its request has a place.
+    /// The account whose admission its request holds.
     pub(crate) const fn admitted_for(&self) -> Option<AccountId> {
         self.admitted
     }
@@ -356,8 +374,8 @@ impl RequestBody {
         self.memory.get_or_insert_with(|| BodyMemory::of(self.payer))
     }
 
-    /// As [`Self::drain`], but by itself: the answer need not wait for it.
-    pub fn leave(&mut self) {
+    /// As [`Self::drain`], but in a task of its own, so that the answer need not wait for it.
+    pub fn drain_in_background(&mut self) {
         self.watch = None;
         let gone = Origin::Inside(Box::new(ResponseBody::full(Bytes::new())));
         match std::mem::replace(&mut self.origin, gone) {
@@ -365,19 +383,19 @@ impl RequestBody {
                 let mut rest = Self::unwanted(body, self.env.clone());
                 drop(self.env.tasks.spawn_part("refused body", async move { rest.drain().await }));
             }
-            Origin::Client(_) | Origin::Inside(_) | Origin::Outside(..) => {}
+            Origin::Client(_) | Origin::Inside(_) | Origin::Outside { .. } => {}
         }
     }
 
-    /// Reads and drops what still comes, within limits, so that a client still sending reads our
-    /// answer instead of a reset.
+    /// Reads and drops the rest of the body, within limits, so that a client that is still sending
+    /// receives the answer instead of a reset.
     pub async fn drain(&mut self) {
         // It has limits of its own.
         (self.uploads, self.watch, self.idle) = (None, None, DRAIN_TIME_MAX);
         let clock = Arc::clone(&self.env.clock);
         let drained = async {
             let mut left = DRAIN_BYTES_MAX;
-            while let Ok(Some(piece)) = self.arrived().await {
+            while let Ok(Some(piece)) = self.next_undecoded().await {
                 match left.checked_sub(piece.len() as u64) {
                     Some(rest) => left = rest,
                     None => return,
@@ -392,7 +410,7 @@ impl RequestBody {
     }
 }
 
-/// What is said of another server that is slower than it has to be.
+/// The refusal when a copy source is slower than the minimum rate.
 fn too_slow() -> Refusal {
     Refusal::new(Reason::CannotVerifyCopySource).status(500).message(
         "The copy source sends too slowly and was given up; see --copy-source-bytes-per-second-min.",

@@ -1,4 +1,4 @@
-//! Response bodies: what they are made of, what they hold until they are out.
+//! Response bodies: their sources, and what they hold until they are sent.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -40,29 +40,37 @@ pub trait Pull: Send {
 #[error("the response body cannot be completed: {0}")]
 pub struct BodyError(pub String);
 
-/// Bytes given to an HTTP/2 stream at a time: a frame, by default. Its pace is known as exactly as
-/// this.
+/// Bytes given to an HTTP/2 stream at a time: by default a frame. The client's rate is measured in
+/// such pieces.
 const STREAM_PIECE_BYTES: usize = 16 << 10;
-/// Of a longer body over HTTP/2 the last byte goes by itself: what was given to a stream whole
-/// cannot be taken back from it.
+/// The last byte of a longer body over HTTP/2 is sent alone: a body that was given to a stream whole
+/// can no longer be cut.
 const STREAM_WHOLE_BYTES: u64 = 512;
 
-/// What a body takes with it, and who looks at how it goes.
+/// How the client of an HTTP/2 stream reads the body.
+struct StreamFlow {
+    flow: Arc<Flow>,
+    clock: Arc<dyn Clock>,
+    /// Bytes that were given to the stream and that it has not taken.
+    offered: u64,
+}
+
+/// What a body holds until it is sent, and what observes its sending.
 #[derive(Default)]
 struct Sending {
-    /// Room among the requests.
+    /// The request's admission.
     pass: Option<Arc<Pass>>,
-    /// Room among the refusals.
+    /// The place among the refusals that are being sent.
     _refusal: Option<OwnedSemaphorePermit>,
-    /// The request's lines of the audit log, written when it is gone.
+    /// The request's lines of the audit log, written when the body is dropped.
     draft: Option<Box<Draft>>,
     /// Memory for what is rendered into it.
     reserved: Option<Reservation>,
     /// All of the memory for answers that it holds.
     holding: Option<Arc<MemoryUse>>,
-    /// Over HTTP/2, how its client takes it, and the bytes it has to take.
-    stream: Option<(Arc<Flow>, Arc<dyn Clock>, u64)>,
-    /// Whose bytes they are.
+    /// Set over HTTP/2 only.
+    stream: Option<StreamFlow>,
+    /// Counts the bytes for the account.
     traffic: Option<Arc<Traffic>>,
 }
 
@@ -85,7 +93,7 @@ impl fmt::Debug for ResponseBody {
 }
 
 impl ResponseBody {
-    /// A body that is here.
+    /// A body that is in memory.
     #[must_use]
     pub fn full(bytes: Bytes) -> Self {
         let remaining = bytes.len() as u64;
@@ -128,47 +136,48 @@ impl ResponseBody {
         Self { ready, remaining, ..Self::empty() }.holding(holding)
     }
 
-    /// Keeps a request's room until the body is out.
+    /// Keeps a request's admission until the body is sent.
     #[must_use]
     pub(crate) fn passing(mut self, pass: Option<Pass>) -> Self {
         self.sending.pass = pass.map(Arc::new);
         self
     }
 
-    /// Counts as a refusal until the body is out.
+    /// Counts as a refusal until the body is sent.
     pub(crate) fn refusing(mut self, refusal: OwnedSemaphorePermit) -> Self {
         self.sending._refusal = Some(refusal);
         self
     }
 
-    /// Notes in a flow what it holds that others may need.
+    /// Notes in a flow what the body holds that other requests may need.
     pub(crate) fn noted(self, flow: &Flow) -> Self {
         flow.hold(self.sending.pass.as_ref(), self.sending.holding.as_ref());
         self
     }
 
-    /// Counts what is given out.
+    /// Counts the bytes that are sent.
     #[must_use]
     pub(crate) fn counted(mut self, traffic: Option<Arc<Traffic>>) -> Self {
         self.sending.traffic = traffic;
         self
     }
 
-    /// Counts what is given out for the audit log.
+    /// Counts the bytes that are sent for the audit log.
     #[must_use]
     pub(in crate::frontend) fn drafting(mut self, draft: Option<Box<Draft>>) -> Self {
         self.sending.draft = draft;
         self
     }
 
-    /// Tells how a client takes it over HTTP/2.
+    /// Reports to `flow` how a client reads the body over HTTP/2.
     #[must_use]
     pub(crate) fn flowing(mut self, flow: &Arc<Flow>, clock: &Arc<dyn Clock>) -> Self {
-        self.sending.stream = Some((Arc::clone(flow), Arc::clone(clock), 0));
+        let (flow, clock) = (Arc::clone(flow), Arc::clone(clock));
+        self.sending.stream = Some(StreamFlow { flow, clock, offered: 0 });
         self
     }
 
-    /// A body of `len` bytes: the first pieces are here, the rest comes from `source`.
+    /// A body of `len` bytes: the first pieces are in memory, the rest comes from `source`.
     #[must_use]
     pub fn stream(first: VecDeque<Bytes>, source: Option<Source>, len: u64) -> Self {
         let next = source.map(Pull::pull);
@@ -186,8 +195,8 @@ impl ResponseBody {
 }
 
 impl ResponseBody {
-    /// The part of a piece that is given out now, and what comes after it.
-    fn cut(&self, mut piece: Bytes) -> (Bytes, Option<Bytes>) {
+    /// Splits a piece into the part that is sent now and the rest.
+    fn split(&self, mut piece: Bytes) -> (Bytes, Option<Bytes>) {
         if self.sending.stream.is_none() {
             return (piece, None);
         }
@@ -209,9 +218,9 @@ impl ResponseBody {
         if let Some(draft) = &mut self.sending.draft {
             draft.sent(bytes);
         }
-        if let Some((flow, clock, offered)) = &mut self.sending.stream {
-            *offered = bytes;
-            flow.offer(clock.monotonic());
+        if let Some(stream) = &mut self.sending.stream {
+            stream.offered = bytes;
+            stream.flow.offer(stream.clock.monotonic());
         }
         Frame::data(piece)
     }
@@ -219,7 +228,7 @@ impl ResponseBody {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
             if let Some(piece) = self.encoded.pop_front() {
-                let (piece, rest) = self.cut(piece);
+                let (piece, rest) = self.split(piece);
                 if let Some(rest) = rest {
                     self.encoded.push_front(rest);
                 }
@@ -230,7 +239,7 @@ impl ResponseBody {
                     encoder.push(piece, &mut self.encoded);
                     continue;
                 }
-                let (piece, rest) = self.cut(piece);
+                let (piece, rest) = self.split(piece);
                 if let Some(rest) = rest {
                     self.ready.push_front(rest);
                 }
@@ -261,9 +270,10 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        // Asked for more: the stream has taken what it was given.
-        if let Some((flow, clock, offered)) = &mut self.sending.stream {
-            flow.took(std::mem::take(offered), clock.monotonic());
+        // A poll for more means that the stream has taken what it was given.
+        if let Some(stream) = &mut self.sending.stream {
+            let taken = std::mem::take(&mut stream.offered);
+            stream.flow.took(taken, stream.clock.monotonic());
         }
         let piece = std::task::ready!(self.poll_piece(cx));
         Poll::Ready(piece.map(|piece| piece.map(|piece| self.give(piece))))

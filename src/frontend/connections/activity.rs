@@ -68,13 +68,14 @@ impl Activity {
         self.reported.load(Ordering::Relaxed) != 0
     }
 
-    /// Tells the connection to close. If it does not wait for that yet, it is told when it does.
+    /// Signals the connection to close. If it does not wait for the signal yet, it gets it when it
+    /// does.
     pub(super) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Release);
         self.leave.notify_one();
     }
 
-    /// Whether it was told to close.
+    /// Whether it was signalled to close.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.load(Ordering::Acquire)
     }

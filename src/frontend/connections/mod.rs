@@ -133,7 +133,7 @@ impl Slot {
         InProgress(Arc::clone(self))
     }
 
-    /// Waits until the connection is told to close, to make room for another.
+    /// Waits until the connection is signalled to close, to make room for another.
     pub(crate) async fn told_to_leave(&self) {
         self.activity.told_to_leave().await;
     }
@@ -151,7 +151,7 @@ impl Slot {
         }
     }
 
-    /// Whether the connection was told to close.
+    /// Whether the connection was signalled to close.
     pub(crate) fn is_leaving(&self) -> bool {
         self.activity.is_leaving()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     pub(crate) loopback_max: usize,
     /// The part of `open_max` that is kept for known peers and authenticated connections.
     pub(crate) reserved: usize,
-    /// Connections beyond `open_max` that were told to close and are not closed yet.
+    /// Connections beyond `open_max` that were signalled to close and are not closed yet.
     pub(crate) leaving_max: usize,
     /// Connections that are being refused.
     pub(crate) refused_max: usize,
@@ -46,7 +46,7 @@ pub(super) struct Id(u64);
 /// The decision about a new connection.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// It is served; another was told to close if there was no room.
+    /// It is served; if all places were taken, another was signalled to close.
     Open(Id, Arc<Activity>),
     /// Its first request is answered 503.
     Refuse,
@@ -59,7 +59,7 @@ pub(super) enum Decision {
 struct Row {
     peer: PeerKey,
     activity: Arc<Activity>,
-    /// Whether it was told to close.
+    /// Whether it was signalled to close.
     leaving: bool,
     /// Whether its peer was unknown when it was accepted, and none of its requests was
     /// authenticated since.

@@ -57,7 +57,7 @@ mod tests {
         AccountId::new(u64::try_from(number).unwrap())
     }
 
-    /// How many places each of so many accounts gets that all ask until nobody gets one, in turns.
+    /// The places that each of `accounts` gets when all take one in turn until none is free.
     fn shares(accounts: usize) -> Vec<usize> {
         let (mut turns, mut got) = (Turns::default(), vec![0; accounts]);
         loop {

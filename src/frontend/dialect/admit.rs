@@ -1,5 +1,5 @@
-//! The order in which a request is identified, permitted and parsed: each dialect has its own,
-//! because it shows in what a refusal tells.
+//! The order in which a request is identified, permitted and parsed. Each dialect has its own order,
+//! because clients can observe it in refusals.
 //!
 //! Azure identifies the sender, then parses, then permits the operation. Anonymous callers get no
 //! parse errors: they would reveal what the caller may not access. A `Foreign` dialect permits
@@ -10,13 +10,15 @@
 
 use std::sync::Arc;
 
-use crate::auth::Exposure;
 use crate::env::boxed;
 use crate::frontend::access::actions::action;
+use crate::frontend::access::admitted::AddressedRequest;
+use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
-use crate::frontend::access::admitted::Told;
 use crate::frontend::access::anonymous;
+use crate::frontend::access::anonymous::AnonymousRead;
 use crate::frontend::access::caller::Caller;
+use crate::frontend::access::permit::Identified;
 use crate::frontend::access::permit::permit;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
@@ -33,55 +35,54 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 
-/// From here on Azure asks a stranger to sign in; before, it says that there is nothing.
+/// The first version in which Azure answers unauthenticated callers with a challenge; before, it
+/// answers that the resource does not exist.
 const CHALLENGED_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 
-/// Lets in a request whose address is known: a part of a batch may leave out of its path what the
+/// Admits a request whose address is known: a part of a batch may leave out of its path what the
 /// batch has.
 ///
 /// # Errors
 /// The refusal of the first thing wrong.
 pub(in crate::frontend) async fn admit_at(
     front: &FrontEnd,
-    arrival: Arrival<'_>,
-    address: &Address,
-    told: Told<'_, '_>,
+    request: AddressedRequest<'_>,
+    notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
-    match arrival.dialect {
-        Dialect::Azure(_) => azure(front, arrival, address, told).await,
-        Dialect::Foreign(dialect) => {
-            boxed(|| foreign(front, (dialect, arrival), address, told)).await
-        }
+    match request.arrival.dialect {
+        Dialect::Azure(_) => azure(front, request, notes).await,
+        Dialect::Foreign(dialect) => boxed(|| foreign(front, dialect, request, notes)).await,
     }
 }
 
 async fn azure(
     front: &FrontEnd,
-    arrival: Arrival<'_>,
-    address: &Address,
-    told: Told<'_, '_>,
+    request: AddressedRequest<'_>,
+    notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
-    let Arrival { head, peer, .. } = arrival;
+    let AddressedRequest { arrival: Arrival { head, peer, .. }, address } = request;
     let context = azure::Context::from_head(head)?;
     let account = account(front, address)?;
-    let caller = identify(front, (head, peer), address, &account).await?;
+    let caller = identify(front, request, &account).await?;
     if front.audit_log.is_on() {
-        *told.1 = caller.named();
+        *notes.principal = caller.named();
     }
     let parsed = azure::parse(head, address, &context);
     if let Caller::Anyone = caller {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
-        anonymous::permit(front, &account, (address, exposure), || stranger(stated)).await?;
+        let read = AnonymousRead { account: &account, address, exposure };
+        anonymous::permit(front, read, || unauthenticated(stated)).await?;
     }
     let parsed = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
-    settle(front, arrival, (account, caller, address), (parsed, told))
+    notes.echo.operation(parsed.operation(), address, peer.scheme());
+    settle(front, Identified { account, caller, address }, parsed)
 }
 
-/// How Azure refuses those who do not say who they are.
-fn stranger(version: Option<ServiceVersion>) -> Refusal {
+/// How Azure refuses callers that do not authenticate.
+fn unauthenticated(version: Option<ServiceVersion>) -> Refusal {
     if version.is_some_and(|version| version >= CHALLENGED_SINCE) {
         return errors::from_auth(&crate::auth::Error::Missing);
     }
@@ -90,41 +91,43 @@ fn stranger(version: Option<ServiceVersion>) -> Refusal {
 
 async fn foreign(
     front: &FrontEnd,
-    (dialect, arrival): (&dyn Foreign, Arrival<'_>),
-    address: &Address,
-    told: Told<'_, '_>,
+    dialect: &dyn Foreign,
+    request: AddressedRequest<'_>,
+    notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
-    let head = arrival.head;
+    let AddressedRequest { arrival: Arrival { head, peer, .. }, address } = request;
     let account = account(front, address)?;
     let caller = match dialect.identify(head, address)? {
         Sender::Owner => Caller::Key,
         Sender::Anyone => Caller::Anyone,
     };
     if front.audit_log.is_on() {
-        *told.1 = caller.named();
+        *notes.principal = caller.named();
     }
     let wanted = dialect.action(head, address)?.exposure();
-    permit_stranger(front, (&caller, &account), (address, wanted)).await?;
+    let read = AnonymousRead { account: &account, address, exposure: wanted };
+    permit_anonymous(front, &caller, read).await?;
     let parsed = dialect.parse(head, address)?;
     let exposure = action(parsed.operation()).exposure();
     if exposure != wanted {
-        permit_stranger(front, (&caller, &account), (address, exposure)).await?;
+        permit_anonymous(front, &caller, AnonymousRead { exposure, ..read }).await?;
     }
-    settle(front, arrival, (account, caller, address), (parsed, told))
+    notes.echo.operation(parsed.operation(), address, peer.scheme());
+    settle(front, Identified { account, caller, address }, parsed)
 }
 
-async fn permit_stranger(
+/// Checks the request of a caller that is anonymous; other callers are checked in [`settle`].
+async fn permit_anonymous(
     front: &FrontEnd,
-    (caller, account): (&Caller, &Account),
-    what: (&Address, Option<Exposure>),
+    caller: &Caller,
+    read: AnonymousRead<'_>,
 ) -> Result<(), Refusal> {
     let Caller::Anyone = caller else { return Ok(()) };
-    anonymous::permit(front, account, what, || errors::from_auth(&crate::auth::Error::Missing))
-        .await
+    anonymous::permit(front, read, || errors::from_auth(&crate::auth::Error::Missing)).await
 }
 
-/// The account. That there is none is told plainly: a host name of Azure that names no account does
-/// not resolve either.
+/// The account. A refusal may reveal that it does not exist: a host name of Azure that names no
+/// account does not resolve either.
 fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal> {
     let known = front.accounts.find(&address.account);
     let known = known.map_err(|unread| errors::unread_account(&address.account, &unread))?;
@@ -132,15 +135,8 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
 }
 
 /// What all dialects do in the end: the operation is permitted and counted.
-fn settle(
-    front: &FrontEnd,
-    arrival: Arrival<'_>,
-    (account, caller, address): (Arc<Account>, Caller, &Address),
-    (parsed, (echo, _)): (Parsed, Told<'_, '_>),
-) -> Result<Admitted, Refusal> {
-    let (operation, document) = parsed.into_parts();
-    echo.operation(&operation, address, arrival.peer.scheme());
-    let admitted = permit(account, caller, (operation, document), address)?;
+fn settle(front: &FrontEnd, request: Identified<'_>, parsed: Parsed) -> Result<Admitted, Refusal> {
+    let admitted = permit(request, parsed)?;
     front.load.rates.count(admitted.account.id, || front.env.clock.monotonic())?;
     Ok(admitted)
 }

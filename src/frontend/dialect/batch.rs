@@ -1,5 +1,4 @@
-//! Blob Batch: every part is a request of its own, signed for itself and answered for itself. Only
-//! Azure has it.
+//! Blob Batch: each part is a request with its own signature and its own answer. Only Azure has it.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -10,6 +9,8 @@ use http::header::HOST;
 use http::request::Parts;
 
 use crate::env::boxed;
+use crate::frontend::access::admitted::AddressedRequest;
+use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::audit_log::RequestStart;
 use crate::frontend::audit_log::draft::AnswerFacts;
@@ -22,7 +23,7 @@ use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::DocumentMemory;
-use crate::frontend::observe::Seen;
+use crate::frontend::observe::RequestContext;
 use crate::frontend::ops::Answer;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
@@ -37,14 +38,14 @@ use crate::protocol::model::operation::BatchPart;
 /// Parts carried out at a time.
 const PARALLEL_PARTS: usize = 16;
 
-/// A part that was let in, or its refusal.
+/// A part that was admitted, or its refusal.
 struct Ready<'a> {
     id: Option<String>,
     head: Parts,
     echo: Echo<'a>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
-    seen: Seen,
+    context: RequestContext,
     admitted: Result<Admitted, Refusal>,
 }
 
@@ -61,7 +62,8 @@ pub(crate) async fn run(
         ready.push(admit_part(front, arrival, &batch, part).await);
     }
     check_kinds(&ready)?;
-    // A part's future is made when its turn comes: all of them at once would take much memory.
+    // A part's future is created only when it may run: creating all of them immediately would take
+    // much memory.
     let mut running = FuturesOrdered::new();
     let mut answers: Vec<(Option<String>, Response<Bytes>)> = Vec::with_capacity(ready.len());
     for part in ready {
@@ -74,7 +76,7 @@ pub(crate) async fn run(
     drop(memory);
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);
-    Ok((Reply::Batch { boundary, body }, None))
+    Ok(Reply::Batch { boundary, body }.into())
 }
 
 /// Deletions or changes of tier, not both: decided before any is carried out.
@@ -106,11 +108,13 @@ async fn admit_part<'a>(
     }
     let (id, begun) = (front.request_id().to_string(), front.env.clock.monotonic());
     let mut echo = outer.dialect.echo(&head, id, front.env.clock.now());
-    let mut seen = Seen::nothing();
-    let told = (&mut echo, &mut seen.principal);
+    let mut context = RequestContext::nothing();
+    let notes = AdmissionNotes { echo: &mut echo, principal: &mut context.principal };
     let (address, admitted) = match address(outer, &head, batch) {
         Ok(address) => {
-            let admitted = admit_at(front, Arrival { head: &head, ..outer }, &address, told).await;
+            let arrival = Arrival { head: &head, ..outer };
+            let request = AddressedRequest { arrival, address: &address };
+            let admitted = admit_at(front, request, notes).await;
             (Some(address), admitted)
         }
         Err(error) => (None, Err(error)),
@@ -120,12 +124,12 @@ async fn admit_part<'a>(
     let start = RequestStart { arrival, id: echo.request_id(), begun };
     let draft = logged.then(|| front.draft_at(address.as_ref(), start));
     if let Ok(admitted) = &admitted {
-        seen.operation = admitted.operation.name();
+        context.operation = admitted.operation.name();
     }
-    Ready { id: part.id, head, echo, draft, seen, admitted }
+    Ready { id: part.id, head, echo, draft, context, admitted }
 }
 
-/// What a part is about, which has to be what the batch is about.
+/// The address of a part, which must lie in the account or container of the batch.
 fn address(outer: Arrival<'_>, head: &Parts, batch: &Batch) -> Result<Address, Refusal> {
     let Dialect::Azure(addressing) = outer.dialect else {
         return Err(Reason::NotImplemented.into());
@@ -160,7 +164,7 @@ async fn answer(
     outer: Arrival<'_>,
     ready: Ready<'_>,
 ) -> (Option<String>, Response<Bytes>) {
-    let Ready { id, head, echo, draft, mut seen, admitted } = ready;
+    let Ready { id, head, echo, draft, mut context, admitted } = ready;
     let arrival = Arrival { head: &head, ..outer };
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
@@ -173,7 +177,7 @@ async fn answer(
         Err(error) => Err(error),
     };
     let response = match done {
-        Ok((reply, _)) => echo.render(&reply),
+        Ok(answered) => echo.render(&answered.reply),
         Err(error) => {
             front.count_refused(&error);
             echo.render_refusal(&error)
@@ -182,10 +186,10 @@ async fn answer(
     if let Some(mut draft) = draft {
         let bytes_out = response.body().len() as u64;
         draft.sent(bytes_out);
-        let principal = std::mem::take(&mut seen.principal);
+        let principal = std::mem::take(&mut context.principal);
         let code = outer.dialect.error_code(response.headers());
         let answer = AnswerFacts { status: response.status(), code, bytes: bytes_out };
-        draft.answered(seen.operation, principal, 0, answer).await;
+        draft.answered(context.operation, principal, 0, answer).await;
     }
     (id, response)
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::Response;
 
-use crate::frontend::dialect::foreign::Asked;
 use crate::frontend::dialect::foreign::Foreign;
+use crate::frontend::dialect::foreign::ForeignEcho;
 use crate::protocol::azure;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
@@ -17,7 +17,7 @@ pub(crate) enum Echo<'a> {
     /// Azure Blob REST.
     Azure(azure::RequestEcho),
     /// The dialect of a test.
-    Foreign(&'a dyn Foreign, Asked),
+    Foreign(&'a dyn Foreign, ForeignEcho),
 }
 
 impl Echo<'_> {
@@ -25,7 +25,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn request_id(&self) -> &str {
         match self {
             Self::Azure(echo) => echo.request_id(),
-            Self::Foreign(_, asked) => &asked.id,
+            Self::Foreign(_, echo) => &echo.id,
         }
     }
 
@@ -42,7 +42,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render(&self, reply: &Reply) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render(reply, echo),
-            Self::Foreign(foreign, asked) => foreign.render(reply, asked),
+            Self::Foreign(foreign, echo) => foreign.render(reply, echo),
         }
     }
 
@@ -50,7 +50,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render_error(refusal, echo),
-            Self::Foreign(foreign, asked) => foreign.render_refusal(refusal, asked),
+            Self::Foreign(foreign, echo) => foreign.render_refusal(refusal, echo),
         }
     }
 
@@ -58,8 +58,8 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render_brief_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render_error_without_text(refusal, echo),
-            Self::Foreign(foreign, asked) => {
-                let (mut head, _) = foreign.render_refusal(refusal, asked).into_parts();
+            Self::Foreign(foreign, echo) => {
+                let (mut head, _) = foreign.render_refusal(refusal, echo).into_parts();
                 head.headers.insert(http::header::CONTENT_LENGTH, 0.into());
                 Response::from_parts(head, Bytes::new())
             }

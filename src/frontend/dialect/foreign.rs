@@ -1,5 +1,5 @@
-//! A dialect that is not of this program: a test brings one along, to see that operations and the
-//! index serve it without learning about it.
+//! A dialect that is not part of this program. A test provides one, to show that operations and the
+//! index serve it without a change.
 
 use std::fmt::Debug;
 
@@ -18,7 +18,7 @@ use crate::types::Timestamp;
 
 /// What an answer may repeat of its request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ForeignEcho {
     /// The request's id.
     pub id: String,
     /// The time of the answer.
@@ -29,18 +29,18 @@ pub struct Asked {
     pub uri: Uri,
 }
 
-impl Asked {
+impl ForeignEcho {
     pub(super) fn new(head: &Parts, id: String, time: Timestamp) -> Self {
         Self { id, time, method: head.method.clone(), uri: head.uri.clone() }
     }
 }
 
-/// Who sends a request, as the dialect believes.
+/// The sender of a request, as the dialect identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// Whoever may do everything in the account.
+    /// The owner of the account, who may do everything in it.
     Owner,
-    /// Nobody says who: only what is open to the public may be read.
+    /// An anonymous caller: may read only what has public access.
     Anyone,
 }
 
@@ -55,8 +55,8 @@ pub struct HeaderNames {
     pub error_code: &'static str,
 }
 
-/// A dialect. A request is addressed, its sender identified and permitted to do what the head asks
-/// for, and only then parsed.
+/// A dialect. It finds the address of a request, identifies its sender, checks that the sender is
+/// permitted to do what the head requests, and only then parses the request.
 pub trait Foreign: Debug + Send + Sync {
     /// Whether a request is in this dialect.
     fn recognises(&self, head: &Parts) -> bool;
@@ -64,25 +64,25 @@ pub trait Foreign: Debug + Send + Sync {
     /// The headers that logs repeat.
     fn headers(&self) -> HeaderNames;
 
-    /// What the URL names.
+    /// The account, container and blob that the URL names.
     ///
     /// # Errors
-    /// Why it names nothing.
+    /// Why it names none.
     fn address(&self, head: &Parts) -> Result<Address, Refusal>;
 
     /// Who sends the request.
     ///
     /// # Errors
-    /// Why the proof is not one.
+    /// Why the sender's proof is refused.
     fn identify(&self, head: &Parts, address: &Address) -> Result<Sender, Refusal>;
 
-    /// What the sender has to be permitted before the rest of the head is looked at.
+    /// The action that the sender must be permitted to do before the rest of the head is parsed.
     ///
     /// # Errors
-    /// When the head asks for nothing that is known.
+    /// When the head requests no known operation.
     fn action(&self, head: &Parts, address: &Address) -> Result<Action, Refusal>;
 
-    /// What is asked for.
+    /// The operation that the request asks for.
     ///
     /// # Errors
     /// The first thing that is wrong with the head.
@@ -90,8 +90,8 @@ pub trait Foreign: Debug + Send + Sync {
 
     /// The answer to a request that was carried out. The body of [`Reply::Blob`] is left to the
     /// caller; its `Content-Length` is set here.
-    fn render(&self, reply: &Reply, asked: &Asked) -> Response<Bytes>;
+    fn render(&self, reply: &Reply, echo: &ForeignEcho) -> Response<Bytes>;
 
     /// The answer to a request that was refused.
-    fn render_refusal(&self, refusal: &Refusal, asked: &Asked) -> Response<Bytes>;
+    fn render_refusal(&self, refusal: &Refusal, echo: &ForeignEcho) -> Response<Bytes>;
 }

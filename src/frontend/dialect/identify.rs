@@ -1,5 +1,5 @@
-//! Who sends a request of Azure's: whoever has an account key, the holder of a shared access
-//! signature, or whoever a bearer token speaks of.
+//! Who sends an Azure request: the holder of an account key or of a shared access signature, or the
+//! principal of a bearer token.
 
 use http::request::Parts;
 
@@ -14,14 +14,15 @@ use crate::auth::Signature;
 use crate::auth::SignedRequest;
 use crate::auth::Signers;
 use crate::auth::is_bound_to_user;
+use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::permit::scope_of;
 use crate::frontend::accounts::Account;
+use crate::frontend::dialect::Arrival;
 use crate::frontend::errors;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::record::StoredPolicy;
-use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
@@ -30,13 +31,13 @@ use crate::types::Peer;
 /// Who sends a request.
 ///
 /// # Errors
-/// Why the proof that came with it is not one.
+/// Why its signature or token is refused.
 pub(super) async fn identify(
     front: &FrontEnd,
-    (head, peer): (&Parts, Peer),
-    address: &Address,
+    request: AddressedRequest<'_>,
     account: &Account,
 ) -> Result<Caller, Refusal> {
+    let AddressedRequest { arrival: Arrival { head, peer, .. }, address } = request;
     let refused = |error: auth::Error| errors::from_auth(&error);
     let now = front.env.clock.now();
     let query = head.uri.query().unwrap_or("");
@@ -44,7 +45,7 @@ pub(super) async fn identify(
         Some(token) => Some(principal(front, token, peer).await?),
         None => None,
     };
-    // A signature that is bound to a user comes with the token of one; it alone grants.
+    // A signature that is bound to a user comes with that user's token, which grants nothing itself.
     let bound = user.is_some() && is_bound_to_user(query);
     if bound || !head.headers.contains_key(http::header::AUTHORIZATION) {
         let request = SasRequest {
@@ -98,7 +99,7 @@ fn holder(signature: &Signature) -> audit_log::Principal {
     audit_log::Principal::Sas { policy: signature.policy().map(str::to_owned), delegator }
 }
 
-/// Who a token speaks of.
+/// The principal of a token.
 async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Refusal> {
     if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
         let detail = "A bearer token is taken over https only.".to_owned();
@@ -116,7 +117,7 @@ fn bearer(head: &Parts) -> Option<&str> {
 }
 
 /// The stored access policy of that name: read from the partition each time, so that an edit
-/// revokes at once.
+/// revokes immediately.
 async fn policy(
     front: &FrontEnd,
     account: &Account,
@@ -125,7 +126,7 @@ async fn policy(
 ) -> Result<Option<Policy>, Refusal> {
     let record = match lookup::container(&front.rows, account, container).await {
         Ok(record) => record,
-        // Who could not prove anything yet is not told what exists.
+        // A caller that is not yet authenticated must not learn which containers exist.
         Err(error) if error.reason == Reason::ContainerNotFound => return Ok(None),
         Err(error) => return Err(error),
     };

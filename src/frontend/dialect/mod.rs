@@ -3,13 +3,13 @@
 //!
 //! 1. `Dialects::of` chooses a `Dialect`, once for each request. Its methods, and those of the
 //!    `Echo` that it makes, are the only matches on it.
-//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` finds out who sends
-//!    a request of Azure's.
-//! 3. `echo.rs` renders replies and refusals with what they repeat of their request.
-//! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` speak for a
-//!    copy to the server of its source.
+//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the sender
+//!    of an Azure request.
+//! 3. `echo.rs` renders replies and refusals, with the parts of the request that they repeat.
+//! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
+//!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, and `website.rs`, the web endpoint.
-//! 6. `foreign.rs` is the interface of a dialect that a test brings along.
+//! 6. `foreign.rs` is the interface of a dialect that a test provides.
 //!
 //! What bytes mean is in `protocol`: a dialect there has a variant here.
 
@@ -41,14 +41,14 @@ use crate::types::Timestamp;
 pub use crate::protocol::azure::Addressing;
 pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
 #[doc(hidden)]
-pub use foreign::{Asked, Foreign, HeaderNames, Sender};
+pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 
 /// The dialects that a front end speaks.
 #[derive(Clone, Debug, Default)]
 pub struct Dialects {
-    /// How hosts name accounts in Azure's.
+    /// How host names name accounts in Azure's dialect.
     pub addressing: Addressing,
-    /// One that a test brings along.
+    /// The dialect of a test.
     #[doc(hidden)]
     pub foreign: Option<Arc<dyn Foreign>>,
 }
@@ -73,23 +73,23 @@ impl Dialects {
 pub(crate) enum Dialect<'a> {
     /// Azure Blob REST.
     Azure(&'a Addressing),
-    /// That of a test.
+    /// The dialect of a test.
     Foreign(&'a dyn Foreign),
 }
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
-    /// What it speaks.
+    /// Its dialect.
     pub(crate) dialect: Dialect<'a>,
     /// Its head.
     pub(crate) head: &'a Parts,
-    /// Where it came from.
+    /// Its sender's address.
     pub(crate) peer: Peer,
 }
 
 impl Arrival<'_> {
-    /// What its URL names, if anything.
+    /// The account, container and blob that its URL names, if it names any.
     pub(in crate::frontend) fn address(&self) -> Option<Address> {
         self.dialect.address(self.head).ok()
     }
@@ -103,7 +103,7 @@ const AZURE_HEADERS: HeaderNames = HeaderNames {
 };
 
 impl<'a> Dialect<'a> {
-    /// What the URL names.
+    /// The account, container and blob that the URL names.
     ///
     /// # Errors
     /// The dialect's: no account, a broken escape, a name that breaks the rules.
@@ -121,7 +121,7 @@ impl<'a> Dialect<'a> {
     pub(in crate::frontend) fn echo(self, head: &Parts, id: String, time: Timestamp) -> Echo<'a> {
         match self {
             Self::Azure(_) => Echo::Azure(azure::RequestEcho::new(head, id, time)),
-            Self::Foreign(foreign) => Echo::Foreign(foreign, Asked::new(head, id, time)),
+            Self::Foreign(foreign) => Echo::Foreign(foreign, ForeignEcho::new(head, id, time)),
         }
     }
 
@@ -133,16 +133,16 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// Makes the head of an answer that of the form that the request asked for, which carries its
-    /// checksums. The encoder makes the body; `None` leaves it as it is.
+    /// Frames an answer as the request demands: changes the head, and returns the encoder of the
+    /// body; `None` when the body is not framed.
     pub(in crate::frontend) fn frame(
         self,
-        asked: &Parts,
+        request: &Parts,
         answer: &mut HeaderMap,
     ) -> Option<Encoder> {
         match self {
-            Self::Azure(_) if !asked.headers.contains_key(&structured::BODY_HEADER) => None,
-            Self::Azure(_) if asked.method == http::Method::GET => structured::announce(answer),
+            Self::Azure(_) if !request.headers.contains_key(&structured::BODY_HEADER) => None,
+            Self::Azure(_) if request.method == http::Method::GET => structured::announce(answer),
             Self::Azure(_) => {
                 structured::confirm(answer);
                 None

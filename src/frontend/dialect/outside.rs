@@ -1,5 +1,5 @@
-//! What a copy says to the server of its source, and reads in its answer. That server is a storage
-//! service of Azure's or any web server, whatever dialect the copy was asked for in.
+//! The request of a copy to another server, and the headers of that server's answer. The server is
+//! an Azure storage service or any web server, in whatever dialect the copy was requested.
 
 use http::HeaderMap;
 use http::HeaderValue;
@@ -16,7 +16,7 @@ use crate::types::BlobKind;
 /// The headers of a request for a source.
 ///
 /// # Errors
-/// `InvalidHeaderValue` when a token is none.
+/// `InvalidHeaderValue` when the token is not a valid header value.
 pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
     let mut headers = azure::source_headers(&source.conditions)?;
     let text = |text: &str| {
@@ -33,7 +33,7 @@ pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Ref
     Ok(headers)
 }
 
-/// What a storage service says of a blob, or any server of a file.
+/// The properties of a blob in the answer of a storage service, or of a file in that of any server.
 pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
     let (properties, metadata) = azure::read_blob_headers(headers);
     let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {

@@ -11,6 +11,7 @@ use http::request::Parts;
 
 use crate::audit_log::Principal;
 use crate::frontend::access::admit::admit;
+use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::Dialect;
@@ -23,7 +24,15 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
 
-/// Lets the source's request in, or says why not. A source in the requester's own account needs no
+/// A source that the sender of a copy may read.
+pub(in crate::frontend) struct AuthorizedSource {
+    /// The account of the source.
+    pub(in crate::frontend) account: Arc<Account>,
+    /// The request for it.
+    pub(in crate::frontend) operation: Operation,
+}
+
+/// Admits the request for the source. A source in the requester's own account needs no
 /// further signature when the request was signed with the account's key, which may do everything
 /// there.
 ///
@@ -33,15 +42,15 @@ pub(in crate::frontend) async fn authorize(
     front: &FrontEnd,
     requester: Requester<'_>,
     source: &CopySource,
-) -> Result<(Arc<Account>, Operation), Refusal> {
-    let asked = requester.arrival;
-    let Dialect::Azure(_) = asked.dialect else {
+) -> Result<AuthorizedSource, Refusal> {
+    let copy = requester.arrival;
+    let Dialect::Azure(_) = copy.dialect else {
         let text = "This dialect does not copy.";
         return Err(Refusal::new(Reason::NotImplemented).message(text));
     };
     let head = source_head(requester, source)?;
-    let arrival = Arrival { head: &head, ..asked };
-    let by_key = asked.head.headers.get(AUTHORIZATION);
+    let arrival = Arrival { head: &head, ..copy };
+    let by_key = copy.head.headers.get(AUTHORIZATION);
     let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
     let signed = head.headers.contains_key(AUTHORIZATION) || is_signed(source);
     if by_key && !signed {
@@ -50,15 +59,16 @@ pub(in crate::frontend) async fn authorize(
         if address.account == requester.account.name {
             let parsed = azure::parse(&head, &address, &context).map_err(refusal::explain)?;
             let (operation, _) = parsed.into_parts();
-            let owner = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
-            return Ok((owner, operation));
+            let account = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
+            return Ok(AuthorizedSource { account, operation });
         }
     }
-    let mut echo = asked.dialect.echo(&head, String::new(), front.env.clock.now());
-    // The audit log names who asks for the copy.
+    let mut echo = copy.dialect.echo(&head, String::new(), front.env.clock.now());
+    // The audit log names the sender of the copy, not that of the request for its source.
     let mut nobody = Principal::default();
-    let admitted = admit(front, arrival, (&mut echo, &mut nobody)).await;
-    admitted.map(|a| (a.account, a.operation)).map_err(refusal::explain)
+    let notes = AdmissionNotes { echo: &mut echo, principal: &mut nobody };
+    let admitted = admit(front, arrival, notes).await.map_err(refusal::explain)?;
+    Ok(AuthorizedSource { account: admitted.account, operation: admitted.operation })
 }
 
 /// The head of the request that a client would send for the source.

@@ -115,7 +115,7 @@ pub(crate) async fn commit(
 
 /// The most memory that a block list of this kind takes, reserved before its length is known.
 /// Blocks of both kinds are read, and those of the wanted kind rendered.
-pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
+pub(crate) const fn list_memory_of(kind: BlockListKind) -> u64 {
     let both = BLOCKS_COMMITTED_MAX + BLOCKS_UNCOMMITTED_MAX;
     let rendered = match kind {
         BlockListKind::Committed => BLOCKS_COMMITTED_MAX,
@@ -126,7 +126,7 @@ pub(crate) const fn room_of(kind: BlockListKind) -> u64 {
 }
 
 /// The memory that a block list takes which was read.
-pub(crate) fn room(reply: &Reply) -> u64 {
+pub(crate) fn list_memory(reply: &Reply) -> u64 {
     let Reply::BlockList { committed, uncommitted, .. } = reply else { return 0 };
     let count = |blocks: &Option<Vec<BlockItem>>| blocks.as_ref().map_or(0, Vec::len) as u64;
     (count(committed) + count(uncommitted) + 1).saturating_mul(READ_BYTES + RENDERED_BYTES)

@@ -15,6 +15,7 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops::Answer;
+use crate::frontend::ops::Answered;
 use crate::frontend::read;
 use crate::frontend::read::Reading;
 use crate::frontend::state::FrontEnd;
@@ -81,7 +82,7 @@ pub(crate) async fn get(
         read::begin(front, Reading { blob, view, guard, decrypting, memory: memory() }).await?
     };
     let range = bytes.range.map(|_| wanted);
-    Ok((Reply::Blob { facts, range, checksum }, Some(body)))
+    Ok(Answered { reply: Reply::Blob { facts, range, checksum }, stream: Some(body) })
 }
 
 /// Get Blob Properties, Get Blob Metadata.

@@ -22,6 +22,9 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobItem;
@@ -78,21 +81,21 @@ pub(crate) fn page_size(max_results: Option<u32>) -> usize {
 }
 
 /// The memory that an operation reserves for its page, if it returns one.
-pub(crate) fn room(operation: &Operation) -> Option<u64> {
-    let asked = if let Operation::ListBlobs(list) = operation {
+pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
+    let max_results = if let Operation::Container(ContainerOperation::ListBlobs(list)) = operation {
         list.max_results
-    } else if let Operation::ListContainers(list) = operation {
+    } else if let Operation::Account(AccountOperation::ListContainers(list)) = operation {
         list.max_results
-    } else if let Operation::FindBlobs(find) = operation {
+    } else if let Operation::Account(AccountOperation::FindBlobs(find)) = operation {
         find.max_results
-    } else if let Operation::GetPageRanges { .. } = operation {
+    } else if let Operation::Blob(BlobOperation::GetPageRanges { .. }) = operation {
         return Some(PAGE_RANGES_ROOM_BYTES);
-    } else if let Operation::GetBlockList { kind, .. } = operation {
-        return Some(blocks::room_of(*kind));
+    } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {
+        return Some(blocks::list_memory_of(*kind));
     } else {
         return None;
     };
-    Some((page_size(asked) as u64).saturating_mul(ENTRY_ROOM_BYTES).min(ROOM_BYTES))
+    Some((page_size(max_results) as u64).saturating_mul(ENTRY_ROOM_BYTES).min(ROOM_BYTES))
 }
 
 /// List Containers.

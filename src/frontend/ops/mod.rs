@@ -22,5 +22,20 @@ use crate::frontend::body::ResponseBody;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 
-/// The answer; a body for Get Blob, and where memory is held for what is to be rendered.
-pub(crate) type Answer = Result<(Reply, Option<ResponseBody>), Refusal>;
+/// What an operation answers.
+pub(crate) type Answer = Result<Answered, Refusal>;
+
+/// The answer to a request that was carried out.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The reply.
+    pub(crate) reply: Reply,
+    /// The body of Get Blob, or the memory that is held for a body that is rendered later.
+    pub(crate) stream: Option<ResponseBody>,
+}
+
+impl From<Reply> for Answered {
+    fn from(reply: Reply) -> Self {
+        Self { reply, stream: None }
+    }
+}

@@ -1,6 +1,6 @@
 //! Operations of a whole front end over an index whose writes wait for the test.
 
-mod barren;
+mod empty_pages;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ use crate::frontend::dispatch::dispatch;
 use crate::frontend::faults::Faults;
 use crate::frontend::ingest::read_document;
 use crate::frontend::metrics::Metrics;
-use crate::frontend::observe::Seen;
+use crate::frontend::observe::RequestContext;
 use crate::frontend::secrets::Secrets;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::frontend::source::Requester;
 use crate::frontend::source::Rules;
+use crate::frontend::state::Dependencies;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::state::Parts;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::BodyMemory;
@@ -62,6 +62,7 @@ use crate::index::objects::fake::Partition;
 use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::model::Operation;
+use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
 use crate::types::*;
@@ -92,12 +93,18 @@ impl IndexHost for Gated {
     }
 }
 
+struct Fixture {
+    front: FrontEnd,
+    index: Arc<Gated>,
+    account: Account,
+}
+
 /// A front end with little memory for bodies, its index, and its account with the container
 /// "photos".
-async fn front() -> (FrontEnd, Arc<Gated>, Account) {
+async fn front() -> Fixture {
     let index = gated();
     let (front, account) = front_over(Arc::clone(&index) as _).await;
-    (front, index, account)
+    Fixture { front, index, account }
 }
 
 fn gated() -> Arc<Gated> {
@@ -118,7 +125,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     let secrets = Secrets::known(&env.rand);
     let account = Account::new(name, keys, record, &secrets).unwrap();
     let (client, mut registry) = (Client::default(), Registry::default());
-    let parts = Parts {
+    let dependencies = Dependencies {
         router: Arc::new(router),
         capacity: node,
         pool,
@@ -148,7 +155,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         listening: Listening::default(),
         outside: Outside::new(Rules::default(), client),
     };
-    let front = FrontEnd::new(parts, config);
+    let front = FrontEnd::new(dependencies, config);
     let new = containers::NewContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
@@ -215,7 +222,7 @@ async fn carry_out(
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
     let answer = dispatch(front, requester, operation, content).await;
-    answer.map(|(reply, _)| reply)
+    answer.map(|answered| answered.reply)
 }
 
 /// A client may be gone while its change waits for a slow index, and its body, or what was read
@@ -229,7 +236,7 @@ async fn body_counts_until_its_change_is_made_even_when_its_client_left() {
         "Set Container ACL",
         "Set Blob Service Properties",
     ];
-    let (front, index, account) = front().await;
+    let Fixture { front, index, account } = front().await;
     let mut found = Vec::new();
     for what in all {
         let body = sent(what);
@@ -261,7 +268,7 @@ async fn body_counts_until_its_change_is_made_even_when_its_client_left() {
 
 #[tokio::test]
 async fn issued_delegation_key_has_a_line_in_the_audit_log() {
-    let (mut front, _, account) = front().await;
+    let Fixture { mut front, account, .. } = front().await;
     let kept = Kept::new();
     front.audit_log = kept.log();
     let path = format!("/{}?restype=service&comp=userdelegationkey", account.name);
@@ -270,16 +277,22 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
     let wanted = KeyInfo::default();
     for (operation, expected) in [
         (
-            Operation::GetUserDelegationKey { wanted, version: "2026-02-06".into(), holder: None },
+            AccountOperation::GetUserDelegationKey {
+                wanted,
+                version: "2026-02-06".into(),
+                holder: None,
+            },
             Some(("key", "GetUserDelegationKey")),
         ),
-        (Operation::GetServiceProperties, None),
+        (AccountOperation::GetServiceProperties, None),
     ] {
-        let mut seen = Seen { operation: operation.name(), ..Seen::nothing() };
+        let operation = Operation::from(operation);
+        let mut context =
+            RequestContext { operation: operation.name(), ..RequestContext::nothing() };
         let arrival = Arrival { dialect: front.config.dialects.of(&head), head: &head, peer };
         let start = RequestStart { arrival, id: "id", begun: Duration::ZERO };
-        front.note_change(&operation, &mut seen, start);
-        drop(seen);
+        front.note_change(&operation, &mut context, start);
+        drop(context);
         let lines = kept.changes();
         let fields = |line: &serde_json::Value| {
             ["of", "operation", "account"].map(|name| line[name].as_str().unwrap().to_owned())

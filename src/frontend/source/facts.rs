@@ -1,4 +1,4 @@
-//! The properties of a source.
+//! The properties of a copy source.
 
 use crate::types::BlobKind;
 use crate::types::BlobProperties;

@@ -3,6 +3,7 @@
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
+use crate::frontend::dialect::source::AuthorizedSource;
 use crate::frontend::dialect::source::authorize;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
@@ -30,6 +31,7 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::BlobOperation;
 use crate::types::AccountId;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -44,7 +46,7 @@ pub(crate) struct Inside {
     /// Record, range and first pieces.
     view: BlobView,
     guard: index::inflight::ReadGuard,
-    /// Whose share of memory its bytes take on their way.
+    /// The account whose share of memory the bytes in transit use.
     payer: AccountId,
 }
 
@@ -73,8 +75,10 @@ pub(super) async fn open(
     source: &CopySource,
 ) -> Result<Inside, Refusal> {
     let account = requester.account;
-    let (owner, operation) = authorize(front, requester, source).await?;
-    let Operation::GetBlob { path, precondition, range, .. } = operation else {
+    let AuthorizedSource { account: owner, operation } =
+        authorize(front, requester, source).await?;
+    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = operation
+    else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
             .message("The source URL names no blob."));
@@ -188,12 +192,12 @@ impl Inside {
         Ok(body)
     }
 
-    /// Reads the wanted bytes beside the copy, for a checksum.
-    pub(crate) async fn again(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
+    /// Reads the wanted bytes a second time, for a checksum.
+    pub(crate) async fn reread(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         let guard = self.guard.another();
         let (blob, view) = (self.blob.clone(), self.view.clone());
-        let again = Self { blob, view, guard, payer: self.payer };
-        again.body(front).await
+        let second = Self { blob, view, guard, payer: self.payer };
+        second.body(front).await
     }
 }
 

@@ -30,6 +30,6 @@ pub use rules::{Pattern, PatternError, Rules};
 pub(crate) use facts::Facts;
 pub(crate) use inside::{Inside, SharedPart};
 pub(crate) use open::{Source, open, open_outside};
-pub(crate) use outside::{By, Fetched};
+pub(crate) use outside::{FetchAccount, Fetched};
 pub(crate) use rate::MinimumRate;
 pub(crate) use requester::Requester;

@@ -8,7 +8,7 @@ use crate::frontend::source::inside;
 use crate::frontend::source::inside::Inside;
 use crate::frontend::source::local;
 use crate::frontend::source::outside;
-use crate::frontend::source::outside::By;
+use crate::frontend::source::outside::FetchAccount;
 use crate::frontend::source::outside::Fetched;
 use crate::frontend::source::requester::Requester;
 use crate::frontend::state::FrontEnd;
@@ -56,7 +56,7 @@ impl Source {
 /// As [`open`].
 pub(crate) async fn open_outside(
     front: &FrontEnd,
-    by: By,
+    by: FetchAccount,
     source: &CopySource,
     time: Duration,
 ) -> Result<Fetched, Refusal> {
@@ -77,7 +77,7 @@ pub(crate) async fn open(
         let inside = inside::open(front, requester, source).await?;
         return Ok(Source::Inside(Box::new(inside)));
     }
-    let by = By { payer: requester.account.id, admitted: requester.admitted };
+    let by = FetchAccount { payer: requester.account.id, admitted: requester.admitted };
     let fetched = outside::open(front, by, source, outside::TOTAL_TIME_MAX).await?;
     Ok(Source::Outside(Box::new(fetched)))
 }

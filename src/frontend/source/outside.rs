@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use crate::env::Env;
 use crate::frontend::answers::Flows;
 use crate::frontend::body::RequestBody;
+use crate::frontend::body::SourceTime;
 use crate::frontend::client::ClientError;
 use crate::frontend::client::Get;
 use crate::frontend::client::port;
@@ -31,33 +32,34 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
 use crate::types::AccountId;
 
-/// Until the answer's head is there, from the look-up of the name on.
+/// The time from the look-up of the name until the head of the answer.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
-/// Until the last byte is there: 5000 MiB at 1.4 MiB/s.
+/// The time until the last byte: 5000 MiB at 1.4 MiB/s.
 pub(super) const TOTAL_TIME_MAX: Duration = Duration::from_secs(3_600);
-/// Who has a source fetched.
+
+/// The account for which a source is fetched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct By {
-    /// Whose share of memory the bytes take on their way.
+pub(crate) struct FetchAccount {
+    /// The account whose share of memory the bytes in transit use.
     pub(crate) payer: AccountId,
-    /// For whom the request has a place among the requests, if a request waits for the bytes.
+    /// The account whose admission the request holds, if a request waits for the bytes.
     pub(crate) admitted: Option<AccountId>,
 }
 
-/// An answer whose body is on its way.
+/// An answer whose head has arrived.
 #[derive(Debug)]
 pub(crate) struct Fetched {
-    /// What its head says.
+    /// What its head tells of the blob.
     pub(crate) facts: Facts,
     /// Bytes to come.
     pub(crate) len: u64,
     /// `ETag`.
     pub(crate) etag: Option<String>,
-    /// Counts the bytes that came.
+    /// Counts the bytes that have arrived.
     pub(crate) count: Option<Arc<AtomicU64>>,
-    by: By,
+    by: FetchAccount,
     body: Incoming,
-    /// When it has to be there, by the monotonic clock.
+    /// When all of it must have arrived, by the monotonic clock.
     deadline: Duration,
 }
 
@@ -65,18 +67,20 @@ impl Fetched {
     /// The bytes.
     pub(crate) fn body(self, front: &FrontEnd) -> RequestBody {
         let idle = front.config.body_idle;
-        self.held_to(&front.config.outside, idle, (&front.load.uploads, front.env.clone()))
+        self.limited(&front.config.outside, idle, &front.load.uploads, front.env.clone())
     }
 
-    /// The bytes, none of which may be `idle` late, at the minimum rate of `outside`.
-    fn held_to(
+    /// The bytes. The body fails after a wait of `idle`, or below the minimum rate of `outside`.
+    fn limited(
         self,
         outside: &Outside,
         idle: Duration,
-        (uploads, env): (&Arc<Flows>, Env),
+        uploads: &Arc<Flows>,
+        env: Env,
     ) -> RequestBody {
         let pace = MinimumRate::at_least(outside.least);
-        let body = RequestBody::of_outside(self.body, uploads, (idle, self.deadline), env);
+        let time = SourceTime { idle, deadline: self.deadline };
+        let body = RequestBody::of_outside(self.body, uploads, time, env);
         let mut body = body.counted(self.count).paced(pace);
         body.pay(self.by.payer);
         if let Some(account) = self.by.admitted {
@@ -86,10 +90,10 @@ impl Fetched {
     }
 }
 
-/// Asks the source's server.
+/// Requests the source from its server.
 pub(super) async fn open(
     front: &FrontEnd,
-    by: By,
+    by: FetchAccount,
     source: &CopySource,
     time: Duration,
 ) -> Result<Fetched, Refusal> {
@@ -148,7 +152,7 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     })
 }
 
-/// An address that the rules permit; each one the name has is held against them.
+/// The first address of the name that the rules permit.
 async fn resolve(outside: &Outside, host: &str, port: u16) -> Result<SocketAddr, Refusal> {
     let found = outside.client.resolve(host, port).await.map_err(|error| {
         tracing::debug!(%error, host, "the name of a copy source does not resolve");
@@ -218,9 +222,9 @@ mod tests {
         let body = sender.send_request(request).await.unwrap().into_body();
         let (facts, deadline) = (dialect::outside::facts(&HeaderMap::new()), TOTAL_TIME_MAX);
         let len = len as u64;
-        let by = By { payer: ACCOUNT, admitted: Some(ACCOUNT) };
+        let by = FetchAccount { payer: ACCOUNT, admitted: Some(ACCOUNT) };
         let fetched = Fetched { facts, len, etag: None, count: None, by, body, deadline };
-        let mut body = fetched.held_to(outside, IDLE, (&Arc::default(), env.clone()));
+        let mut body = fetched.limited(outside, IDLE, &Arc::default(), env.clone());
         assert_eq!((body.memory().account(), body.admitted_for()), (ACCOUNT, Some(ACCOUNT)));
         while body.next().await?.is_some() {}
         Ok(body.received())

@@ -10,7 +10,7 @@ use crate::types::AccountId;
 pub(crate) struct Requester<'a> {
     /// The account that the request is about.
     pub(crate) account: &'a Account,
-    /// The request as it came.
+    /// The request as it arrived.
     pub(crate) arrival: Arrival<'a>,
     /// Whether the sender is authenticated.
     pub(crate) authenticated: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Requester<'a> {
 }
 
 impl Requester<'_> {
-    /// Whom the memory of an answer is charged to.
+    /// The payer to which the memory of an answer is charged.
     pub(crate) const fn payer(&self) -> Payer {
         let (account, peer) = (self.account.id, self.arrival.peer.address.ip());
         Payer { account, peer, known: self.authenticated }

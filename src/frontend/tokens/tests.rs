@@ -135,11 +135,11 @@ fn says(text: &str) -> Answer {
     Answer::Says(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// What stands at each path, and which were asked for.
+/// The answer of each path, and the paths that were requested.
 #[derive(Debug, Default)]
 struct Site {
     answers: Mutex<BTreeMap<&'static str, Answer>>,
-    asked: Mutex<Vec<String>>,
+    requested: Mutex<Vec<String>>,
     /// Refuses connections.
     dead: AtomicBool,
 }
@@ -149,9 +149,9 @@ impl Site {
         self.answers.lock().unwrap().insert(path, answer);
     }
 
-    /// Paths asked for since the last call.
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().unwrap())
+    /// Paths requested since the last call.
+    fn requested(&self) -> Vec<String> {
+        std::mem::take(&mut self.requested.lock().unwrap())
     }
 
     async fn answer(
@@ -160,7 +160,7 @@ impl Site {
     ) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, Infallible> {
         let path = request.uri().path().to_owned();
         let answer = self.answers.lock().unwrap().get(path.as_str()).cloned();
-        self.asked.lock().unwrap().push(path);
+        self.requested.lock().unwrap().push(path);
         let full = |bytes: Bytes| Full::new(bytes).boxed_unsync();
         let missing = Answer::Says(StatusCode::NOT_FOUND, Bytes::new());
         let (status, body) = match answer.unwrap_or(missing) {
@@ -298,7 +298,7 @@ async fn keys_are_had_by_url_once() {
         assert!(world.accepts(&tokens, &key).await);
     }
     assert!(!world.accepts(&tokens, &Signer::new("a")).await, "a forgery");
-    assert_eq!(world.site.asked(), ["/keys"]);
+    assert_eq!(world.site.requested(), ["/keys"]);
     assert_eq!(world.metric("issuer_key_fetches_total"), Some(1.0));
     assert_eq!(world.metric("issuer_key_fetch_failures_total"), Some(0.0));
     world.sleep(Duration::from_secs(90)).await;
@@ -312,7 +312,7 @@ async fn keys_are_found_where_the_issuer_says() {
     world.site.put("/keys", key_set(&[&key]));
     let tokens = world.start(KeysAt::said_by(ISSUER).unwrap());
     assert!(world.accepts(&tokens, &key).await);
-    assert_eq!(world.site.asked(), [CONFIGURATION, "/keys"]);
+    assert_eq!(world.site.requested(), [CONFIGURATION, "/keys"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -324,12 +324,12 @@ async fn new_key_is_looked_for_and_old_one_ends() {
     world.site.put("/keys", key_set(&[&new]));
     assert!(!world.accepts(&tokens, &new).await, "asked only just now");
     assert!(world.accepts(&tokens, &old).await);
-    assert_eq!(world.site.asked().len(), 1);
+    assert_eq!(world.site.requested().len(), 1);
     world.sleep(URL_AGE_MIN).await;
     assert!(world.accepts(&tokens, &old).await, "no token made it ask");
     assert!(world.accepts(&tokens, &new).await);
     assert!(!world.accepts(&tokens, &old).await);
-    assert_eq!(world.site.asked().len(), 1);
+    assert_eq!(world.site.requested().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -339,7 +339,7 @@ async fn no_tokens_make_it_hammer_the_issuer() {
     world.site.put("/keys", answer.clone());
     let tokens = world.start(by_url());
     assert!(world.accepts(&tokens, &key).await);
-    world.site.asked();
+    world.site.requested();
     let strangers: Vec<Signer> = ["x", "y", "z"].map(Signer::new).into_iter().collect();
     for failing in [false, true] {
         world.site.put("/keys", if failing { says("?") } else { answer.clone() });
@@ -349,7 +349,7 @@ async fn no_tokens_make_it_hammer_the_issuer() {
             assert_eq!(futures_util::future::join_all(asking).await, [false; 3]);
             world.sleep(Duration::from_millis(500)).await;
         }
-        assert_eq!(world.site.asked().len(), 1);
+        assert_eq!(world.site.requested().len(), 1);
     }
 }
 
@@ -363,7 +363,7 @@ async fn keys_are_asked_for_every_hour_without_any_token() {
     world.sleep(HOUR + Duration::from_secs(1)).await;
     assert!(!world.accepts(&tokens, &old).await, "it left the set");
     assert!(world.accepts(&tokens, &new).await);
-    assert_eq!(world.site.asked().len(), 2);
+    assert_eq!(world.site.requested().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -379,7 +379,7 @@ async fn issuer_that_is_down_at_the_start_is_asked_again() {
     assert_eq!(world.metric("issuer_keys_age_seconds"), None);
     world.site.dead.store(false, Ordering::SeqCst);
     world.sleep(URL_AGE_MIN + Duration::from_secs(1)).await;
-    assert_eq!(world.site.asked().len(), 1, "in the background");
+    assert_eq!(world.site.requested().len(), 1, "in the background");
     assert!(world.accepts(&tokens, &key).await);
 }
 
@@ -434,7 +434,7 @@ async fn only_so_many_wait_for_a_slow_issuer() {
     });
     let took = futures_util::future::join_all(asking).await;
     assert_eq!(took.iter().filter(|took| took.is_zero()).count(), 10);
-    assert_eq!(world.site.asked().len(), 1);
+    assert_eq!(world.site.requested().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,7 +452,7 @@ async fn asking_goes_on_when_the_client_leaves() {
         () = world.sleep(Duration::from_secs(1)) => {}
     }
     assert!(world.accepts(&tokens, &new).await, "waits for the asking that goes on");
-    assert_eq!(world.site.asked().len(), 2);
+    assert_eq!(world.site.requested().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -461,7 +461,7 @@ async fn stop_does_not_wait_for_an_issuer() {
     world.site.put("/keys", Answer::Never);
     let _tokens = world.start(by_url());
     world.sleep(Duration::from_secs(1)).await;
-    assert_eq!(world.site.asked().len(), 1);
+    assert_eq!(world.site.requested().len(), 1);
     let before = world.env.clock.monotonic();
     world.env.tasks.shutdown().await;
     assert_eq!(world.env.clock.monotonic(), before);
@@ -473,7 +473,7 @@ async fn answers_that_are_none_are_refused() {
     let (url, told) = (by_url(), KeysAt::said_by(ISSUER).unwrap());
     world.site.put("/keys", Answer::Leads);
     assert!(matches!(world.fetch(&url).await, Err(FetchError::Redirect(StatusCode::FOUND))));
-    assert_eq!(world.site.asked(), ["/keys"], "not followed");
+    assert_eq!(world.site.requested(), ["/keys"], "not followed");
     assert!(matches!(world.fetch(&told).await, Err(FetchError::Status(StatusCode::NOT_FOUND))));
     let padded = |len: usize| {
         let Answer::Says(_, keys) = key_set(&[&key]) else { panic!("not a key set") };
@@ -506,7 +506,7 @@ async fn configuration_of_another_issuer_and_unsafe_places_are_refused() {
         world.site.put(CONFIGURATION, configuration(ISSUER, place));
         assert!(matches!(world.fetch(&told).await, Err(FetchError::Place(_))), "{place}");
     }
-    assert!(!world.site.asked().contains(&"/keys".to_owned()));
+    assert!(!world.site.requested().contains(&"/keys".to_owned()));
     let Answer::Says(_, document) = configuration(ISSUER, KEYS) else { panic!("no document") };
     let at = "https://a.example/".parse().unwrap();
     assert!(matches!(fetch::keys_url(&document, &at, ISSUER), Err(FetchError::Downgrade)));

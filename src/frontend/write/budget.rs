@@ -68,7 +68,7 @@ impl BodyMemory {
 #[derive(Debug)]
 pub(crate) struct InMemory {
     pub(crate) pieces: Vec<Bytes>,
-    /// WriterContext by the parts of one body.
+    /// Shared by the parts of one body.
     pub(crate) held: Arc<[BodyReservation]>,
 }
 

@@ -3,7 +3,7 @@
 //! | body | where | syncs |
 //! |---|---|---|
 //! | up to 4 KiB, blocks up to 512 bytes | in the index row | the row's |
-//! | up to 1 MiB | `shared.rs`: one append for the bodies of several requests | one for all |
+//! | up to 1 MiB | `group_append.rs`: one append for the bodies of several requests | one for all |
 //! | larger | `stream.rs`: deferred frames of 1 MiB | one at the end |
 //!
 //! A larger body has an extent of its own while there are enough open ones.
@@ -12,10 +12,10 @@
 
 mod budget;
 mod extent;
+mod group_append;
 pub(super) mod join;
 mod lane;
 mod pool;
-mod shared;
 mod stored;
 mod stream;
 #[cfg(test)]

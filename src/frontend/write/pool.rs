@@ -19,9 +19,9 @@ use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::InMemory;
 use crate::frontend::write::extent::ExtentWriter;
 use crate::frontend::write::extent::WriterContext;
+use crate::frontend::write::group_append::GroupAppenders;
 use crate::frontend::write::join::join;
 use crate::frontend::write::lane::Lane;
-use crate::frontend::write::shared::SharedWriters;
 use crate::frontend::write::stored::Stored;
 use crate::frontend::write::stream::StreamWriter;
 use crate::index::InFlight;
@@ -72,7 +72,7 @@ impl Default for WriteConfig {
 pub struct WritePool {
     config: WriteConfig,
     shared: Arc<WriterContext>,
-    small: SharedWriters,
+    small: GroupAppenders,
     lanes: Vec<Arc<Lane>>,
     budget: BodyBudget,
 }
@@ -95,8 +95,10 @@ impl WritePool {
         };
         let lanes = std::iter::repeat_with(lane).take(config.lanes.max(1)).collect();
         let budget = BodyBudget::new(config.body_bytes_max, Arc::clone(&shared.env.clock));
-        let small =
-            SharedWriters::start(&shared, Waits::new(config.queue_wait_max, config.queue_patience));
+        let small = GroupAppenders::start(
+            &shared,
+            Waits::new(config.queue_wait_max, config.queue_patience),
+        );
         Self { config, small, shared, lanes, budget }
     }
 

@@ -27,7 +27,7 @@ use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::PIECE_BYTES;
-use crate::frontend::write::shared::QUEUE_BODIES_MAX;
+use crate::frontend::write::group_append::QUEUE_BODIES_MAX;
 use crate::index::InFlight;
 use crate::index::NewContent;
 use crate::protocol::model::Reason;

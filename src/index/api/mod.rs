@@ -9,7 +9,9 @@
 //!    is told;
 //!    `tags.rs`: the tag index.
 //!    `typed.rs`: questions that know the type of their answer, for callers.
-//! 4. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
+//! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
+//!    plans.
+//! 5. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
 //!    why a request has no answer.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
@@ -25,8 +27,10 @@ mod error;
 mod host;
 mod lease;
 mod list;
+mod load;
 mod pages;
 mod place;
+mod plan;
 mod read;
 mod reclaim;
 mod tags;
@@ -53,11 +57,13 @@ pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
+pub use load::{LoadReport, PartitionLoad};
 pub use pages::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use place::Place;
+pub use plan::Plan;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{
     DeletedContainer, ExpiredPage, GarbagePage, GarbageRow, ListReferences, ReferencePlace,

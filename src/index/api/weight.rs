@@ -2,16 +2,21 @@
 
 use crate::index::api::AccountChange;
 use crate::index::api::BlobChange;
+use crate::index::api::CommitBlocks;
 use crate::index::api::ContainerChange;
 use crate::index::api::CopiedContent;
 use crate::index::api::CopyEnd;
+use crate::index::api::CreateContainer;
 use crate::index::api::EncryptionClaim;
+use crate::index::api::EndCopy;
+use crate::index::api::FillLayer;
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
+use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::Write;
+use crate::types::BlobKey;
 use crate::types::BlobProperties;
-use crate::types::BlockListEntry;
 use crate::types::ContainerName;
 use crate::types::CorsRule;
 use crate::types::Encryption;
@@ -39,89 +44,44 @@ impl Write {
 /// Bytes of memory, not less than the write takes.
 fn of(write: &Write) -> usize {
     let more = match write {
-        Write::PutBlob(put) => {
-            name(put.key.name.as_str())
-                + guard(&put.guard)
-                + properties(&put.properties)
-                + metadata(&put.metadata)
-                + tags(&put.tags)
-                + content(&put.content)
-        }
+        Write::PutBlob(put) => put_blob(put),
         Write::PutCopy(copy) => put_copy(copy),
-        Write::Share(share) => name(share.key.name.as_str()) + guard(&share.guard),
-        Write::SharePages(share) => name(share.key.name.as_str()) + guard(&share.guard),
-        Write::FillLayer(fill) => {
-            let spans = fill.spans.iter().map(|span| content(&span.content));
-            bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
+        Write::Share(share) => guarded(&share.key, &share.guard),
+        Write::SharePages(share) => guarded(&share.key, &share.guard),
+        Write::FillLayer(fill) => fill_layer(fill),
+        Write::EndCopy(end) => end_copy(end),
+        Write::ResealCopy(reseal) => {
+            bytes(reseal.blob.as_bytes()) + secret(&reseal.from) + secret(&reseal.to)
         }
-        Write::EndCopy(end) => {
-            let what = match &end.end {
-                CopyEnd::Success { content, .. } => copied(content),
-                CopyEnd::Failed(why) => text(why),
-                CopyEnd::Aborted(_) => 0,
-            };
-            bytes(end.blob.as_bytes()) + what
-        }
-        Write::ResealCopy(again) => {
-            bytes(again.blob.as_bytes()) + secret(&again.from) + secret(&again.to)
-        }
-        Write::StageBlock(stage) => {
-            name(stage.key.name.as_str()) + guard(&stage.guard) + content(&stage.content)
-        }
-        Write::CommitBlocks(commit) => {
-            name(commit.key.name.as_str())
-                + guard(&commit.guard)
-                + properties(&commit.properties)
-                + metadata(&commit.metadata)
-                + tags(&commit.tags)
-                + blocks(&commit.list)
-        }
+        Write::StageBlock(stage) => guarded(&stage.key, &stage.guard) + content(&stage.content),
+        Write::CommitBlocks(commit) => commit_blocks(commit),
         Write::AppendBlock(append) => {
-            name(append.key.name.as_str()) + guard(&append.guard) + content(&append.content)
+            guarded(&append.key, &append.guard) + content(&append.content)
         }
-        Write::SealBlob(seal) => name(seal.key.name.as_str()) + guard(&seal.guard),
+        Write::SealBlob(seal) => guarded(&seal.key, &seal.guard),
         Write::WritePages(pages) => {
-            let content = pages.content.as_ref().map_or(0, content);
-            name(pages.key.name.as_str()) + guard(&pages.guard) + content
+            guarded(&pages.key, &pages.guard) + pages.content.as_ref().map_or(0, content)
         }
         Write::UpdatePages(update) => {
-            let properties = update.properties.as_ref().map_or(0, properties);
-            name(update.key.name.as_str()) + guard(&update.guard) + properties
+            guarded(&update.key, &update.guard) + update.properties.as_ref().map_or(0, properties)
         }
         Write::UpdateBlob(update) => {
-            let change = match &update.change {
-                BlobChange::Properties(new) => properties(new),
-                BlobChange::Metadata(new) => metadata(new),
-                BlobChange::Tags(new) => tags(new),
-            };
-            name(update.key.name.as_str()) + guard(&update.guard) + change
+            guarded(&update.key, &update.guard) + blob_change(&update.change)
         }
-        Write::DeleteBlob(delete) => name(delete.key.name.as_str()) + guard(&delete.guard),
-        Write::LeaseBlob(lease) => name(lease.key.name.as_str()) + guard(&lease.guard),
+        Write::DeleteBlob(delete) => guarded(&delete.key, &delete.guard),
+        Write::LeaseBlob(lease) => guarded(&lease.key, &lease.guard),
         Write::SnapshotBlob(snapshot) => {
-            let new = snapshot.metadata.as_ref().map_or(0, metadata);
-            name(snapshot.key.name.as_str()) + guard(&snapshot.guard) + new
+            guarded(&snapshot.key, &snapshot.guard) + snapshot.metadata.as_ref().map_or(0, metadata)
         }
-        Write::SetTier(set) => name(set.key.name.as_str()) + guard(&set.guard),
-        Write::NoteRead(note) => name(note.key.name.as_str()),
-        Write::CreateContainer(create) => {
-            let scope = create.encryption_scope.as_ref().map(|scope| scope.name.as_str());
-            name(create.name.as_str()) + metadata(&create.metadata) + option(scope)
-        }
+        Write::SetTier(set) => guarded(&set.key, &set.guard),
+        Write::NoteRead(note) => text(note.key.name.as_str()),
+        Write::CreateContainer(create) => create_container(create),
         Write::UpdateContainer(update) => {
-            let change = match &update.change {
-                ContainerChange::Metadata(new) => metadata(new),
-                ContainerChange::Access { policies, .. } => {
-                    let inside = policies.iter();
-                    let inside = inside.map(|p| text(&p.id) + option(p.permissions.as_deref()));
-                    list(policies) + inside.sum::<usize>()
-                }
-            };
-            name(update.name.as_str()) + guard(&update.guard) + change
+            text(update.name.as_str()) + guard(&update.guard) + container_change(&update.change)
         }
-        Write::DeleteContainer(delete) => name(delete.name.as_str()) + guard(&delete.guard),
-        Write::LeaseContainer(lease) => name(lease.name.as_str()) + guard(&lease.guard),
-        Write::UpdateAccount { name: of, change } => name(of.as_str()) + account(change),
+        Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
+        Write::LeaseContainer(lease) => text(lease.name.as_str()) + guard(&lease.guard),
+        Write::UpdateAccount { name, change } => text(name.as_str()) + account_change(change),
         Write::IndexTag(tag) => {
             let container = tag.container.as_ref().map(ContainerName::as_str);
             bytes(tag.entry.as_bytes()) + option(container)
@@ -131,15 +91,73 @@ fn of(write: &Write) -> usize {
         }
         Write::ExpireStaged { key, .. } => bytes(key.as_bytes()),
         Write::PurgeContainer { from, .. } => bytes(from),
-        Write::CreateAccount { name: of, .. } | Write::DeleteAccount { name: of, .. } => {
-            name(of.as_str())
+        Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
+            text(name.as_str())
         }
         Write::ForgetContainer { .. } | Write::Prove => 0,
     };
     FIXED + more
 }
 
-fn account(change: &AccountChange) -> usize {
+/// What most writes of a blob have: its name and a guard.
+fn guarded(key: &BlobKey, of: &Guard) -> usize {
+    text(key.name.as_str()) + guard(of)
+}
+
+fn put_blob(put: &PutBlob) -> usize {
+    guarded(&put.key, &put.guard)
+        + properties(&put.properties)
+        + metadata(&put.metadata)
+        + tags(&put.tags)
+        + content(&put.content)
+}
+
+fn commit_blocks(commit: &CommitBlocks) -> usize {
+    guarded(&commit.key, &commit.guard)
+        + properties(&commit.properties)
+        + metadata(&commit.metadata)
+        + tags(&commit.tags)
+        + list(&commit.list)
+}
+
+fn fill_layer(fill: &FillLayer) -> usize {
+    let spans = fill.spans.iter().map(|span| content(&span.content));
+    bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
+}
+
+fn end_copy(end: &EndCopy) -> usize {
+    let outcome = match &end.end {
+        CopyEnd::Success { content, .. } => copied(content),
+        CopyEnd::Failed(why) => text(why),
+        CopyEnd::Aborted(_) => 0,
+    };
+    bytes(end.blob.as_bytes()) + outcome
+}
+
+fn blob_change(change: &BlobChange) -> usize {
+    match change {
+        BlobChange::Properties(new) => properties(new),
+        BlobChange::Metadata(new) => metadata(new),
+        BlobChange::Tags(new) => tags(new),
+    }
+}
+
+fn create_container(create: &CreateContainer) -> usize {
+    let scope = create.encryption_scope.as_ref().map(|scope| scope.name.as_str());
+    text(create.name.as_str()) + metadata(&create.metadata) + option(scope)
+}
+
+fn container_change(change: &ContainerChange) -> usize {
+    match change {
+        ContainerChange::Metadata(new) => metadata(new),
+        ContainerChange::Access { policies, .. } => {
+            let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
+            list(policies) + texts.sum::<usize>()
+        }
+    }
+}
+
+fn account_change(change: &AccountChange) -> usize {
     match change {
         AccountChange::Keys(keys) => list(keys) + keys.iter().map(secret).sum::<usize>(),
         AccountChange::DelegationSecret(new) => secret(new),
@@ -168,20 +186,19 @@ fn website(site: &Website) -> usize {
 }
 
 fn put_copy(copy: &PutCopy) -> usize {
-    let told = copy.copy.as_ref().map_or(0, |told| {
-        size_of_val(told.as_ref()) + text(&told.source) + option(told.description.as_deref())
+    let record = copy.copy.as_ref().map_or(0, |record| {
+        size_of_val(record.as_ref()) + text(&record.source) + option(record.description.as_deref())
     });
     let job = copy.job.as_ref().map_or(0, |job| {
         size_of_val(job.as_ref()) + secret(&job.source) + option(job.etag.as_deref())
     });
     size_of_val(copy)
-        + name(copy.key.name.as_str())
-        + guard(&copy.guard)
+        + guarded(&copy.key, &copy.guard)
         + properties(&copy.properties)
         + metadata(&copy.metadata)
         + tags(&copy.tags)
         + copied(&copy.content)
-        + told
+        + record
         + job
 }
 
@@ -208,10 +225,6 @@ fn copied(copied: &CopiedContent) -> usize {
             list(blocks) + inside.sum::<usize>()
         }
     }
-}
-
-fn blocks(entries: &[BlockListEntry]) -> usize {
-    list(entries)
 }
 
 fn guard(guard: &Guard) -> usize {
@@ -268,10 +281,6 @@ fn cors(rule: &CorsRule) -> usize {
         &rule.exposed_headers,
     ];
     size_of::<CorsRule>() + texts.into_iter().map(|it| text(it)).sum::<usize>()
-}
-
-fn name(name: &str) -> usize {
-    text(name)
 }
 
 fn option(text: Option<&str>) -> usize {

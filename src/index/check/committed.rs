@@ -38,6 +38,7 @@ pub(super) struct Committed {
     combiner: Crc64Combiner,
     /// Of an append blob: the number of its blocks so far.
     appended: u32,
+    /// Whether one of these blocks was out of order.
     disordered: bool,
 }
 
@@ -110,7 +111,7 @@ impl Committed {
             problems.push(format!("{} of {expected} segments", self.segments));
         }
         if self.disordered {
-            problems.push("an appended block is out of its order".to_owned());
+            problems.push("an appended block is out of order".to_owned());
         }
         if let BlobKind::Append { blocks, .. } = self.record.kind
             && blocks != self.appended

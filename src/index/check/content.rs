@@ -69,7 +69,7 @@ impl BlobCheck<'_> {
             }
             if read != end - at {
                 return Err(format!(
-                    "extent {} gave {read} bytes at {}",
+                    "extent {} returned {read} bytes at {}",
                     location.extent, location.offset
                 ));
             }

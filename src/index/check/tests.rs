@@ -180,7 +180,7 @@ async fn missing_rows_are_found() {
     let whole = filled().await;
     let blob = |name: &str| RoutingKey::blob(&key(name));
     for (family, name, expected) in [
-        (Family::Main, "long", "segment of no layout"),
+        (Family::Main, "long", "a segment that no layout names"),
         (Family::Layout, "long", " of 2 segments"),
         (Family::Staged, "staged", "staged blocks, summary"),
     ] {

@@ -47,7 +47,9 @@ impl BlobCheck<'_> {
         let nulls: Vec<Timestamp> = nulls.collect();
         let named: Vec<Timestamp> = self.null_version.into_iter().collect();
         if nulls != named {
-            self.problem(format!("null versions {nulls:?}, the row of it names {named:?}"));
+            self.problem(format!(
+                "null versions {nulls:?}, the row of the null version names {named:?}"
+            ));
         }
     }
 }

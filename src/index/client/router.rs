@@ -86,7 +86,9 @@ impl Router {
             let map = self.map();
             let target = owner(&map, key)?;
             match self.host.read(target, read.clone()).await {
-                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
+                Err(Error::WrongPartition) => {
+                    self.refresh(Refused { map: &map, target }, &mut retry).await?
+                }
                 answer => return answer,
             }
         }
@@ -136,7 +138,7 @@ impl Router {
             let mut stale =
                 answers.iter().filter(|one| matches!(one.1, Err(Error::WrongPartition)));
             if let Some((target, _)) = stale.next() {
-                self.refresh((&map, *target), &mut retry).await?;
+                self.refresh(Refused { map: &map, target: *target }, &mut retry).await?;
                 continue;
             }
             let high = owners.first().and_then(|owner| owner.keys.range().high());
@@ -185,18 +187,17 @@ impl Router {
             let map = self.map();
             let target = owner(&map, &key)?;
             match self.host.write_shared(target, Arc::clone(&write)).await {
-                Err(Error::WrongPartition) => self.refresh((&map, target), &mut retry).await?,
+                Err(Error::WrongPartition) => {
+                    self.refresh(Refused { map: &map, target }, &mut retry).await?
+                }
                 answer => return answer,
             }
         }
     }
 
-    async fn refresh(
-        &self,
-        (stale, refused): (&Arc<PartitionMap>, Target),
-        retry: &mut StaleRetry,
-    ) -> Result<(), Error> {
-        let again = retry.record(refused, self.env.clock.monotonic())?;
+    async fn refresh(&self, refused: Refused<'_>, retry: &mut StaleRetry) -> Result<(), Error> {
+        let Refused { map, target } = refused;
+        let again = retry.record(target, self.env.clock.monotonic())?;
         if again > 0 {
             // The coordinator's map is still the stale one: the owner is changing. The pause
             // doubles each time. It is made without the lock, which requests to other owners may
@@ -208,7 +209,7 @@ impl Router {
         let patience = PATIENCE.saturating_sub(retry.waited(self.env.clock.monotonic()));
         tokio::select! {
             biased;
-            followed = self.follow(stale, again > 0) => followed,
+            followed = self.follow(map, again > 0) => followed,
             () = self.env.clock.sleep(patience) => Err(Error::Overloaded),
         }
     }
@@ -229,6 +230,12 @@ impl Router {
         }
         Ok(())
     }
+}
+
+/// A partition that refused a request, and the map that named it as the owner.
+struct Refused<'a> {
+    map: &'a Arc<PartitionMap>,
+    target: Target,
 }
 
 /// The retries of a request whose partition map is stale.
@@ -363,7 +370,7 @@ mod tests {
             for _ in 0..20 {
                 let (stale, begun) = (router.map(), clock.monotonic());
                 publish(coordinator.as_ref(), 2).await;
-                let met = (&stale, Target::of(&stale.partitions()[0]));
+                let met = Refused { map: &stale, target: Target::of(&stale.partitions()[0]) };
                 router.refresh(met, &mut StaleRetry::default()).await.unwrap();
                 assert_eq!(clock.monotonic(), begun);
                 clock.sleep(Duration::from_millis(7)).await;

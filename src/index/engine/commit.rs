@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
+#[cfg(test)]
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +30,7 @@ use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
 use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
 use crate::index::engine::watches::{ChangedRow, Outcome};
-use crate::index::invariant::{Invariant, Violation};
+use crate::index::invariant::Violation;
 use crate::index::rows::RowBatch;
 use crate::index::rows::RowChange;
 use crate::types::Sequence;
@@ -163,29 +165,6 @@ impl Committer {
         batch.refuse(failed);
     }
 
-    /// Checks that a batch may be appended (I2): its commits follow the durable ones, and the log
-    /// belongs to this owner.
-    fn check(&self, batch: &GroupCommit) -> Result<(), Violation> {
-        batch.sound.clone()?;
-        let (first, last) = (batch.rows.first(), batch.last);
-        let numbered = self.sequence.plus(u64::from(batch.rows.commits()));
-        let follows = first == self.sequence.plus(1) && last == numbered;
-        Invariant::OneOwner.assert(follows, || {
-            format!("commits {first} to {last} would follow commit {}", self.sequence)
-        })?;
-        self.log.check_owner(self.core.id, self.core.epoch)?;
-        self.log.check_next(first)
-    }
-
-    /// Subtracts a write from the bytes of the queue (I16).
-    fn uncount(&self, weight: usize) -> Result<(), Violation> {
-        let less = |queued: usize| queued.checked_sub(weight);
-        let counted = self.queued_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        counted.map(drop).map_err(|queued| {
-            Invariant::Bounded.violated(format!("{weight} bytes leave a queue of {queued}"))
-        })
-    }
-
     /// Publishes the committer's sources and its newest commit.
     ///
     /// # Errors
@@ -193,25 +172,6 @@ impl Committer {
     pub(crate) fn publish(&mut self) -> Result<(), Failed> {
         let published = self.core.publish(&self.sources, self.sequence);
         published.map_err(|violation| self.stop_violated(violation))
-    }
-
-    /// Stops the partition unless an invariant holds.
-    pub(crate) fn assert(
-        &mut self,
-        invariant: Invariant,
-        holds: bool,
-        found: impl FnOnce() -> String,
-    ) -> Result<(), Failed> {
-        invariant.assert(holds, found).map_err(|violation| self.stop_violated(violation))
-    }
-
-    /// Stops the partition because an invariant does not hold.
-    pub(crate) fn stop_violated(&mut self, violation: Violation) -> Failed {
-        let failed = Failed::from(violation);
-        if self.failed.is_none() {
-            self.stop_after(&failed);
-        }
-        failed
     }
 
     /// Refuses the taken writes without evaluating them. After a split the children share the
@@ -387,7 +347,10 @@ impl Committer {
             ) => {
                 let pause = self.rolls.note(clock.monotonic(), &refused);
                 let partition = self.core.id;
-                tracing::warn!(%partition, ?refused, ?pause, "the log cannot be rolled now; it is tried again after the pause");
+                tracing::warn!(
+                    %partition, ?refused, ?pause,
+                    "the log cannot be rolled now; it is tried again after the pause"
+                );
                 Err(refused)
             }
             Err(failed) => Err(failed),
@@ -424,7 +387,10 @@ impl Committer {
             Failed::Fenced => self.core.fail(Status::Lost),
             Failed::Other(reason) => {
                 let partition = self.core.id;
-                tracing::error!(%partition, %reason, "writes stop until the partition is opened again");
+                tracing::error!(
+                    %partition, %reason,
+                    "writes stop until the partition is opened again"
+                );
                 self.core.fail(Status::Stopped(reason.to_string()));
             }
         }

@@ -55,7 +55,7 @@ impl HostContext {
                 if let Err(error) = self.deps.capacity.seal(*extent, *epoch).await {
                     tracing::debug!(
                         %extent, %error,
-                        "a log extent that was left could not be sealed"
+                        "a former log extent could not be sealed"
                     );
                 }
                 Tried::Done

@@ -6,8 +6,8 @@
 //!    readers and the maintenance of one partition share. `sources.rs`: its memtables and runs.
 //!    `failed.rs`: why durable work failed, and what that means for the partition.
 //! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
-//!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`). `write.rs`:
-//!    the path of a write up to the queue.
+//!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`).
+//!    `write.rs`: the path of a write up to the queue.
 //! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
 //!    durably to the log (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated
 //!    on a snapshot before their turn; `watches.rs` detects commits that change the rows they read.
@@ -15,8 +15,8 @@
 //! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
 //!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
 //!    manifest record.
-//! 5. `change/`: split, merge, and move to another host. `distribution.rs`: how the rows of a partition
-//!    are distributed over its keys.
+//! 5. `change/`: split, merge, and move to another host. `distribution.rs`: how the rows of a
+//!    partition are distributed over its keys.
 //! 6. `extents/`: which partitions use which logs and runs. An extent is removed only if the
 //!    records in the coordinator allow it, in the background (`chores.rs`, `do_chores.rs`).
 //! 7. `open.rs`, `recover.rs`, `replay.rs` open a partition from its descriptor in the coordinator.
@@ -28,10 +28,13 @@
 //! replay is idempotent (`replay.rs`) · I16 queue, batch, memtables and cache are bounded
 //! (`config.rs`).
 //!
+//! `assertions.rs`: what the committer asserts of itself.
+//!
 //! Not here: which host owns which partition (`server/` and the coordinator), what rows mean
 //! (`objects/`), when to split.
 
 mod ahead;
+mod assertions;
 
 mod change;
 mod chores;

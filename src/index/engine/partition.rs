@@ -151,7 +151,9 @@ impl Partition {
         answer.unwrap_or_else(|_| match turn.take() {
             true => Err(self.is_closed()),
             // The committer answers every write that it takes, unless it panics.
-            false => Err(Error::Unavailable("the write was begun and not ended".into())),
+            false => {
+                Err(Error::Unavailable("the write was begun, and its outcome is unknown".into()))
+            }
         })
     }
 

@@ -142,7 +142,8 @@ async fn replay(
     descriptor: &PartitionDescriptor,
     owner: Owner<'_>,
 ) -> Result<Rows, Error> {
-    let mut replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
+    let replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
+    let mut replay = replay.reporting_to(context.deps.env.tasks.health());
     let mut tables = Arc::new(Tables::new(Arc::clone(&context.budget)));
     let replay_max = context.config.replay_bytes_max;
     // Partitions recover concurrently. Only a partition with many rows in memory writes them to

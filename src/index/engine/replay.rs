@@ -7,12 +7,13 @@ use std::fmt::Display;
 use bytes::Bytes;
 
 use crate::capacity::Capacity;
+use crate::env::TaskHealth;
 use crate::index::api::Error;
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::reader::{LogReader, Record};
 use crate::index::engine::log::record::Batch;
 use crate::index::engine::table::Tables;
-use crate::index::invariant::Invariant;
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::RowChange;
 use crate::types::Epoch;
@@ -43,6 +44,8 @@ pub(crate) struct Replay<'a> {
     time: Timestamp,
     highest: Vec<Sequence>,
     link: Option<Link>,
+    /// Where violated invariants are counted, if the log is read to serve it.
+    health: Option<TaskHealth>,
 }
 
 /// One extent of a log.
@@ -111,8 +114,22 @@ impl<'a> Replay<'a> {
             time: manifest.time,
             highest: Vec::new(),
             link: None,
+            health: None,
             manifest,
         })
+    }
+
+    /// Counts violated invariants there too.
+    pub(crate) fn reporting_to(self, health: TaskHealth) -> Self {
+        Self { health: Some(health), ..self }
+    }
+
+    /// The error of a log that violates an invariant.
+    fn violated(&self, extent: ExtentId, violation: &Violation) -> Error {
+        if let Some(health) = &self.health {
+            violation.report(health, format_args!("log {extent}"));
+        }
+        damaged(extent, violation)
     }
 
     /// The newest manifest.
@@ -178,7 +195,7 @@ impl<'a> Replay<'a> {
         let checked = Invariant::OneOwner.assert(rises, || {
             format!("epoch {epoch} follows {before}, and the owner's is {}", self.epoch_max)
         });
-        checked.map_err(|violation| damaged(extent, violation))
+        checked.map_err(|violation| self.violated(extent, &violation))
     }
 
     /// Inserts the rows of new commits. Commits that were applied before or are in runs change
@@ -211,7 +228,7 @@ impl<'a> Replay<'a> {
             }
             Invariant::ReplayOnce
                 .assert(sequence > self.applied, || format!("commit {sequence} is applied again"))
-                .map_err(|violation| damaged(extent, violation))?;
+                .map_err(|violation| self.violated(extent, &violation))?;
             self.applied = sequence;
             for RowChange { family, key, value } in commit.changes {
                 tables.insert(family, own(key), sequence, value.map(own));

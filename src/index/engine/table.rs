@@ -13,6 +13,7 @@ use crossbeam_skiplist::SkipMap;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use crate::index::invariant::{Invariant, Violation};
 use crate::index::rows::Family;
 use crate::types::Sequence;
 
@@ -64,6 +65,12 @@ impl Budget {
     /// Counts a write that waits for room.
     pub(crate) fn wait(&self) -> Waiter<'_> {
         Waiter { budget: self, ahead: self.waiting.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Forgets what is counted.
+    #[cfg(test)]
+    pub(crate) fn forget(&self) {
+        self.used.store(0, Ordering::Relaxed);
     }
 
     /// A future that ends when memory is freed after this call.
@@ -153,9 +160,21 @@ impl Tables {
     /// meanwhile.
     pub(crate) fn uncount(&self) {
         if self.counted.swap(false, Ordering::Relaxed) {
-            self.budget.used.fetch_sub(self.bytes(), Ordering::Relaxed);
+            self.budget.used.fetch_sub(self.bytes(), Ordering::Release);
             self.budget.ring();
         }
+    }
+
+    /// # Errors
+    /// [`Invariant::Bounded`] unless the budget has at least the bytes of these tables: with fewer
+    /// in it than memory holds, writes would be let in without limit (I16).
+    pub(crate) fn check_counted(&self) -> Result<(), Violation> {
+        let bytes = self.bytes();
+        let used = self.budget.used.load(Ordering::Acquire);
+        // Read last: tables that were just uncounted are seen as such.
+        Invariant::Bounded.assert(used >= bytes || !self.is_counted(), || {
+            format!("memtables of {bytes} bytes are in a budget of {used}")
+        })
     }
 
     fn is_counted(&self) -> bool {

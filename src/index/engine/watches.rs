@@ -82,6 +82,7 @@ pub(crate) struct Watches {
     all: Mutex<Vec<Arc<Watch>>>,
     /// The number of writes that wait for a watch to end or for a permit to be evaluated ahead.
     pub(super) waiting: AtomicUsize,
+    /// The bytes of these writes.
     pub(super) waiting_bytes: AtomicUsize,
 }
 

@@ -48,7 +48,8 @@ impl LoadMetrics {
         index.register("refused_writes", help, self.refused.clone());
         let help = "Processor time of commits and reads of partitions";
         index.register("cpu_seconds", help, self.cpu.clone());
-        let help = "Eight times a second: the longest time that a write of any partition has waited in its queue";
+        let help = "Eight times a second: the longest time that a write of any partition has \
+                    waited in its queue";
         index.register("queue_age_seconds", help, self.queue_age.clone());
         let help = "Requests per second of the partition with the most requests";
         index.register("busiest_requests_per_second", help, self.busiest_requests.clone());

@@ -163,7 +163,7 @@ pub(super) async fn delete(
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     match delete.scope {
         DeleteScope::Snapshot(taken) => {
-            return delete_snapshot(eval, &key, blob, delete, taken).await;
+            return delete_snapshot(eval, &key, blob, &SnapshotOf { taken, delete }).await;
         }
         DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Snapshots => {
             guard::change(&delete.guard, &blob.record, eval.now)?;
@@ -186,14 +186,20 @@ pub(super) async fn delete(
     Ok(WriteReply::Done)
 }
 
+/// The snapshot that a request deletes.
+struct SnapshotOf<'a> {
+    taken: Timestamp,
+    delete: &'a DeleteBlob,
+}
+
 /// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not protect them.
 async fn delete_snapshot(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     mut blob: Blob,
-    delete: &DeleteBlob,
-    taken: Timestamp,
+    snapshot: &SnapshotOf<'_>,
 ) -> Result<WriteReply, Error> {
+    let SnapshotOf { taken, delete } = *snapshot;
     let found =
         blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, eval.now)?;

@@ -176,7 +176,8 @@ fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Viola
     let mut unlike = entries.iter().filter(|entry| entry.content.len() != entry.len);
     let Some(entry) = unlike.next() else { return Ok(()) };
     let (len, held) = (entry.len, entry.content.len());
-    Err(Invariant::ExactBlocks.violated(format!("a block of {len} bytes has {held}")))
+    Err(Invariant::ExactBlocks
+        .violated(format!("a block of {len} bytes has content of {held} bytes")))
 }
 
 /// # Errors

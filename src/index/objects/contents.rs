@@ -169,7 +169,7 @@ impl Content {
     /// Copies the bytes `from..to`, so that the row does not keep bytes that it no longer shows.
     /// `None` if the content is in extents or in authenticated chunks, or if it is encrypted and
     /// `from` is not a multiple of a page.
-    pub(super) fn cut_inline(&self, from: u64, to: u64) -> Option<Self> {
+    pub(super) fn inline_part(&self, from: u64, to: u64) -> Option<Self> {
         let StoredBytes::Inline(bytes) = self.stored_bytes() else { return None };
         let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
         let part = || Bytes::copy_from_slice(bytes.get(index(from)..index(to)).unwrap_or_default());

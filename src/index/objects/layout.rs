@@ -43,7 +43,7 @@ pub(super) fn build(
     let mut start = 0u64;
     let mut rest = entries.as_slice();
     while !rest.is_empty() {
-        let (segment, after) = rest.split_at(cut(rest));
+        let (segment, after) = rest.split_at(segment_len(rest));
         let number = u32::try_from(directory.len()).expect("at most 50,000 blocks");
         let key = keys::layout_segment(blob, generation, number);
         eval.out.put(Family::Layout, key, values::encode_segment(segment));
@@ -61,7 +61,7 @@ pub(super) fn id_len(id: &[u8]) -> u8 {
 }
 
 /// The number of `entries`, at least one, for the next segment.
-fn cut(entries: &[Entry]) -> usize {
+fn segment_len(entries: &[Entry]) -> usize {
     let mut weight = 0usize;
     let fitting = entries.iter().take(SEGMENT_ENTRIES_MAX).take_while(|entry| {
         weight = weight.saturating_add(weight_of(entry));

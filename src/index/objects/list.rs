@@ -41,7 +41,7 @@ pub(super) async fn list(
     cursors.extend(list.snapshots.then(|| open(Family::Versions, inside)));
     cursors.push(open(Family::Main, blob.clone()));
     cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
-    let mut rows = Merge { view, start: window.position.clone(), cursors, paused: None };
+    let mut rows = MergedFamilies { view, start: window.position.clone(), cursors, paused: None };
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit || weight >= list.weight_max {
@@ -89,7 +89,7 @@ pub(super) async fn list(
 
 /// The families of a listing. Of the rows of one blob, those of an earlier family in the list come
 /// first.
-struct Merge<'a> {
+struct MergedFamilies<'a> {
     view: &'a dyn Rows,
     /// The start of the page. A page does not stop here: each page must make progress.
     start: Bytes,
@@ -98,7 +98,7 @@ struct Merge<'a> {
     paused: Option<Bytes>,
 }
 
-impl Merge<'_> {
+impl MergedFamilies<'_> {
     /// The next name, and the family of its first entry: snapshots come first, then the blob, then
     /// a blob with only staged blocks. `None` at the end, or if the view is spent and the listing
     /// has passed its start.
@@ -133,7 +133,7 @@ impl Merge<'_> {
             Some((_, cursor)) => cursor.take().await?,
             None => None,
         };
-        row.ok_or_else(|| Error::damaged_rows("a row vanished from a view"))
+        row.ok_or_else(|| Error::damaged_rows("a row that a view has shown is missing in it"))
     }
 
     fn seek(&mut self, position: &Bytes) {

@@ -124,7 +124,8 @@ impl Machine for Objects {
             }
             Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read, now).await?)),
             Read::BlockList(key, snapshot, guard) => {
-                let list = blob_read::block_list(view, key, *snapshot, guard, now).await?;
+                let of = blob_read::BlockListOf { key, snapshot: *snapshot, guard };
+                let list = blob_read::block_list(view, of, now).await?;
                 ReadReply::BlockList(Box::new(list))
             }
             Read::Pages(read) => {

@@ -107,14 +107,14 @@ pub(super) async fn update(
     };
     let mut rest = None;
     if let Some(len) = update.len {
-        let cut = len..blob.record.len;
-        if !cut.is_empty() {
+        let dropped = len..blob.record.len;
+        if !dropped.is_empty() {
             let mut change = Change::new(eval.view, &key, &layers);
-            let done = change.take(&cut).await?;
+            let done = change.take(&dropped).await?;
             let span = Span { len: done - len, skip: 0, content: None };
             change.put_span(done, (layers.len() > 1).then_some(span));
             change.finish(eval);
-            rest = (done < cut.end).then_some(done);
+            rest = (done < dropped.end).then_some(done);
         }
         if rest.is_none() {
             blob.record.len = len;
@@ -196,12 +196,12 @@ impl<'a> Change<'a> {
             self.rows.insert(placed.range.end, None);
             let Range { start, end } = placed.range;
             if end > done {
-                let right = placed.cut(&(done..end));
+                let right = placed.part(&(done..end));
                 kept.extend(right.location().copied());
                 self.rows.insert(end, Some(right.span));
             }
             if start < range.start {
-                let left = placed.cut(&(start..range.start));
+                let left = placed.part(&(start..range.start));
                 kept.extend(left.location().copied());
                 self.rows.insert(range.start, Some(left.span));
             }

@@ -71,42 +71,43 @@ pub(super) async fn blob(
     if !read.pieces || range.is_empty() {
         return Ok(view_of);
     }
-    let mut cut = Cut { range: range.clone(), at: 0, pieces: Vec::new() };
+    let mut found = Found { range: range.clone(), at: 0, pieces: Vec::new() };
     match blob.content(&key)?.layout {
-        Layout::Whole(content) => cut.add(&content)?,
-        Layout::Blocks(entries) => cut.add_all(&entries)?,
+        Layout::Whole(content) => found.add(&content)?,
+        Layout::Blocks(entries) => found.add_all(&entries)?,
         Layout::Segments { generation, directory } => {
-            cut.add_segments(view, &key, Segments { generation, directory: &directory }).await?;
+            found.add_segments(view, &key, Segments { generation, directory: &directory }).await?;
         }
         Layout::Pages { layers } => {
             view_of.generation = layers.last().copied();
-            cut.at = range.start;
-            cut.add_spans(view, &key, &layers).await?;
+            found.at = range.start;
+            found.add_spans(view, &key, &layers).await?;
         }
         Layout::Appended { generation, directory, tail } => {
             view_of.generation = Some(generation);
             let tail_len = tail.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.len));
             let tail_start = len.saturating_sub(tail_len);
             if range.start < tail_start {
-                cut.add_segments(view, &key, Segments { generation, directory: &directory })
+                found
+                    .add_segments(view, &key, Segments { generation, directory: &directory })
                     .await?;
             } else {
-                cut.at = tail_start;
+                found.at = tail_start;
             }
-            if cut.at == tail_start {
-                cut.add_all(&tail)?;
+            if found.at == tail_start {
+                found.add_all(&tail)?;
             }
         }
     }
-    let pieces_end = cut.at.min(range.end);
+    let pieces_end = found.at.min(range.end);
     if pieces_end <= range.start {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "layout shorter than the blob"));
     }
-    Ok(BlobView { pieces: cut.pieces, pieces_end, ..view_of })
+    Ok(BlobView { pieces: found.pieces, pieces_end, ..view_of })
 }
 
 /// Collects the pieces of content that cover a range of the blob.
-struct Cut {
+struct Found {
     /// The wanted range of the blob.
     range: Range<u64>,
     /// The offset in the blob of the next content.
@@ -115,7 +116,7 @@ struct Cut {
     pieces: Vec<Piece>,
 }
 
-impl Cut {
+impl Found {
     /// Adds the wanted pieces of the first segments that the range touches.
     async fn add_segments(
         &mut self,
@@ -233,16 +234,16 @@ impl Held<'_> {
     /// The piece for `range` of these bytes, which come after `before` bytes of `content`.
     fn piece(&self, content: &Content, before: u64, range: Range<u64>) -> Result<Piece, Error> {
         match content.protection() {
-            Protection::Plain => Ok(self.cut(range)),
+            Protection::Plain => Ok(self.piece_of(range)),
             Protection::Encrypted(nonce) => {
                 let at = before.saturating_add(range.start);
-                Ok(Piece::Encrypted { nonce, at, piece: Box::new(self.cut(range)) })
+                Ok(Piece::Encrypted { nonce, at, piece: Box::new(self.piece_of(range)) })
             }
             Protection::Authenticated(_) if !before.is_multiple_of(CHUNK_BYTES) => {
                 Err(Error::damaged_rows("a location begins inside an authenticated chunk"))
             }
             Protection::Authenticated(nonce) => {
-                let piece = Box::new(self.cut(authenticated_range(&range, self.stored())));
+                let piece = Box::new(self.piece_of(authenticated_range(&range, self.stored())));
                 let range = before.saturating_add(range.start)..before.saturating_add(range.end);
                 Ok(Piece::Authenticated { nonce, len: content.len(), range, piece })
             }
@@ -258,7 +259,7 @@ impl Held<'_> {
     }
 
     /// The stored bytes in `range`.
-    fn cut(&self, range: Range<u64>) -> Piece {
+    fn piece_of(&self, range: Range<u64>) -> Piece {
         match *self {
             Self::Inline(bytes) => {
                 let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
@@ -269,14 +270,20 @@ impl Held<'_> {
     }
 }
 
+/// A request for the blocks of a blob or snapshot.
+pub(super) struct BlockListOf<'a> {
+    pub(super) key: &'a BlobKey,
+    pub(super) snapshot: Option<Timestamp>,
+    pub(super) guard: &'a Guard,
+}
+
 /// Get Block List.
 pub(super) async fn block_list(
     view: &dyn Rows,
-    key: &BlobKey,
-    snapshot: Option<Timestamp>,
-    guard: &Guard,
+    of: BlockListOf<'_>,
     now: Timestamp,
 ) -> Result<BlockListView, Error> {
+    let BlockListOf { key, snapshot, guard } = of;
     let key = RoutingKey::blob(key);
     let blob = blob_row::load_version(view, &key, snapshot).await?;
     let summary = match snapshot {

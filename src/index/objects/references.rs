@@ -62,14 +62,14 @@ pub(super) async fn references(
             })?;
             view.rest(count / LOCATIONS_OF_A_ROW).await;
         }
-        let Lowest { kept, is_cut, .. } = lowest;
+        let Lowest { kept, has_more, .. } = lowest;
         for (number, location) in kept.into_iter().enumerate() {
             locations.push(location);
             if number % MOVED_IN_TURN == MOVED_IN_TURN - 1 {
                 view.rest(MOVED_IN_TURN).await;
             }
         }
-        if is_cut {
+        if has_more {
             let next =
                 ReferencePlace { key: key.as_bytes().clone(), after: locations.last().copied() };
             return Ok(References { locations, next: Some(next) });
@@ -92,12 +92,12 @@ struct Lowest<'a> {
     most: usize,
     kept: BTreeSet<Location>,
     /// Whether there are higher ones that are not kept.
-    is_cut: bool,
+    has_more: bool,
 }
 
 impl<'a> Lowest<'a> {
     fn new(extents: &'a RangeInclusive<ExtentId>, after: Option<Location>, most: usize) -> Self {
-        Self { extents, after, most, kept: BTreeSet::new(), is_cut: false }
+        Self { extents, after, most, kept: BTreeSet::new(), has_more: false }
     }
 
     fn add(&mut self, location: &Location) {
@@ -108,10 +108,10 @@ impl<'a> Lowest<'a> {
         }
         let is_full = self.kept.len() >= self.most;
         if is_full && self.kept.last().is_some_and(|last| location > last) {
-            self.is_cut = true;
+            self.has_more = true;
         } else if self.kept.insert(*location) && is_full {
             self.kept.pop_last();
-            self.is_cut = true;
+            self.has_more = true;
         }
     }
 }

@@ -94,7 +94,7 @@ async fn part(
 ) -> Result<Option<CopiedContent>, Error> {
     Ok(match layout {
         Layout::Whole(_) | Layout::Pages { .. } => None,
-        Layout::Blocks(entries) => cut(0, entries, range).map(CopiedContent::Blocks),
+        Layout::Blocks(entries) => blocks_in(0, entries, range).map(CopiedContent::Blocks),
         Layout::Segments { generation, directory } => {
             let touched = touched(directory, range);
             let start = directory.get(touched.start).map_or(0, |segment| segment.start);
@@ -103,11 +103,11 @@ async fn part(
             for (place, segment) in segments.places().take(touched.end).skip(touched.start) {
                 entries.append(&mut layout::segment(view, key, place, segment.entries).await?);
             }
-            cut(start, &entries, range).map(CopiedContent::Blocks)
+            blocks_in(start, &entries, range).map(CopiedContent::Blocks)
         }
         Layout::Appended { .. } => {
             let entries = layout::entries(view, key, layout).await?;
-            cut(0, &entries, range).map(CopiedContent::Blocks)
+            blocks_in(0, &entries, range).map(CopiedContent::Blocks)
         }
     })
 }
@@ -121,7 +121,7 @@ fn touched(directory: &[SegmentStart], range: &Range<u64>) -> Range<usize> {
 
 /// The entries that lie in the range; `None` if they do not cover exactly the range. The first
 /// entry begins at `start`.
-fn cut(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBlock>> {
+fn blocks_in(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBlock>> {
     let mut at = start;
     let mut blocks = Vec::new();
     for entry in entries {

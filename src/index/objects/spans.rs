@@ -46,11 +46,11 @@ impl Placed {
     }
 
     /// The part of the span in the range `part`, which lies inside the span.
-    pub(super) fn cut(&self, part: &Range<u64>) -> Self {
+    pub(super) fn part(&self, part: &Range<u64>) -> Self {
         let before = part.start.saturating_sub(self.range.start);
         let len = part.end.saturating_sub(part.start);
         let inline = self.span.content.as_ref();
-        let inline = inline.and_then(|c| c.cut_inline(before, before.saturating_add(len)));
+        let inline = inline.and_then(|c| c.inline_part(before, before.saturating_add(len)));
         let (skip, content) = match (inline, &self.span.content) {
             (Some(inline), _) => (0, Some(inline)),
             (None, Some(whole)) => (self.span.skip.saturating_add(before), Some(whole.clone())),
@@ -172,7 +172,7 @@ impl<'a> Overlay<'a> {
             let Some(placed) = front else { continue };
             if placed.range.start <= at {
                 let part = at..placed.range.end.min(limit);
-                found = Some(placed.cut(&part));
+                found = Some(placed.part(&part));
                 break;
             }
             limit = limit.min(placed.range.start);

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::index::api::LoadReport;
+use crate::index::api::PartitionLoad;
 use crate::index::engine::Partition;
 use crate::index::engine::RunSize;
 use crate::index::load::Counts;
 use crate::index::load::Load;
 use crate::index::load::Meter;
-use crate::index::load::PartitionLoad;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
@@ -35,10 +36,9 @@ impl Counted {
 /// mostly the same and at rest, so a sample costs little more than reading their counters.
 #[derive(Debug)]
 pub(super) struct LoadSample {
-    at: Duration,
     counted: Vec<Counted>,
-    /// In the same order.
-    loads: Vec<PartitionLoad>,
+    /// Its partitions are in the same order.
+    report: LoadReport,
     /// Samples so far.
     number: usize,
     /// By those that are no more, after the last sample.
@@ -49,15 +49,16 @@ pub(super) struct LoadSample {
 
 impl LoadSample {
     /// Follows nothing yet.
-    pub(super) fn new(now: Duration) -> Self {
+    pub(super) fn new(now: Duration, hosts: Vec<HostId>) -> Self {
         let (left, added) = (Counts::default(), Counts::default());
-        Self { at: now, counted: Vec::new(), loads: Vec::new(), number: 0, left, added }
+        let report = LoadReport { at: now, hosts, partitions: Vec::new() };
+        Self { counted: Vec::new(), report, number: 0, left, added }
     }
 
     /// Samples these partitions from now on, in this order.
     pub(super) fn follow(&mut self, opened: Vec<(Arc<Partition>, HostId)>) {
         let before = std::mem::take(&mut self.counted);
-        let loads = std::mem::take(&mut self.loads);
+        let loads = std::mem::take(&mut self.report.partitions);
         let before =
             before.into_iter().zip(loads).map(|(counted, load)| (load.id, (counted, load)));
         let mut before: BTreeMap<PartitionId, _> = before.collect();
@@ -73,7 +74,7 @@ impl LoadSample {
                 |(counted, load)| (counted.counts, load),
             );
             self.counted.push(Counted { partition, counts });
-            self.loads.push(load);
+            self.report.partitions.push(load);
         }
         // What partitions did that were split, merged or moved meanwhile.
         for (mut counted, _) in before.into_values() {
@@ -83,11 +84,12 @@ impl LoadSample {
 
     /// Finds the loads since the last sample; `changing` ones are under a change of the map.
     pub(super) fn take(&mut self, now: Duration, changing: &BTreeSet<PartitionId>) {
-        let elapsed = now.saturating_sub(self.at);
-        self.at = now;
+        let elapsed = now.saturating_sub(self.report.at);
+        self.report.at = now;
         self.number += 1;
         self.added = std::mem::take(&mut self.left);
-        for (place, (counted, load)) in self.counted.iter_mut().zip(&mut self.loads).enumerate() {
+        let all = self.counted.iter_mut().zip(&mut self.report.partitions);
+        for (place, (counted, load)) in all.enumerate() {
             let queue_age = counted.partition.core.meter.tick();
             let added = counted.added();
             self.added = self.added.plus(&added);
@@ -100,14 +102,14 @@ impl LoadSample {
         }
     }
 
-    /// What was found, in the order of the partitions.
-    pub(super) fn loads(&self) -> &[PartitionLoad] {
-        &self.loads
+    /// What was found.
+    pub(super) const fn report(&self) -> &LoadReport {
+        &self.report
     }
 
     /// One of them.
     pub(super) fn of(&self, id: PartitionId) -> Option<(&PartitionLoad, &Meter)> {
-        let mut all = self.loads.iter().zip(&self.counted);
+        let mut all = self.report.partitions.iter().zip(&self.counted);
         let (load, counted) = all.find(|(load, _)| load.id == id)?;
         Some((load, &counted.partition.core.meter))
     }

@@ -5,16 +5,18 @@
 //! 2. Here: opening, finding the host of a partition, closing; `host.rs`: one host: partitions that
 //!    share memory, cache, upkeep and perhaps a thread.
 //! 3. `change.rs`: splits, merges and moves, at most one of a partition at a time (`claims.rs`);
-//!    `measure.rs`, `balance.rs`: when; `spread.rs`: where to cut evenly; `status.rs`,
-//!    `changes.rs`: what is shown of partitions and of the latest changes.
+//!    `plan.rs`: those that a manager plans; `spread.rs`: where to cut evenly; `status.rs`,
+//!    `changes.rs`: what is shown of partitions and of the latest changes; `measure.rs`,
+//!    `reports.rs`: what is reported of their load.
 //! 4. `reopen.rs`: a partition that stopped writing, or did not open at the start, is opened
 //!    again; `rewrite.rs`: files are written anew without secrets of before; `cut.rs`: all
 //!    partitions as of one instant.
 //!
 //! Each host may have a thread of its own. They share nothing but the pins of runs: what one tells
 //! another goes through the coordinator and the partition's log, as between processes.
+//!
+//! Not here: when to change the map (the manager).
 
-mod balance;
 mod bootstrap;
 mod change;
 mod changes;
@@ -22,7 +24,9 @@ mod claims;
 mod cut;
 mod host;
 mod measure;
+mod plan;
 mod reopen;
+mod reports;
 mod rewrite;
 mod spread;
 mod status;
@@ -31,13 +35,11 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit_log::AuditLog;
 use crate::env::Tasks;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -65,6 +67,7 @@ use crate::types::RoutingKey;
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
 pub use changes::{ChangeEvent, ChangeKind};
 pub use cut::{ConsistentCut, CutError};
+pub use reports::LoadReports;
 pub use status::PartitionStatus;
 
 /// All hosts of one process.
@@ -78,10 +81,8 @@ pub struct IndexServer {
     claims: Arc<Claims>,
     stop: CancellationToken,
     changes: Changes,
-    /// What looks at the load and carries changes out.
+    /// What carries changes out.
     control: Tasks,
-    /// Told of changes that nobody asked for.
-    audit_log: OnceLock<AuditLog>,
 }
 
 impl IndexServer {
@@ -164,16 +165,13 @@ impl IndexServer {
         let (claims, stop) = (Arc::<Claims>::default(), CancellationToken::new());
         let all: Vec<_> = opened.iter().map(|host| Arc::clone(&host.opened)).collect();
         for host in &opened {
-            let reopener = Arc::new(Reopener {
+            start_reopener(Reopener {
                 context: Arc::clone(&host.context),
                 opened: Arc::clone(&host.opened),
                 all: all.clone(),
                 claims: Arc::clone(&claims),
                 stop: stop.clone(),
             });
-            let env = &host.context.deps.env;
-            let reopening = move || Arc::clone(&reopener).run();
-            drop(env.supervise("index reopener", stop.clone(), reopening));
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
         Ok(Self {
@@ -183,21 +181,14 @@ impl IndexServer {
             stop,
             changes: Changes::default(),
             control,
-            audit_log: OnceLock::new(),
         })
     }
 
-    /// Looks at the load and changes the map as `control`'s tasks, not the first host's: on a
-    /// thread of their own they do not queue behind thousands of requests, which is when they are
-    /// needed.
+    /// Changes the map as `control`'s tasks, not the first host's: on a thread of their own they do
+    /// not queue behind thousands of requests, which is when they are needed.
     #[must_use]
     pub fn controlled_by(self, control: Tasks) -> Self {
         Self { control, ..self }
-    }
-
-    /// Has the audit log told of changes of the map that nobody asked for; the first one given.
-    pub fn tell(&self, audit_log: AuditLog) {
-        drop(self.audit_log.set(audit_log));
     }
 
     /// Refuses writes from now on, flushes all partitions so that the next start has nothing to
@@ -250,6 +241,14 @@ impl IndexServer {
     fn host_of(&self, partition: PartitionId) -> Option<&Host> {
         self.hosts.iter().find(|host| host.opened.get(partition).is_some())
     }
+}
+
+/// Opens partitions of a host again after they stopped, until the server stops.
+fn start_reopener(reopener: Reopener) {
+    let reopener = Arc::new(reopener);
+    let (env, stop) = (reopener.context.deps.env.clone(), reopener.stop.clone());
+    let run = move || Arc::clone(&reopener).run();
+    drop(env.supervise("index reopener", stop, run));
 }
 
 #[async_trait]

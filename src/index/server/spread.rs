@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::index::api::Error;
 use crate::index::engine::Partition;
 use crate::index::server::ChangeError;
 use crate::index::server::IndexServer;
-use crate::index::server::balance::border;
 use crate::index::server::change::is_inside_a_table;
 use crate::index::server::host::Host;
 use crate::types::KeyRange;
@@ -95,6 +96,13 @@ async fn row_cuts_of(opened: &Partition, parts: usize) -> Result<Vec<RoutingKey>
     let spread =
         opened.row_distribution(range, KEYS_PER_PART.saturating_mul(parts), ROWS_MAX).await?;
     Ok(even(spread, parts, range))
+}
+
+/// The place before the blob a request was about; `None` where no border may be. What has no
+/// routing key in it is a position between blobs.
+pub(super) fn border(key: Bytes) -> Option<Bytes> {
+    let key = RoutingKey::of_row(&key).unwrap_or_else(|| RoutingKey::from_bytes(key));
+    (!is_inside_a_table(&key)).then(|| key.as_bytes().clone())
 }
 
 /// The keys at which parts of equal weight begin, of those where a border may be inside `range`.
@@ -207,7 +215,7 @@ mod tests {
         let server = Arc::new(IndexServer::open(vec![deps.clone()], world.config).await.unwrap());
         write(&server, &deps, 0..400).await;
         let partition = server.hosts[0].opened.all().pop().unwrap();
-        // As the balancer does, which is not running here.
+        // As a manager does, which is not running here.
         drop(partition.core.meter.samples(Duration::ZERO, 0.0));
         write(&server, &deps, 300..400).await;
         let cuts = server.even_cuts(partition.core.id, 2).await.unwrap();

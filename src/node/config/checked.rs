@@ -201,21 +201,14 @@ impl Config {
     /// # Errors
     /// [`ConfigError`].
     pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
-        let seconds = |n: u32| Duration::from_secs(u64::from(n));
         let blob_listen = s.blob_listen.map_or(BLOB_LISTEN, |ListenAddress(address)| address);
-        let is_on = |switch: Option<Switch>| switch.is_some_and(Switch::is_on);
-        let mut data = s.data.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
         let add_disk = s.add_disk.unwrap_or_default();
-        for added in &add_disk {
-            // A directory that both flags name counts once.
-            if !data.iter().any(|given| same(given, added)) {
-                data.push(added.clone());
-            }
-        }
-        let token_file = s.admin_token_file.or_else(|| Some(data.first()?.join(ADMIN_TOKEN)));
+        let data = data_directories(s.data, &add_disk);
+        let first = data.first().ok_or(ConfigError::DataEmpty)?;
+        let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = match s.master_key_file {
             Some(path) => path,
-            None => master_key_beside(data.first().ok_or(ConfigError::DataEmpty)?)?,
+            None => master_key_beside(first)?,
         };
         let config = Self {
             master_key_file: absolute(&master_key_file),
@@ -226,72 +219,54 @@ impl Config {
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
-            admin_token_file: token_file.unwrap_or_else(|| PathBuf::from(ADMIN_TOKEN)),
+            admin_token_file,
             accounts: accounts(s.account, s.account_file.as_deref(), blob_listen)?,
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
-            blob_domains: domains(s.blob_domain),
-            allow_hosts: s
-                .allow_host
-                .unwrap_or_default()
-                .into_iter()
-                .map(|name| lower(&name))
-                .collect(),
+            blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
+            allow_hosts: lower_all(s.allow_host.unwrap_or_default()),
             https_only: is_on(s.https_only),
             tls: tls(s.tls, s.tls_cert, s.tls_key)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
             index_hosts: INDEX_HOSTS.of("index_hosts", s.index_hosts)?,
             split_requests: SPLIT_REQUESTS.of("split_requests", s.split_requests)?,
-            journal_bytes: JOURNAL_BYTES.of("journal_bytes", s.journal_bytes)?.bytes(),
-            block_cache_bytes: BLOCK_CACHE_BYTES
-                .of("block_cache_bytes", s.block_cache_bytes)?
-                .bytes(),
-            memtable_bytes: MEMTABLE_BYTES.of("memtable_bytes", s.memtable_bytes)?.bytes(),
-            reserve_bytes: s
-                .reserve_bytes
-                .map(|size| within("reserve_bytes", size, &RESERVE_BYTES))
-                .transpose()?
+            journal_bytes: JOURNAL_BYTES.bytes("journal_bytes", s.journal_bytes)?,
+            block_cache_bytes: BLOCK_CACHE_BYTES.bytes("block_cache_bytes", s.block_cache_bytes)?,
+            memtable_bytes: MEMTABLE_BYTES.bytes("memtable_bytes", s.memtable_bytes)?,
+            reserve_bytes: within_if_set("reserve_bytes", s.reserve_bytes, &RESERVE_BYTES)?
                 .map(Size::bytes),
             scrub_bytes_per_second: SCRUB_BYTES_PER_SECOND
-                .of("scrub_bytes_per_second", s.scrub_bytes_per_second)?
-                .bytes(),
+                .bytes("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
-            peer_connections_max: s
-                .peer_connections_max
-                .map(|count| within("peer_connections_max", count, &CONNECTIONS_MAX.range))
-                .transpose()?,
-            first_byte: seconds(FIRST_BYTE_SECONDS.of("first_byte_seconds", s.first_byte_seconds)?),
+            peer_connections_max: within_if_set(
+                "peer_connections_max",
+                s.peer_connections_max,
+                &CONNECTIONS_MAX.range,
+            )?,
+            first_byte: FIRST_BYTE_SECONDS.seconds("first_byte_seconds", s.first_byte_seconds)?,
             requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
             account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
                 .of("account_requests_per_second", s.account_requests_per_second)?,
-            body_idle: seconds(BODY_IDLE_SECONDS.of("body_idle_seconds", s.body_idle_seconds)?),
-            request_rate_min: REQUEST_MIN_RATE.of("request_min_rate", s.request_min_rate)?.bytes(),
-            response_stall: seconds(
-                RESPONSE_STALL_TIMEOUT.of("response_stall_timeout", s.response_stall_timeout)?,
-            ),
-            response_rate_min: RESPONSE_MIN_RATE
-                .of("response_min_rate", s.response_min_rate)?
-                .bytes(),
+            body_idle: BODY_IDLE_SECONDS.seconds("body_idle_seconds", s.body_idle_seconds)?,
+            request_rate_min: REQUEST_MIN_RATE.bytes("request_min_rate", s.request_min_rate)?,
+            response_stall: RESPONSE_STALL_TIMEOUT
+                .seconds("response_stall_timeout", s.response_stall_timeout)?,
+            response_rate_min: RESPONSE_MIN_RATE.bytes("response_min_rate", s.response_min_rate)?,
             copy_source: Rules {
                 allow: s.copy_source_allow.unwrap_or_default(),
                 deny: s.copy_source_deny.unwrap_or_default(),
             },
             copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
-                .of("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?
-                .bytes(),
-            rehydration: seconds(
-                REHYDRATION_SECONDS.of("rehydration_seconds", s.rehydration_seconds)?,
-            ),
+                .bytes("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
+            rehydration: REHYDRATION_SECONDS
+                .seconds("rehydration_seconds", s.rehydration_seconds)?,
             last_access: is_on(s.last_access_time),
-            drain: seconds(DRAIN_SECONDS.of("drain_seconds", s.drain_seconds)?),
+            drain: DRAIN_SECONDS.seconds("drain_seconds", s.drain_seconds)?,
             audit_log: audit_log::Settings {
-                to: s.audit_log.map(|path| match path.to_str() {
-                    Some("-") => audit_log::Destination::Stdout,
-                    _ => audit_log::Destination::File(path),
-                }),
+                to: s.audit_log.map(audit_log_destination),
                 requests: is_on(s.audit_requests),
-                bytes_max: AUDIT_LOG_BYTES.of("audit_log_bytes", s.audit_log_bytes)?.bytes(),
+                bytes_max: AUDIT_LOG_BYTES.bytes("audit_log_bytes", s.audit_log_bytes)?,
                 files: AUDIT_LOG_FILES.of("audit_log_files", s.audit_log_files)?,
             },
             log: s.log.unwrap_or_else(|| "info".to_owned()),
@@ -350,14 +325,32 @@ impl Config {
     }
 }
 
-fn domains(given: Option<Vec<String>>) -> Vec<String> {
-    let given = given.unwrap_or_else(|| vec!["localhost".to_owned()]);
-    given.into_iter().map(|domain| lower(&domain)).collect()
+fn is_on(switch: Option<Switch>) -> bool {
+    switch.is_some_and(Switch::is_on)
 }
 
-/// A host name in the form in which it is compared.
-fn lower(name: &str) -> String {
-    name.trim_matches('.').to_ascii_lowercase()
+/// The directories given, and those of `add_disk` that are not among them.
+fn data_directories(given: Option<Vec<PathBuf>>, add_disk: &[PathBuf]) -> Vec<PathBuf> {
+    let mut data = given.unwrap_or_else(|| vec![PathBuf::from(DATA)]);
+    for added in add_disk {
+        // A directory that both flags name counts once.
+        if !data.iter().any(|given| same(given, added)) {
+            data.push(added.clone());
+        }
+    }
+    data
+}
+
+/// Host names in the form in which they are compared.
+fn lower_all(names: Vec<String>) -> Vec<String> {
+    names.into_iter().map(|name| name.trim_matches('.').to_ascii_lowercase()).collect()
+}
+
+fn audit_log_destination(path: PathBuf) -> audit_log::Destination {
+    match path.to_str() {
+        Some("-") => audit_log::Destination::Stdout,
+        _ => audit_log::Destination::File(path),
+    }
 }
 
 fn tls(
@@ -415,6 +408,27 @@ impl<T: PartialOrd + Copy + fmt::Display> Limit<T> {
     fn of(&self, setting: &'static str, given: Option<T>) -> Result<T, ConfigError> {
         within(setting, given.unwrap_or(self.default), &self.range)
     }
+}
+
+impl Limit<Size> {
+    fn bytes(&self, setting: &'static str, given: Option<Size>) -> Result<u64, ConfigError> {
+        self.of(setting, given).map(Size::bytes)
+    }
+}
+
+impl Limit<u32> {
+    fn seconds(&self, setting: &'static str, given: Option<u32>) -> Result<Duration, ConfigError> {
+        self.of(setting, given).map(|seconds| Duration::from_secs(u64::from(seconds)))
+    }
+}
+
+/// Checks a setting without a default.
+fn within_if_set<T: PartialOrd + Copy + fmt::Display>(
+    setting: &'static str,
+    given: Option<T>,
+    range: &RangeInclusive<T>,
+) -> Result<Option<T>, ConfigError> {
+    given.map(|value| within(setting, value, range)).transpose()
 }
 
 fn within<T: PartialOrd + Copy + fmt::Display>(

@@ -42,7 +42,7 @@ pub enum OidcError {
     Twice(String),
     /// A field is given twice.
     #[error("--oidc has {0}= twice, in `{1}`; there is one for each issuer")]
-    Again(&'static str, String),
+    FieldTwice(&'static str, String),
     /// The URL of the key set is not accepted.
     #[error("the URL of the key set of --oidc: {0}")]
     Url(KeysUrlError),
@@ -94,7 +94,7 @@ impl FromStr for OidcConfig {
         let (mut issuer, mut keys_at) = (None, None);
         let (mut audiences, mut claim, mut values) = (Vec::new(), None, Vec::new());
         let (mut accounts, mut groups) = (Vec::new(), None);
-        let again = |name| OidcError::Again(name, text.to_owned());
+        let twice = |name| OidcError::FieldTwice(name, text.to_owned());
         for piece in text.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
             let refused = || OidcError::Shape(piece.to_owned());
             let (name, value) = piece.split_once('=').ok_or_else(refused)?;
@@ -103,10 +103,10 @@ impl FromStr for OidcConfig {
                 return Err(refused());
             }
             match name.trim() {
-                "issuer" if issuer.is_some() => return Err(again("issuer")),
-                "jwks" if keys_at.is_some() => return Err(again("jwks")),
-                "claim" if claim.is_some() => return Err(again("claim")),
-                "groups" if groups.is_some() => return Err(again("groups")),
+                "issuer" if issuer.is_some() => return Err(twice("issuer")),
+                "jwks" if keys_at.is_some() => return Err(twice("jwks")),
+                "claim" if claim.is_some() => return Err(twice("claim")),
+                "groups" if groups.is_some() => return Err(twice("groups")),
                 "issuer" => issuer = Some(value),
                 "jwks" if value.contains("://") => {
                     keys_at = Some(KeysAt::Url(value.parse().map_err(OidcError::Url)?));

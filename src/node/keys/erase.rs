@@ -91,19 +91,19 @@ impl Erase {
     async fn once(&mut self) -> Result<(), Left> {
         if !self.sealed {
             let done = reseal(&self.router, &self.secrets).await;
-            self.sealed = !done.map_err(again)?.incomplete;
+            self.sealed = !done.map_err(retryable)?.incomplete;
         }
         if !self.sealed {
             return Err(self.left("not all rows are sealed"));
         }
-        let rewritten = self.index.rewrite_secret_rows().await.map_err(again)?;
-        if !self.capacity.erase_journals().await.map_err(again)? {
+        let rewritten = self.index.rewrite_secret_rows().await.map_err(retryable)?;
+        if !self.capacity.erase_journals().await.map_err(retryable)? {
             return Err(Left::UntilStart("a disk"));
         }
         if !rewritten {
             return Err(self.left("not all logs and runs are rewritten"));
         }
-        master_key::remember_sealed(self.coordinator.as_ref(), self.ring).await.map_err(again)
+        master_key::remember_sealed(self.coordinator.as_ref(), self.ring).await.map_err(retryable)
     }
 
     /// Why the index may still have plain secrets.
@@ -115,7 +115,7 @@ impl Erase {
     }
 }
 
-fn again(error: impl Display) -> Left {
+fn retryable(error: impl Display) -> Left {
     Left::Now(error.to_string())
 }
 

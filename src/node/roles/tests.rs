@@ -111,7 +111,7 @@ impl Node {
         let address = "127.0.0.1:10000".parse().unwrap();
         let bound = Bound { listener: Box::new(listener), address };
         let audit_log = AuditLog::default();
-        let front = FrontEndParts {
+        let front = FrontEndSetup {
             blob: bound,
             dialect: None,
             tls: None,

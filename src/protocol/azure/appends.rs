@@ -10,7 +10,9 @@ use crate::protocol::azure::request::Request;
 use crate::protocol::azure::upload;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::ContentOperation;
 
 /// Append Block.
 pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
@@ -19,20 +21,22 @@ pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation,
     if upload.len == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
-    Ok(Operation::AppendBlock {
+    Ok(ContentOperation::AppendBlock {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
         len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
         upload,
-    })
+    }
+    .into())
 }
 
 /// Append Blob Seal.
 pub(super) fn seal(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
-    Ok(Operation::SealBlob {
+    Ok(BlobOperation::SealBlob {
         path,
         precondition: conditions::write(all)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
-    })
+    }
+    .into())
 }

@@ -26,8 +26,10 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::BlockListKind;
+use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::BlockId;
@@ -66,10 +68,7 @@ pub(super) fn parse(
     copy::check(comp, all)?;
     match (comp, request.method) {
         (None, &Method::GET) => get(all, path),
-        (None, &Method::HEAD) => {
-            let precondition = encryption::with(all, conditions::read(all)?)?;
-            Ok(Operation::GetBlobProperties { path, precondition })
-        }
+        (None, &Method::HEAD) => get_properties(all, path),
         (None, &Method::PUT) if copy_headers::has_source(all) => copy::put(request, path),
         (None, &Method::PUT) => put(request, path),
         (Some("appendblock"), &Method::PUT) if copy_headers::has_source(all) => {
@@ -78,14 +77,10 @@ pub(super) fn parse(
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("copy"), &Method::PUT) => copy::abort(request, path),
-        (None, &Method::DELETE) => Ok(Operation::DeleteBlob {
-            precondition: conditions::write(all)?,
-            scope: snapshots::scope(all, request.query, &path)?,
-            path,
-        }),
+        (None, &Method::DELETE) => delete(request, path),
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
-        (Some("undelete"), &Method::PUT) => Ok(Operation::UndeleteBlob { path }),
+        (Some("undelete"), &Method::PUT) => Ok(BlobOperation::UndeleteBlob { path }.into()),
         (Some("page"), &Method::PUT) if copy_headers::has_source(all) => {
             pages::put_from_url(all, path)
         }
@@ -93,41 +88,28 @@ pub(super) fn parse(
         (Some("pagelist"), &Method::GET) => pages::ranges(all, request.query, path),
         (Some("block"), &Method::PUT) => put_block(request, path),
         (Some("blocklist"), &Method::PUT) => put_block_list(all, path),
-        (Some("blocklist"), &Method::GET) => Ok(Operation::GetBlockList {
-            path,
-            precondition: conditions::read(all)?,
-            kind: block_list_kind(request.query)?,
-        }),
-        (Some("properties"), &Method::PUT) => match pages::set(all, &path)? {
-            Some(operation) => Ok(operation),
-            None => Ok(Operation::SetBlobProperties {
-                path,
-                precondition: encryption::with_any(all, conditions::write(all)?)?,
-                properties: headers::properties(all, false)?,
-            }),
-        },
+        (Some("blocklist"), &Method::GET) => get_block_list(request, path),
+        (Some("properties"), &Method::PUT) => set_properties(all, path),
         (Some("tags"), &Method::GET) => {
-            Ok(Operation::GetBlobTags { path, precondition: conditions::read(all)? })
+            Ok(BlobOperation::GetBlobTags { path, precondition: conditions::read(all)? }.into())
         }
-        (Some("tags"), &Method::PUT) => Ok(Operation::SetBlobTags {
-            path,
-            precondition: conditions::write(all)?,
-            tags: Tags::default(),
-        }),
+        (Some("tags"), &Method::PUT) => {
+            let (precondition, tags) = (conditions::write(all)?, Tags::default());
+            Ok(BlobOperation::SetBlobTags { path, precondition, tags }.into())
+        }
         (Some("metadata"), &Method::GET | &Method::HEAD) => {
             let precondition = encryption::with(all, conditions::read(all)?)?;
-            Ok(Operation::GetBlobMetadata { path, precondition })
+            Ok(BlobOperation::GetBlobMetadata { path, precondition }.into())
         }
-        (Some("metadata"), &Method::PUT) => Ok(Operation::SetBlobMetadata {
-            path,
-            precondition: encryption::with(all, conditions::write(all)?)?,
-            metadata: headers::metadata(all)?,
-        }),
-        (Some("lease"), &Method::PUT) => Ok(Operation::LeaseBlob {
-            path,
-            precondition: conditions::write(all)?,
-            action: leases::action(all)?,
-        }),
+        (Some("metadata"), &Method::PUT) => {
+            let precondition = encryption::with(all, conditions::write(all)?)?;
+            let metadata = headers::metadata(all)?;
+            Ok(BlobOperation::SetBlobMetadata { path, precondition, metadata }.into())
+        }
+        (Some("lease"), &Method::PUT) => {
+            let (precondition, action) = (conditions::write(all)?, leases::action(all)?);
+            Ok(BlobOperation::LeaseBlob { path, precondition, action }.into())
+        }
         (None, _) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(comp), _) if SERVED.contains(&comp) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(comp), _) if UNSERVED.contains(&comp) => {
@@ -137,12 +119,38 @@ pub(super) fn parse(
     }
 }
 
+fn get_properties(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = encryption::with(all, conditions::read(all)?)?;
+    Ok(BlobOperation::GetBlobProperties { path, precondition }.into())
+}
+
+fn set_properties(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    if let Some(operation) = pages::set(all, &path)? {
+        return Ok(operation);
+    }
+    let precondition = encryption::with_any(all, conditions::write(all)?)?;
+    let properties = headers::properties(all, false)?;
+    Ok(BlobOperation::SetBlobProperties { path, precondition, properties }.into())
+}
+
+fn delete(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = conditions::write(request.headers)?;
+    let scope = snapshots::scope(request.headers, request.query, &path)?;
+    Ok(BlobOperation::DeleteBlob { path, precondition, scope }.into())
+}
+
+fn get_block_list(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = conditions::read(request.headers)?;
+    let kind = block_list_kind(request.query)?;
+    Ok(BlobOperation::GetBlockList { path, precondition, kind }.into())
+}
+
 fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     structured::named(all)?;
     let range = range::range(all)?;
     let checksum = range::checksum(all, range)?;
     let precondition = encryption::with(all, conditions::read(all)?)?;
-    Ok(Operation::GetBlob { path, precondition, range, checksum })
+    Ok(BlobOperation::GetBlob { path, precondition, range, checksum }.into())
 }
 
 fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
@@ -161,7 +169,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     if kind != NewKind::Block && upload.len != 0 {
         return Err(headers::invalid("Content-Length", &upload.len.to_string()));
     }
-    Ok(Operation::PutBlob {
+    Ok(ContentOperation::PutBlob {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
         properties: headers::properties(all, true)?,
@@ -170,7 +178,8 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
         kind,
         tier: tiers::tier(all)?,
         upload,
-    })
+    }
+    .into())
 }
 
 fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
@@ -184,7 +193,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal
         return Err(headers::invalid("Content-Length", "0"));
     }
     let precondition = encryption::with(all, conditions::dated(all, Dates::None)?)?;
-    Ok(Operation::PutBlock { path, id, precondition, upload })
+    Ok(ContentOperation::PutBlock { path, id, precondition, upload }.into())
 }
 
 fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
@@ -197,7 +206,7 @@ fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
 }
 
 fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
-    Ok(Operation::PutBlockList {
+    Ok(ContentOperation::PutBlockList {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
         properties: headers::properties(all, false)?,
@@ -206,7 +215,8 @@ fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal>
         tier: tiers::tier(all)?,
         list: Vec::new(),
         checksum: BodyChecksum::Crc64(Crc64::EMPTY),
-    })
+    }
+    .into())
 }
 
 fn block_list_kind(parameters: &Query) -> Result<BlockListKind, Refusal> {

@@ -17,6 +17,8 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::wire::query;
 use crate::types::ContainerName;
 
@@ -35,36 +37,41 @@ pub(super) fn parse(
     match (comp, request.method) {
         (None, &Method::PUT) => create(request, container),
         (None | Some("metadata"), &Method::GET | &Method::HEAD) => {
-            Ok(Operation::GetContainer { container, precondition: dated(Dates::None)? })
+            Ok(ContainerOperation::GetContainer { container, precondition: dated(Dates::None)? }
+                .into())
         }
-        (None, &Method::DELETE) => {
-            Ok(Operation::DeleteContainer { container, precondition: dated(Dates::Either)? })
+        (None, &Method::DELETE) => Ok(ContainerOperation::DeleteContainer {
+            container,
+            precondition: dated(Dates::Either)?,
         }
-        (Some("metadata"), &Method::PUT) => Ok(Operation::SetContainerMetadata {
+        .into()),
+        (Some("metadata"), &Method::PUT) => Ok(ContainerOperation::SetContainerMetadata {
             container,
             precondition: dated(Dates::ModifiedSince)?,
             metadata: headers::metadata(all)?,
-        }),
-        (Some("acl"), &Method::GET | &Method::HEAD) => {
-            Ok(Operation::GetContainerAcl { container, precondition: dated(Dates::None)? })
         }
-        (Some("acl"), &Method::PUT) => Ok(Operation::SetContainerAcl {
+        .into()),
+        (Some("acl"), &Method::GET | &Method::HEAD) => {
+            Ok(ContainerOperation::GetContainerAcl { container, precondition: dated(Dates::None)? }
+                .into())
+        }
+        (Some("acl"), &Method::PUT) => Ok(ContainerOperation::SetContainerAcl {
             container,
             precondition: dated(Dates::Either)?,
             public_access: acl::public_access(all)?,
             policies: Vec::new(),
-        }),
-        (Some("list"), &Method::GET) => {
-            lists::blobs(request.query, container).map(Operation::ListBlobs)
         }
-        (Some("lease"), &Method::PUT) => Ok(Operation::LeaseContainer {
+        .into()),
+        (Some("list"), &Method::GET) => lists::blobs(request.query, container)
+            .map(|wanted| ContainerOperation::ListBlobs(wanted).into()),
+        (Some("lease"), &Method::PUT) => Ok(ContainerOperation::LeaseContainer {
             container,
             precondition: dated(Dates::Either)?,
             action: leases::action(all)?,
-        }),
-        (Some("blobs"), &Method::GET) => {
-            tags::find(request.query, Some(container)).map(Operation::FindBlobs)
         }
+        .into()),
+        (Some("blobs"), &Method::GET) => tags::find(request.query, Some(container))
+            .map(|wanted| AccountOperation::FindBlobs(wanted).into()),
         (Some("undelete"), &Method::PUT) => restore(all, container),
         (None | Some("metadata" | "list" | "lease" | "acl" | "blobs" | "undelete"), _) => {
             Err(Reason::UnsupportedHttpVerb.into())
@@ -85,7 +92,7 @@ fn restore(all: &HeaderMap, container: ContainerName) -> Result<Operation, Refus
             );
         }
     }
-    Ok(Operation::RestoreContainer { container })
+    Ok(ContainerOperation::RestoreContainer { container }.into())
 }
 
 fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Refusal> {
@@ -93,5 +100,6 @@ fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, 
     let public_access = acl::public_access(request.headers)?;
     let metadata = headers::metadata(request.headers)?;
     let encryption_scope = encryption::default_scope(request.headers)?;
-    Ok(Operation::CreateContainer { container, metadata, public_access, encryption_scope })
+    Ok(ContainerOperation::CreateContainer { container, metadata, public_access, encryption_scope }
+        .into())
 }

@@ -31,6 +31,7 @@ use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::SourceConditions;
 use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::wire::query;
 use crate::protocol::wire::range::byte_range;
 use crate::types::BlobProperties;
@@ -74,7 +75,7 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
         None => true,
         Some(_) => headers::flag(all, "x-ms-copy-source-blob-properties")?,
     };
-    Ok(Operation::PutBlobFromUrl(Box::new(PutBlobFromUrl {
+    Ok(ContentOperation::PutBlobFromUrl(Box::new(PutBlobFromUrl {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
         source,
@@ -83,7 +84,8 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
         metadata: headers::metadata(all)?,
         tier: tiers::tier(all)?,
         tags: tag_option(all)?,
-    })))
+    }))
+    .into())
 }
 
 fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
@@ -105,7 +107,7 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
         }
         Some(_) => Some(headers::flag(all, SEAL)?),
     };
-    Ok(Operation::CopyBlob(Box::new(CopyBlob {
+    Ok(ContentOperation::CopyBlob(Box::new(CopyBlob {
         path,
         seal,
         precondition: encryption::with(all, conditions::write(all)?)?,
@@ -114,7 +116,8 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
         tier: tiers::tier(all)?,
         tags: tag_option(all)?,
         sync,
-    })))
+    }))
+    .into())
 }
 
 /// Put Block with a source.
@@ -126,19 +129,20 @@ pub(super) fn put_block(
     no_body(request.headers)?;
     let precondition = conditions::dated(request.headers, Dates::None)?;
     let source = Box::new(source(request.headers)?);
-    Ok(Operation::PutBlockFromUrl { path, id, precondition, source })
+    Ok(ContentOperation::PutBlockFromUrl { path, id, precondition, source }.into())
 }
 
 /// Append Block with a source.
 pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     no_body(all)?;
-    Ok(Operation::AppendBlockFromUrl {
+    Ok(ContentOperation::AppendBlockFromUrl {
         path,
         precondition: conditions::write(all)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
         len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
         source: Box::new(source(all)?),
-    })
+    }
+    .into())
 }
 
 /// Abort Copy Blob.
@@ -154,7 +158,8 @@ pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, 
     }
     let text = request.query.get("copyid")?.ok_or_else(|| query::missing("copyid"))?;
     let id = Uuid::try_parse(text).map_err(|_| query::invalid("copyid", text))?;
-    Ok(Operation::AbortCopy { path, id, precondition: conditions::dated(all, Dates::None)? })
+    Ok(ContentOperation::AbortCopy { path, id, precondition: conditions::dated(all, Dates::None)? }
+        .into())
 }
 
 /// The source: its URL, authorization, conditions, range and checksums.

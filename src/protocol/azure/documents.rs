@@ -9,6 +9,10 @@ use crate::protocol::azure::xml;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::Decode;
 use crate::protocol::model::operation::Document;
 
@@ -16,18 +20,17 @@ use crate::protocol::model::operation::Document;
 /// without one. An operation must not be carried out before its document was read: without it, it
 /// would erase what the document replaces.
 pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
-    use Operation as O;
-    if let O::PutBlockList { .. } = operation {
+    if let Operation::Content(ContentOperation::PutBlockList { .. }) = operation {
         Some((xml::BLOCK_LIST_BYTES_MAX, block_list))
-    } else if let O::SetBlobTags { .. } = operation {
+    } else if let Operation::Blob(BlobOperation::SetBlobTags { .. }) = operation {
         Some((tags::TAGS_BYTES_MAX, blob_tags))
-    } else if let O::SetContainerAcl { .. } = operation {
+    } else if let Operation::Container(ContainerOperation::SetContainerAcl { .. }) = operation {
         Some((acl::POLICIES_BYTES_MAX, policies))
-    } else if let O::SetServiceProperties { .. } = operation {
+    } else if let Operation::Account(AccountOperation::SetServiceProperties { .. }) = operation {
         Some((service::SERVICE_PROPERTIES_BYTES_MAX, service_properties))
-    } else if let O::GetUserDelegationKey { .. } = operation {
+    } else if let Operation::Account(AccountOperation::GetUserDelegationKey { .. }) = operation {
         Some((delegation::KEY_INFO_BYTES_MAX, key_info))
-    } else if let O::Batch(_) = operation {
+    } else if let Operation::Account(AccountOperation::Batch(_)) = operation {
         Some((batch::BATCH_BYTES_MAX, parts))
     } else {
         None
@@ -35,7 +38,7 @@ pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
 }
 
 fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::PutBlockList { list, checksum, .. } = operation {
+    if let Operation::Content(ContentOperation::PutBlockList { list, checksum, .. }) = operation {
         *list = xml::block_list(document.bytes)?;
         *checksum = document.checksum;
         Ok(())
@@ -45,7 +48,7 @@ fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), 
 }
 
 fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::SetBlobTags { tags, .. } = operation {
+    if let Operation::Blob(BlobOperation::SetBlobTags { tags, .. }) = operation {
         *tags = tags::read_tags(document.bytes)?;
         Ok(())
     } else {
@@ -54,7 +57,7 @@ fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), R
 }
 
 fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::SetContainerAcl { policies, .. } = operation {
+    if let Operation::Container(ContainerOperation::SetContainerAcl { policies, .. }) = operation {
         *policies = acl::read_policies(document.bytes)?;
         Ok(())
     } else {
@@ -63,7 +66,7 @@ fn policies(operation: &mut Operation, document: &Document<'_>) -> Result<(), Re
 }
 
 fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::SetServiceProperties { change } = operation {
+    if let Operation::Account(AccountOperation::SetServiceProperties { change }) = operation {
         **change = service::read_properties(document.bytes)?;
         Ok(())
     } else {
@@ -72,7 +75,7 @@ fn service_properties(operation: &mut Operation, document: &Document<'_>) -> Res
 }
 
 fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::GetUserDelegationKey { wanted, .. } = operation {
+    if let Operation::Account(AccountOperation::GetUserDelegationKey { wanted, .. }) = operation {
         *wanted = delegation::read_key_info(document.bytes)?;
         Ok(())
     } else {
@@ -81,7 +84,7 @@ fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Re
 }
 
 fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
-    if let Operation::Batch(batch) = operation {
+    if let Operation::Account(AccountOperation::Batch(batch)) = operation {
         batch.parts = batch::read_batch(document.bytes, &batch.boundary)?;
         Ok(())
     } else {

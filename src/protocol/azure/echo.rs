@@ -7,6 +7,8 @@ use crate::protocol::azure::Context;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
+use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::FindBlobs;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
@@ -62,15 +64,16 @@ impl RequestEcho {
     /// Adds the parameters a list page repeats; nothing for other operations. `scheme` is `http` or
     /// `https`.
     pub fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
-        let parameters = if let Operation::ListContainers(list) = operation {
-            Parameters::Containers(list.clone())
-        } else if let Operation::ListBlobs(list) = operation {
-            Parameters::Blobs(list.clone())
-        } else if let Operation::FindBlobs(find) = operation {
-            Parameters::Find(find.clone())
-        } else {
-            return;
-        };
+        let parameters =
+            if let Operation::Account(AccountOperation::ListContainers(list)) = operation {
+                Parameters::Containers(list.clone())
+            } else if let Operation::Container(ContainerOperation::ListBlobs(list)) = operation {
+                Parameters::Blobs(list.clone())
+            } else if let Operation::Account(AccountOperation::FindBlobs(find)) = operation {
+                Parameters::Find(find.clone())
+            } else {
+                return;
+            };
         let endpoint = format!("{scheme}://{}", address.endpoint);
         self.listing = Some(Listing { endpoint, parameters });
     }

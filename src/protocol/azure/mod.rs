@@ -67,7 +67,9 @@ pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
 pub use parse::parse;
 pub use render::{render, render_error, render_error_without_text};
-pub use web::{WebAddress, web_address, web_answer, web_documents, web_error, web_request};
+pub use web::{
+    WebAddress, WebConditions, web_address, web_answer, web_documents, web_error, web_request,
+};
 
 #[cfg(test)]
 mod tests;

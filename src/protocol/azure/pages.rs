@@ -19,7 +19,9 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::PageWrite;
 use crate::protocol::model::operation::SequenceBounds;
 use crate::protocol::model::operation::SequenceChange;
@@ -50,14 +52,15 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Re
     if !update && upload.len != 0 {
         return Err(headers::invalid("Content-Length", &upload.len.to_string()));
     }
-    Ok(Operation::PutPage {
+    Ok(ContentOperation::PutPage {
         path,
         precondition: encryption::with(all, conditions::write(all)?)?,
         sequence: sequence_bounds(all)?,
         write: if update { PageWrite::Update } else { PageWrite::Clear },
         range,
         upload,
-    })
+    }
+    .into())
 }
 
 /// Put Page From URL.
@@ -79,13 +82,14 @@ pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation,
             &source.range.map_or_else(String::new, |r| r.to_string()),
         ));
     }
-    Ok(Operation::PutPageFromUrl {
+    Ok(ContentOperation::PutPageFromUrl {
         path,
         precondition: conditions::write(all)?,
         sequence: sequence_bounds(all)?,
         range,
         source: Box::new(source),
-    })
+    }
+    .into())
 }
 
 /// `x-ms-page-write`: whether pages are written, not cleared.
@@ -193,7 +197,10 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
         None => encryption::with_any(all, precondition)?,
     };
     let path = path.clone();
-    Ok(Some(Operation::SetPageProperties { path, precondition, properties, len, sequence: change }))
+    Ok(Some(
+        BlobOperation::SetPageProperties { path, precondition, properties, len, sequence: change }
+            .into(),
+    ))
 }
 
 /// `prevsnapshot`. The other way to name the snapshot, by its URL, is for the accounts of managed
@@ -232,12 +239,13 @@ pub(super) fn ranges(
         None => None,
         Some(text) => Some(text.parse::<u64>().map_err(|_| query::invalid("marker", text))?),
     };
-    Ok(Operation::GetPageRanges {
+    Ok(BlobOperation::GetPageRanges {
         path,
         since: compared_with(all, parameters)?,
         precondition: conditions::read(all)?,
         range: range::range(all)?,
         marker,
         max_results: max_results.unwrap_or(RANGES_MAX),
-    })
+    }
+    .into())
 }

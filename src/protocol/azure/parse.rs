@@ -18,6 +18,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::Batch;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::DocumentBody;
@@ -91,7 +92,9 @@ fn check_timeout(query: &Query) -> Result<(), Refusal> {
 
 fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Operation, Refusal> {
     match (comp, request.method) {
-        (Some("properties"), &Method::GET | &Method::HEAD) => Ok(Operation::GetAccountInformation),
+        (Some("properties"), &Method::GET | &Method::HEAD) => {
+            Ok(AccountOperation::GetAccountInformation.into())
+        }
         (Some("properties"), _) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(other), _) => Err(query::invalid("comp", other)),
         (None, _) => Err(query::missing("comp")),
@@ -100,8 +103,8 @@ fn account_information(request: &Request<'_>, comp: Option<&str>) -> Result<Oper
 
 fn service_properties(request: &Request<'_>) -> Result<Operation, Refusal> {
     match *request.method {
-        Method::GET => Ok(Operation::GetServiceProperties),
-        Method::PUT => Ok(Operation::SetServiceProperties { change: Box::default() }),
+        Method::GET => Ok(AccountOperation::GetServiceProperties.into()),
+        Method::PUT => Ok(AccountOperation::SetServiceProperties { change: Box::default() }.into()),
         _ => Err(Reason::UnsupportedHttpVerb.into()),
     }
 }
@@ -111,12 +114,13 @@ fn delegation_key(request: &Request<'_>) -> Result<Operation, Refusal> {
         return Err(Reason::UnsupportedHttpVerb.into());
     }
     let version = request.version.to_string();
-    Ok(Operation::GetUserDelegationKey { wanted: KeyInfo::default(), version, holder: None })
+    Ok(AccountOperation::GetUserDelegationKey { wanted: KeyInfo::default(), version, holder: None }
+        .into())
 }
 
 fn service_stats(request: &Request<'_>, secondary: bool) -> Result<Operation, Refusal> {
     match *request.method {
-        Method::GET if secondary => Ok(Operation::GetServiceStats),
+        Method::GET if secondary => Ok(AccountOperation::GetServiceStats.into()),
         // The primary knows nothing of how far the secondary is.
         Method::GET => Err(query::invalid("comp", "stats")),
         _ => Err(Reason::UnsupportedHttpVerb.into()),
@@ -128,13 +132,14 @@ pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operatio
     if request.method != Method::POST {
         return Err(Reason::UnsupportedHttpVerb.into());
     }
-    Ok(Operation::Batch(Batch {
+    Ok(AccountOperation::Batch(Batch {
         account: address.account.clone(),
         container: address.container.clone(),
         path_style: address.endpoint.matches('/').count() > 1,
         boundary: batch::boundary(request.headers)?,
         parts: Vec::new(),
-    }))
+    })
+    .into())
 }
 
 fn account(
@@ -144,12 +149,11 @@ fn account(
     comp: Option<&str>,
 ) -> Result<Operation, Refusal> {
     match (restype, comp) {
-        (None, Some("list")) if request.method == Method::GET => {
-            lists::containers(request.query).map(Operation::ListContainers)
-        }
+        (None, Some("list")) if request.method == Method::GET => lists::containers(request.query)
+            .map(|wanted| AccountOperation::ListContainers(wanted).into()),
         (None, Some("list")) => Err(Reason::UnsupportedHttpVerb.into()),
         (None, Some("blobs")) if request.method == Method::GET => {
-            tags::find(request.query, None).map(Operation::FindBlobs)
+            tags::find(request.query, None).map(|wanted| AccountOperation::FindBlobs(wanted).into())
         }
         (None, Some("blobs")) => Err(Reason::UnsupportedHttpVerb.into()),
         // The JavaScript client takes the account in a path-style URL for a container.

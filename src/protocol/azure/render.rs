@@ -27,160 +27,173 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::model::reply::FoundBlobs;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::protocol::wire::escape;
+use crate::types::Crc64;
 use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
+    let head = |status| Head::new(status, echo);
     match reply {
-        Reply::AccountInformation => Head::new(200, echo)
-            .fixed("x-ms-sku-name", "Standard_LRS")
-            .fixed("x-ms-account-kind", "StorageV2")
-            .fixed("x-ms-is-hns-enabled", "false")
-            .empty(),
+        Reply::AccountInformation => account_information(echo),
         Reply::ServiceProperties(properties) => {
-            Head::new(200, echo).xml(service::write_properties(properties))
+            head(200).xml(service::write_properties(properties))
         }
-        Reply::ServicePropertiesSet => Head::new(202, echo).empty(),
-        Reply::ServiceStats { last_sync } => {
-            Head::new(200, echo).xml(service::write_stats(*last_sync))
-        }
-        Reply::Containers(listing) => {
-            let body = match &echo.listing {
-                Some(Listing { endpoint, parameters: Parameters::Containers(asked) }) => {
-                    listing::containers(listing, endpoint, asked)
-                }
-                _ => listing::containers(listing, "", &ListContainers::default()),
-            };
-            Head::new(200, echo).xml(body)
-        }
-        Reply::Blobs(listing) => match &echo.listing {
-            Some(Listing { endpoint, parameters: Parameters::Blobs(asked) }) => {
-                Head::new(200, echo).xml(listing::blobs(listing, endpoint, asked))
-            }
-            _ => render_error(&Reason::InternalError.into(), echo),
-        },
-        Reply::ContainerCreated(change) => Head::new(201, echo).change(change).empty(),
+        Reply::ServicePropertiesSet => head(202).empty(),
+        Reply::ServiceStats { last_sync } => head(200).xml(service::write_stats(*last_sync)),
+        Reply::Containers(page) => containers(page, echo),
+        Reply::Blobs(page) => blobs(page, echo),
+        Reply::FoundBlobs(page) => found_blobs(page, echo),
+        Reply::ContainerCreated(change) => head(201).change(change).empty(),
         Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
-            Head::new(200, echo).change(change).empty()
+            head(200).change(change).empty()
         }
-        Reply::ContainerAcl { change, public_access, policies } => Head::new(200, echo)
+        Reply::ContainerAcl { change, public_access, policies } => head(200)
             .change(change)
             .optional("x-ms-blob-public-access", public_access_name(*public_access))
             .xml(acl::write_policies(policies)),
-        Reply::UserDelegationKey(key) => Head::new(200, echo).xml(delegation::write_key(key)),
-        Reply::Container(facts) => Head::new(200, echo).container(facts).empty(),
-        Reply::ContainerDeleted => Head::new(202, echo).empty(),
-        Reply::BlobPut { change, md5, crc64 } => {
-            let head = Head::new(201, echo).change(change).encrypted();
-            let head = head.optional("content-md5", md5.map(Md5::to_base64).as_deref());
-            match crc64 {
-                Some(crc64) => head.set("x-ms-content-crc64", &crc64.to_base64()).empty(),
-                None => head.empty(),
-            }
+        Reply::UserDelegationKey(key) => head(200).xml(delegation::write_key(key)),
+        Reply::Container(facts) => head(200).container(facts).empty(),
+        Reply::ContainerDeleted => head(202).empty(),
+        Reply::BlobPut { change, md5, crc64 } => blob_put(change, *md5, *crc64, echo),
+        Reply::BlockAppended { change, offset, blocks, checksum } => {
+            let head = head(201).change(change).checksum(checksum).encrypted();
+            let head = head.shown("x-ms-blob-append-offset", offset);
+            head.shown("x-ms-blob-committed-block-count", blocks).empty()
         }
-        Reply::BlockAppended { change, offset, blocks, checksum } => Head::new(201, echo)
-            .change(change)
-            .checksum(checksum)
-            .encrypted()
-            .shown("x-ms-blob-append-offset", offset)
-            .shown("x-ms-blob-committed-block-count", blocks)
-            .empty(),
         Reply::PagesPut { change, sequence, checksum } => {
-            let head = Head::new(201, echo).change(change).encrypted();
+            let head = head(201).change(change).encrypted();
             let head = head.shown("x-ms-blob-sequence-number", sequence);
-            match checksum {
-                Some(checksum) => head.checksum(checksum).empty(),
-                None => head.empty(),
-            }
+            head.checksum_if_any(checksum.as_ref()).empty()
         }
         Reply::PagePropertiesSet { change, sequence } => {
-            Head::new(200, echo).change(change).shown("x-ms-blob-sequence-number", sequence).empty()
+            head(200).change(change).shown("x-ms-blob-sequence-number", sequence).empty()
         }
-        Reply::PageRanges { change, len, items, next } => Head::new(200, echo)
-            .change(change)
-            .shown("x-ms-blob-content-length", len)
-            .xml(listing::page_list(items, *next)),
+        Reply::PageRanges { change, len, items, next } => {
+            let head = head(200).change(change).shown("x-ms-blob-content-length", len);
+            head.xml(listing::page_list(items, *next))
+        }
         Reply::BlobSealed(change) => {
-            Head::new(200, echo).change(change).fixed("x-ms-blob-sealed", "true").empty()
+            head(200).change(change).fixed("x-ms-blob-sealed", "true").empty()
         }
         Reply::BlobCopied { change, id, state, checksum } => {
-            let head = Head::new(202, echo)
-                .change(change)
-                .shown("x-ms-copy-id", id.hyphenated())
-                .fixed("x-ms-copy-status", state.as_str());
-            match checksum {
-                Some(checksum) => head.checksum(checksum).empty(),
-                None => head.empty(),
-            }
+            let head = head(202).change(change).shown("x-ms-copy-id", id.hyphenated());
+            let head = head.fixed("x-ms-copy-status", state.as_str());
+            head.checksum_if_any(checksum.as_ref()).empty()
         }
-        Reply::CopyAborted => Head::new(204, echo).bodiless(),
-        Reply::BlockPut(checksum) => Head::new(201, echo).checksum(checksum).encrypted().empty(),
+        Reply::CopyAborted | Reply::BlobTagsSet => head(204).bodiless(),
+        Reply::BlockPut(checksum) => head(201).checksum(checksum).encrypted().empty(),
         Reply::BlockListPut(change, checksum) => {
-            Head::new(201, echo).change(change).checksum(checksum).encrypted().empty()
+            head(201).change(change).checksum(checksum).encrypted().empty()
         }
-        Reply::BlockList { committed_blob, committed, uncommitted } => {
-            let head = Head::new(200, echo);
-            let head = match committed_blob {
-                Some((change, len)) => head.change(change).shown("x-ms-blob-content-length", len),
-                None => head,
-            };
-            head.xml(listing::block_list(committed.as_deref(), uncommitted.as_deref()))
-        }
+        Reply::BlockList { committed_blob, committed, uncommitted } => head(200)
+            .committed_blob(committed_blob.as_ref())
+            .xml(listing::block_list(committed.as_deref(), uncommitted.as_deref())),
         Reply::Blob { facts, range, checksum } => {
             blob(facts, range.as_ref(), checksum.as_ref(), echo)
         }
-        Reply::BlobProperties(facts) => {
-            let head = Head::new(200, echo).blob(facts, facts.len);
-            let head = match facts.properties.content_md5.plain() {
-                Some(md5) => head.set("content-md5", &md5.to_base64()),
-                None => head,
-            };
-            head.tier(facts.tier.as_ref()).bodiless()
+        Reply::BlobProperties(facts) => blob_properties(facts, echo),
+        Reply::BlobMetadata(facts) => blob_metadata(facts, echo),
+        Reply::BlobMetadataSet(change) => head(200).change(change).encrypted().empty(),
+        Reply::Snapshotted { snapshot, change } => {
+            head(201).change(change).encrypted().set("x-ms-snapshot", &snapshot.to_iso()).empty()
         }
-        Reply::BlobMetadata(facts) => Head::new(200, echo)
-            .change(&facts.change)
-            .encryption(facts.encryption.as_ref())
-            .metadata(&facts.metadata)
-            .empty(),
-        Reply::BlobMetadataSet(change) => Head::new(200, echo).change(change).encrypted().empty(),
-        Reply::Snapshotted { snapshot, change } => Head::new(201, echo)
-            .change(change)
-            .encrypted()
-            .set("x-ms-snapshot", &snapshot.to_iso())
-            .empty(),
-        Reply::TierSet { pending } => Head::new(if *pending { 202 } else { 200 }, echo).empty(),
-        Reply::BlobUndeleted => Head::new(200, echo).empty(),
+        Reply::TierSet { pending } => head(if *pending { 202 } else { 200 }).empty(),
+        Reply::BlobUndeleted => head(200).empty(),
         Reply::Leased { change, outcome } => leased(change, *outcome, echo),
-        Reply::BlobTags(pairs) => Head::new(200, echo).xml(tags::write_document(pairs)),
-        Reply::BlobTagsSet => Head::new(204, echo).bodiless(),
-        Reply::FoundBlobs(found) => match &echo.listing {
-            Some(Listing { endpoint, parameters: Parameters::Find(asked) }) => {
-                Head::new(200, echo).xml(tags::write_found(found, endpoint, asked))
-            }
-            _ => render_error(&Reason::InternalError.into(), echo),
-        },
-        Reply::Preflight(headers) => {
-            let head = Head::new(200, echo);
-            headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
-        }
-        Reply::Batch { boundary, body } => {
-            let kind = format!("multipart/mixed; boundary={boundary}");
-            let head = Head::new(202, echo).set("content-type", &kind);
-            let head = head.shown("content-length", body.len());
-            head.bodiless().map(|_| body.clone())
-        }
+        Reply::BlobTags(pairs) => head(200).xml(tags::write_document(pairs)),
+        Reply::Preflight(headers) => preflight(headers, echo),
+        Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => {
             let (name, value) = encryption.header();
             Head::of(render(reply, echo)).set(name, &value).bodiless()
         }
-        Reply::BlobDeleted => {
-            Head::new(202, echo).fixed("x-ms-delete-type-permanent", "true").empty()
-        }
+        Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
+}
+
+fn account_information(echo: &RequestEcho) -> Response<Bytes> {
+    Head::new(200, echo)
+        .fixed("x-ms-sku-name", "Standard_LRS")
+        .fixed("x-ms-account-kind", "StorageV2")
+        .fixed("x-ms-is-hns-enabled", "false")
+        .empty()
+}
+
+fn containers(page: &ContainerListing, echo: &RequestEcho) -> Response<Bytes> {
+    let body = match &echo.listing {
+        Some(Listing { endpoint, parameters: Parameters::Containers(request) }) => {
+            listing::containers(page, endpoint, request)
+        }
+        _ => listing::containers(page, "", &ListContainers::default()),
+    };
+    Head::new(200, echo).xml(body)
+}
+
+fn blobs(page: &BlobListing, echo: &RequestEcho) -> Response<Bytes> {
+    match &echo.listing {
+        Some(Listing { endpoint, parameters: Parameters::Blobs(request) }) => {
+            Head::new(200, echo).xml(listing::blobs(page, endpoint, request))
+        }
+        _ => render_error(&Reason::InternalError.into(), echo),
+    }
+}
+
+fn found_blobs(page: &FoundBlobs, echo: &RequestEcho) -> Response<Bytes> {
+    match &echo.listing {
+        Some(Listing { endpoint, parameters: Parameters::Find(request) }) => {
+            Head::new(200, echo).xml(tags::write_found(page, endpoint, request))
+        }
+        _ => render_error(&Reason::InternalError.into(), echo),
+    }
+}
+
+fn blob_put(
+    change: &Change,
+    md5: Option<Md5>,
+    crc64: Option<Crc64>,
+    echo: &RequestEcho,
+) -> Response<Bytes> {
+    Head::new(201, echo)
+        .change(change)
+        .encrypted()
+        .optional("content-md5", md5.map(Md5::to_base64).as_deref())
+        .optional("x-ms-content-crc64", crc64.map(Crc64::to_base64).as_deref())
+        .empty()
+}
+
+fn blob_properties(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
+    let md5 = facts.properties.content_md5.plain().map(Md5::to_base64);
+    Head::new(200, echo)
+        .blob(facts, facts.len)
+        .optional("content-md5", md5.as_deref())
+        .tier(facts.tier.as_ref())
+        .bodiless()
+}
+
+fn blob_metadata(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
+    Head::new(200, echo)
+        .change(&facts.change)
+        .encryption(facts.encryption.as_ref())
+        .metadata(&facts.metadata)
+        .empty()
+}
+
+fn preflight(headers: &[(&'static str, String)], echo: &RequestEcho) -> Response<Bytes> {
+    let head = Head::new(200, echo);
+    headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
+}
+
+fn batch(boundary: &str, body: &Bytes, echo: &RequestEcho) -> Response<Bytes> {
+    let content_type = format!("multipart/mixed; boundary={boundary}");
+    let head = Head::new(202, echo).set("content-type", &content_type);
+    head.shown("content-length", body.len()).bodiless().map(|_| body.clone())
 }
 
 fn blob(

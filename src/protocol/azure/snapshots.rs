@@ -11,6 +11,7 @@ use crate::protocol::azure::headers;
 use crate::protocol::azure::request::Request;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
@@ -40,7 +41,7 @@ pub(super) fn time(
 pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let precondition = encryption::with(all, conditions::write(all)?)?;
     let metadata = Some(headers::metadata(all)?).filter(|metadata| !metadata.is_empty());
-    Ok(Operation::SnapshotBlob { path, precondition, metadata })
+    Ok(BlobOperation::SnapshotBlob { path, precondition, metadata }.into())
 }
 
 /// What Delete Blob removes. What is deleted is not kept, so asking for a permanent deletion of a

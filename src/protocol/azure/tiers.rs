@@ -12,6 +12,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
 use crate::types::AccessTier;
 use crate::types::RehydratePriority;
@@ -51,5 +52,5 @@ pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal>
             RehydratePriority::parse(text).ok_or_else(|| headers::invalid(PRIORITY, text))?
         }
     };
-    Ok(Operation::SetBlobTier { path, precondition, tier, priority })
+    Ok(BlobOperation::SetBlobTier { path, precondition, tier, priority }.into())
 }

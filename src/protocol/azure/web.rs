@@ -102,14 +102,20 @@ pub fn web_documents(path: &str, website: &Website) -> Vec<BlobName> {
     names.iter().filter_map(|name| BlobName::new(name).ok()).collect()
 }
 
-/// Conditions and range of a request: no more of it counts.
+/// The conditions and range of a request of the web endpoint.
+#[derive(Clone, Debug)]
+pub struct WebConditions {
+    /// Conditions; the content must not be under a customer's key.
+    pub precondition: Precondition,
+    /// The wanted bytes.
+    pub range: Option<ByteRange>,
+}
+
+/// The conditions and range of a request. Its other headers are ignored.
 ///
 /// # Errors
 /// `UnsupportedHttpVerb` for all but GET and HEAD; the codes of Get Blob for the headers.
-pub fn web_request(
-    method: &Method,
-    all: &HeaderMap,
-) -> Result<(Precondition, Option<ByteRange>), Refusal> {
+pub fn web_request(method: &Method, all: &HeaderMap) -> Result<WebConditions, Refusal> {
     if method != Method::GET && method != Method::HEAD {
         return Err(Reason::UnsupportedHttpVerb.into());
     }
@@ -122,7 +128,7 @@ pub fn web_request(
     let precondition = conditions::read(&known)?;
     // What is under a customer's key is not shown.
     let precondition = Precondition { encryption: RequestEncryption::Plain, ..precondition };
-    Ok((precondition, range::range(&known)?))
+    Ok(WebConditions { precondition, range: range::range(&known)? })
 }
 
 /// Makes an answer to Get Blob one of the web endpoint.
@@ -228,7 +234,7 @@ mod tests {
         let mut all = HeaderMap::new();
         all.insert("range", http::HeaderValue::from_static("bytes=1-2"));
         all.insert("x-ms-lease-id", http::HeaderValue::from_static("nonsense"));
-        let (precondition, range) = web_request(&Method::GET, &all).unwrap();
+        let WebConditions { precondition, range } = web_request(&Method::GET, &all).unwrap();
         assert_eq!((precondition.lease, range), (None, ByteRange::new(1, Some(2))));
         assert_eq!(precondition.encryption, RequestEncryption::Plain);
         for method in [Method::PUT, Method::POST, Method::DELETE, Method::OPTIONS] {

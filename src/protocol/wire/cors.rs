@@ -27,17 +27,17 @@ pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Ref
         headers::text(all, name)?.ok_or_else(missing)
     };
     let (origin, method) = (needed("origin")?, needed("access-control-request-method")?);
-    let asked = headers::text(all, "access-control-request-headers")?.unwrap_or("");
+    let requested = headers::text(all, "access-control-request-headers")?.unwrap_or("");
     let fits = |rule: &&CorsRule| {
         allows_origin(rule, origin)
             && list(&rule.allowed_methods).any(|allowed| allowed == method)
-            && list(asked).all(|name| allows_header(rule, name))
+            && list(requested).all(|name| allows_header(rule, name))
     };
     let rule = rules.iter().find(fits).ok_or(Reason::CorsPreflightFailure)?;
     let mut out = origin_headers(rule, origin);
     out.push(("access-control-allow-methods", method.to_owned()));
-    if !asked.is_empty() {
-        out.push(("access-control-allow-headers", asked.to_owned()));
+    if !requested.is_empty() {
+        out.push(("access-control-allow-headers", requested.to_owned()));
     }
     out.push(("access-control-max-age", rule.max_age.to_string()));
     Ok(out)
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    fn asked(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    fn request(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let header = |(name, value): &(&'static str, &'static str)| {
             (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
         };
@@ -128,7 +128,7 @@ mod tests {
         let rules = [rule("http://a", "PUT", "x-ms-meta-*, Accept"), rule("*", "GET", "")];
         let put = |origin, headers| {
             preflight(
-                &asked(&[
+                &request(&[
                     ("origin", origin),
                     ("access-control-request-method", "PUT"),
                     ("access-control-request-headers", headers),
@@ -147,20 +147,20 @@ mod tests {
         assert_eq!(put("http://a", "x-ms-date").unwrap_err().reason, refused);
         assert_eq!(put("http://b", "accept").unwrap_err().reason, refused);
         let open = preflight(
-            &asked(&[("origin", "http://b"), ("access-control-request-method", "GET")]),
+            &request(&[("origin", "http://b"), ("access-control-request-method", "GET")]),
             &rules,
         );
         let open = open.unwrap();
         assert_eq!(get(&open, "access-control-allow-origin"), Some("*"));
         assert_eq!(get(&open, "access-control-allow-credentials"), None);
-        let bare = preflight(&asked(&[("origin", "http://a")]), &rules);
+        let bare = preflight(&request(&[("origin", "http://a")]), &rules);
         assert_eq!(bare.unwrap_err().reason, Reason::MissingRequiredHeader);
     }
 
     #[test]
     fn answers_to_actual_requests_name_the_origin_and_what_it_may_read() {
         let rules = [rule("http://a", "GET", "")];
-        let of = |origin, method| actual(&asked(&[("origin", origin)]), method, &rules);
+        let of = |origin, method| actual(&request(&[("origin", origin)]), method, &rules);
         let found = of("http://a", "GET");
         assert_eq!(get(&found, "access-control-allow-origin"), Some("http://a"));
         assert_eq!(get(&found, "access-control-expose-headers"), Some("x-ms-meta-*"));
@@ -168,6 +168,6 @@ mod tests {
         assert_eq!(of("http://b", "GET"), [("vary", "Origin".to_owned())]);
         assert_eq!(of("http://a", "PUT"), [("vary", "Origin".to_owned())]);
         assert!(actual(&HeaderMap::new(), "GET", &rules).is_empty());
-        assert!(actual(&asked(&[("origin", "http://a")]), "GET", &[]).is_empty());
+        assert!(actual(&request(&[("origin", "http://a")]), "GET", &[]).is_empty());
     }
 }

@@ -27,7 +27,9 @@ async fn audit_that_would_free_a_log_is_stopped_by_i10() {
     }));
     let log = CapturedLog::default();
     let _kept = log.begin();
+    bench.env.tasks.health().expect_violation("I10");
     let refused = bench.reclaim().audit().await.unwrap_err();
+    assert_eq!(bench.env.tasks.health().violations().len(), 1);
     let expected = Invariant::NothingReferencedIsFreed;
     assert!(matches!(refused, Error::Invariant { invariant, .. } if invariant == expected));
     assert_eq!(bench.capacity.live(1).len(), 20);

@@ -93,7 +93,8 @@ async fn audit_keeps_what_moves_between_rows() {
 fn copy(
     partitions: &mut [Partition],
     inflight: &InFlight,
-    (from, to): (&str, &str),
+    from: &str,
+    to: &str,
 ) -> Option<CopyGuard> {
     let owner = |partitions: &mut [Partition], name: &str| {
         let position = RoutingKey::blob(&key(name));
@@ -134,11 +135,7 @@ fn copy(
 const BLOCKS: u64 = 80;
 
 /// One change of the blob `a`, or of `d`, which lies elsewhere; new bytes go to the open extent 9.
-fn change_long(
-    (dice, next): (&mut Dice, &mut u64),
-    partitions: &mut [Partition],
-    inflight: &InFlight,
-) {
+fn change_long(dice: &mut Dice, next: &mut u64, partitions: &mut [Partition], inflight: &InFlight) {
     let mut ids: Vec<String> = (0..BLOCKS).map(|n| format!("{n:02}")).collect();
     *next += 10;
     let (key, guard) = (key("a"), Guard::default());
@@ -156,7 +153,7 @@ fn change_long(
             Write::DeleteBlob(DeleteBlob { key, guard, scope })
         }
         14 => delete("d"),
-        _ => return drop(copy(partitions, inflight, ("a", "d"))),
+        _ => return drop(copy(partitions, inflight, "a", "d")),
     };
     let owner = partitions
         .iter()
@@ -188,7 +185,7 @@ async fn audit_keeps_what_moves_within_a_blob_that_is_told_in_parts() {
         let (inflight, mut dice, mut next) = (bench.inflight.clone(), Dice(seed), 0);
         *bench.index.between_pages.lock().unwrap() = Some(Box::new(move |partitions| {
             for _ in 0..dice.below(6) {
-                change_long((&mut dice, &mut next), partitions, &inflight);
+                change_long(&mut dice, &mut next, partitions, &inflight);
             }
         }));
         reclaim.audit().await.unwrap();
@@ -227,7 +224,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
         *bench.index.between_pages.lock().unwrap() = Some(Box::new(move |partitions| {
             for _ in 0..hook_dice.below(3) {
                 let (from, to) = (hook_dice.name(), hook_dice.name());
-                drop(copy(partitions, &inflight, (from, to)));
+                drop(copy(partitions, &inflight, from, to));
                 let gone = hook_dice.name();
                 let owner = partitions
                     .iter()

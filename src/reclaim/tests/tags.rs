@@ -37,8 +37,16 @@ fn tagged(name: &str, tags: Tags) -> Write {
     Write::PutBlob(made)
 }
 
-/// Key, value and blob of every entry, with the name of its container.
-fn entries(bench: &Bench) -> BTreeSet<(String, String, String, String)> {
+/// An entry of the tag index.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    key: String,
+    value: String,
+    blob: String,
+    container: String,
+}
+
+fn entries(bench: &Bench) -> BTreeSet<Entry> {
     let list =
         ListTags { from: TagEntryKey::start(ACCOUNT, "", ""), to: None, limit: usize::MAX - 1 };
     let mut found = BTreeSet::new();
@@ -48,16 +56,20 @@ fn entries(bench: &Bench) -> BTreeSet<(String, String, String, String)> {
         let Ok(ReadReply::Tags(page)) = partition.read(&read) else { panic!("no page") };
         for TagEntry { key, container, .. } in page.entries {
             let blob = key.blob.name(Collation::Utf16).unwrap();
-            found.insert((key.key, key.value, blob, container.as_str().to_owned()));
+            let container = container.as_str().to_owned();
+            found.insert(Entry { key: key.key, value: key.value, blob, container });
         }
     }
     found
 }
 
-fn expected(now: &[(&str, Tags)]) -> BTreeSet<(String, String, String, String)> {
+fn expected(now: &[(&str, Tags)]) -> BTreeSet<Entry> {
     let of = |(blob, tags): &(&str, Tags)| {
-        let entry = |(key, value): (&str, &str)| {
-            (key.to_owned(), value.to_owned(), (*blob).to_owned(), "pictures".to_owned())
+        let entry = |(key, value): (&str, &str)| Entry {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            blob: (*blob).to_owned(),
+            container: "pictures".to_owned(),
         };
         tags.iter().map(entry).collect::<Vec<_>>()
     };

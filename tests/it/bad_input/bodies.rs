@@ -26,12 +26,16 @@ fn absent(message: Message) -> Message {
 const TOO_LARGE: &str = "RequestBodyTooLarge";
 
 pub(super) fn cases() -> Vec<Case> {
+    let mut cases = missing_lengths();
+    cases.extend(lengths_above_the_limit());
+    cases.extend(checksums());
+    cases.extend(incomplete_bodies());
+    cases
+}
+
+fn missing_lengths() -> Vec<Case> {
     let (no_length, chunked) = ("MissingContentLengthHeader", "transfer-encoding: chunked");
     let chunks = "3\r\nnew\r\n0\r\n\r\n";
-    let old = |message: Message, version: &str| message.header(&format!("x-ms-version: {version}"));
-    let mib = |n: u64| (n * 1024 * 1024 + 1).to_string();
-    // Told first, asked for nothing: the answer comes before the body.
-    let asks = |message: Message| message.header("expect: 100-continue");
     vec![
         case("blob without length", absent(put()), 411, no_length),
         case("block without length", absent(block()), 411, no_length),
@@ -44,6 +48,15 @@ pub(super) fn cases() -> Vec<Case> {
         case("blob in chunks", absent(put().header(chunked)).body(chunks), 411, no_length),
         case("block in chunks", absent(block().header(chunked)).body(chunks), 411, no_length),
         case("empty block", block(), 400, "InvalidHeaderValue"),
+    ]
+}
+
+fn lengths_above_the_limit() -> Vec<Case> {
+    let old = |message: Message, version: &str| message.header(&format!("x-ms-version: {version}"));
+    let mib = |n: u64| (n * 1024 * 1024 + 1).to_string();
+    // The server answers before the client sends the body.
+    let asks = |message: Message| message.header("expect: 100-continue");
+    vec![
         case("blob above 5000 MiB", length(asks(put()), &mib(5000)), 413, TOO_LARGE),
         case("block above 4000 MiB", length(asks(block()), &mib(4000)), 413, TOO_LARGE),
         case(
@@ -82,6 +95,12 @@ pub(super) fn cases() -> Vec<Case> {
             413,
             TOO_LARGE,
         ),
+    ]
+}
+
+/// Checksums that are wrong or excess, and conditions where none are allowed.
+fn checksums() -> Vec<Case> {
+    vec![
         case(
             "blob with a wrong MD5",
             put().header("content-md5: AAAAAAAAAAAAAAAAAAAAAA==").body("new"),
@@ -133,6 +152,12 @@ pub(super) fn cases() -> Vec<Case> {
             400,
             "ConditionHeadersNotSupported",
         ),
+    ]
+}
+
+/// Clients that stall or leave before the end of the body.
+fn incomplete_bodies() -> Vec<Case> {
+    vec![
         case("stalled blob", length(put(), "10").body("new"), 408, "RequestTimeout"),
         case("stalled block", length(block(), "10").body("new"), 408, "RequestTimeout"),
         case(

@@ -4,75 +4,85 @@ use crate::bad_input::Case;
 use crate::bad_input::case;
 use crate::wire::Message;
 
+const INVALID: &str = "InvalidQueryParameterValue";
+const OUT_OF_RANGE: &str = "OutOfRangeQueryParameterValue";
+const MISSING: &str = "MissingRequiredQueryParameter";
+const UNSERVED: &str = "NotImplemented";
+
+/// A query, and the code of its refusal.
+type Row = (&'static str, &'static str);
+
+const ACCOUNT: [Row; 19] = [
+    ("", MISSING),
+    ("comp=", MISSING),
+    ("comp=nothing", INVALID),
+    ("comp=list&comp=list", INVALID),
+    ("comp=list&maxresults=0", OUT_OF_RANGE),
+    ("comp=list&maxresults=-1", OUT_OF_RANGE),
+    ("comp=list&maxresults=many", INVALID),
+    ("comp=list&maxresults=1.0", INVALID),
+    ("comp=list&include=all", INVALID),
+    ("comp=list&include=metadata,all", INVALID),
+    ("comp=list&prefix=%zz", INVALID),
+    ("comp=list&prefix=%FF", INVALID),
+    ("comp=list&timeout=soon", INVALID),
+    ("comp=list&timeout=-1", INVALID),
+    ("restype=account", MISSING),
+    ("restype=account&comp=stats", INVALID),
+    ("restype=other&comp=list", INVALID),
+    ("restype=service&comp=stats", INVALID),
+    ("comp=blobs&where=x", INVALID),
+];
+
+const CONTAINER: [Row; 13] = [
+    ("restype=directory", INVALID),
+    ("restype=container&restype=container", INVALID),
+    ("restype=container&comp=nothing", INVALID),
+    ("restype=container&comp=list&maxresults=0", OUT_OF_RANGE),
+    ("restype=container&comp=list&maxresults=-5001", OUT_OF_RANGE),
+    ("restype=container&comp=list&maxresults=0x10", INVALID),
+    ("restype=container&comp=list&include=everything", INVALID),
+    ("restype=container&comp=list&delimiter=%C3", INVALID),
+    ("restype=container&comp=list&marker=%E2%28%A1", INVALID),
+    ("restype=container&comp=list&prefix=a&prefix=b", INVALID),
+    ("restype=container&comp=list&showonly=deleted", UNSERVED),
+    ("resource=filesystem", UNSERVED),
+    ("action=getAccessControl", "HierarchicalNamespaceNotEnabled"),
+];
+
+const BLOB: [Row; 8] = [
+    ("comp=nothing", INVALID),
+    ("comp=metadata&comp=tags", INVALID),
+    ("restype=container", INVALID),
+    ("timeout=1e3", INVALID),
+    ("timeout=99999999999", INVALID),
+    ("comp=blocklist&blocklisttype=none", INVALID),
+    ("snapshot=", INVALID),
+    ("versionid=2026-11-21T00:00:00.0000000Z", UNSERVED),
+];
+
+const BLOCK: [Row; 7] = [
+    ("comp=block", MISSING),
+    ("comp=block&blockid=", MISSING),
+    ("comp=block&blockid=***", INVALID),
+    ("comp=block&blockid=YWF", INVALID),
+    ("comp=block&blockid=YW Fh", ""),
+    ("comp=block&blockid=YWFh&blockid=YWFh", INVALID),
+    ("comp=immutabilityPolicies", UNSERVED),
+];
+
 pub(super) fn cases() -> Vec<Case> {
-    let (invalid, out) = ("InvalidQueryParameterValue", "OutOfRangeQueryParameterValue");
-    let (missing, unserved) = ("MissingRequiredQueryParameter", "NotImplemented");
-    let account = [
-        ("", missing),
-        ("comp=", missing),
-        ("comp=nothing", invalid),
-        ("comp=list&comp=list", invalid),
-        ("comp=list&maxresults=0", out),
-        ("comp=list&maxresults=-1", out),
-        ("comp=list&maxresults=many", invalid),
-        ("comp=list&maxresults=1.0", invalid),
-        ("comp=list&include=all", invalid),
-        ("comp=list&include=metadata,all", invalid),
-        ("comp=list&prefix=%zz", invalid),
-        ("comp=list&prefix=%FF", invalid),
-        ("comp=list&timeout=soon", invalid),
-        ("comp=list&timeout=-1", invalid),
-        ("restype=account", missing),
-        ("restype=account&comp=stats", invalid),
-        ("restype=other&comp=list", invalid),
-        ("restype=service&comp=stats", invalid),
-        ("comp=blobs&where=x", invalid),
-    ];
-    let container = [
-        ("restype=directory", invalid),
-        ("restype=container&restype=container", invalid),
-        ("restype=container&comp=nothing", invalid),
-        ("restype=container&comp=list&maxresults=0", out),
-        ("restype=container&comp=list&maxresults=-5001", out),
-        ("restype=container&comp=list&maxresults=0x10", invalid),
-        ("restype=container&comp=list&include=everything", invalid),
-        ("restype=container&comp=list&delimiter=%C3", invalid),
-        ("restype=container&comp=list&marker=%E2%28%A1", invalid),
-        ("restype=container&comp=list&prefix=a&prefix=b", invalid),
-        ("restype=container&comp=list&showonly=deleted", unserved),
-        ("resource=filesystem", unserved),
-        ("action=getAccessControl", "HierarchicalNamespaceNotEnabled"),
-    ];
-    let blob = [
-        ("comp=nothing", invalid),
-        ("comp=metadata&comp=tags", invalid),
-        ("restype=container", invalid),
-        ("timeout=1e3", invalid),
-        ("timeout=99999999999", invalid),
-        ("comp=blocklist&blocklisttype=none", invalid),
-        ("snapshot=", invalid),
-        ("versionid=2026-11-21T00:00:00.0000000Z", unserved),
-    ];
-    let block = [
-        ("comp=block", missing),
-        ("comp=block&blockid=", missing),
-        ("comp=block&blockid=***", invalid),
-        ("comp=block&blockid=YWF", invalid),
-        ("comp=block&blockid=YW Fh", ""),
-        ("comp=block&blockid=YWFh&blockid=YWFh", invalid),
-        ("comp=immutabilityPolicies", unserved),
-    ];
     let mut cases = Vec::new();
-    let tables: [(&str, &[(&str, &'static str)]); 4] = [
-        ("GET /acct1/", &account),
-        ("GET /acct1/con1", &container),
-        ("GET /acct1/con1/blob", &blob),
-        ("PUT /acct1/con1/staged", &block),
+    let tables: [(&str, &[Row]); 4] = [
+        ("GET /acct1/", &ACCOUNT),
+        ("GET /acct1/con1", &CONTAINER),
+        ("GET /acct1/con1/blob", &BLOB),
+        ("PUT /acct1/con1/staged", &BLOCK),
     ];
     for (line, table) in tables {
         for (query, code) in table {
             let line = format!("{line}?{query}");
-            let status = if *code == unserved { 501 } else { 400 };
+            let status = if *code == UNSERVED { 501 } else { 400 };
             cases.push(case(&line, Message::new(&line).body(body_of(&line)), status, code));
         }
     }

@@ -80,7 +80,7 @@ impl BackupControl for Willing {
 #[tokio::test]
 async fn every_command_that_changes_the_node_has_a_line() {
     let kept = Kept::new();
-    let served = serve_telling(kept.log());
+    let served = serve_with_log(kept.log());
     served.ready().await;
     served.state.keys.set(Arc::new(Willing)).unwrap();
     served.state.disks.set(Arc::new(Willing)).unwrap();

@@ -185,7 +185,7 @@ async fn partitions_are_split_moved_merged_and_shown_by_name() {
 #[tokio::test]
 async fn every_change_of_the_map_has_a_line() {
     let kept = Kept::new();
-    let both = both_of(serve_telling(kept.log())).await;
+    let both = both_of(serve_with_log(kept.log())).await;
     let told = |operation: &str, resource: String, detail: Value| {
         let lines = kept.changes();
         let shown: Vec<_> = lines.iter().map(about).collect();

@@ -29,8 +29,8 @@ const ONE: Epoch = Epoch::new(1);
 /// An append of this length goes directly to the file.
 const LARGE: usize = 50_000;
 
-/// A disk whose journal does not run, and an extent on it.
-async fn disk() -> (Arc<Store>, Arc<Extent>) {
+/// A disk whose journal does not run, and an extent on it. The test violates `invariant`.
+async fn disk_that_breaks(invariant: &'static str) -> (Arc<Store>, Arc<Extent>) {
     let env = Env {
         clock: Arc::new(SimClock::new()),
         rand: Arc::new(SeededRand::new(1)),
@@ -40,6 +40,7 @@ async fn disk() -> (Arc<Store>, Arc<Extent>) {
     let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
     let disk = SimDisk::new(1, 64 << 20).disk();
     let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
+    store.health.tasks.expect_violation(invariant);
     let extent = store.create(ID, ExtentKind::Data, ONE).await.unwrap();
     (store, extent)
 }
@@ -63,35 +64,39 @@ fn assert_stopped<T>(store: &Store, done: &Result<T, Error>, log: &CapturedLog, 
     assert!(store.health.poisoned(), "the disk takes writes");
     let named = format!("invariant=\"{invariant}\"");
     assert_eq!(log.lines_with(&["ERROR", &named, "disk=0"]), 1, "{}", log.text());
+    let counted = store.health.tasks.violations();
+    let begins = format!("invariant {invariant} is violated: disk 0: ");
+    assert!(counted.len() == 1 && counted[0].starts_with(&begins), "{counted:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn sync_of_bytes_that_were_not_written_breaks_i1() {
-    let (store, extent) = disk().await;
+    let (store, extent) = disk_that_breaks("I1").await;
     let log = CapturedLog::default();
     let _kept = log.begin();
     large(&store, &extent).await;
     // As if an append had moved the end without writing its bytes.
-    extent.state().end += 4096;
+    let end = extent.state().end;
+    extent.state().end = end + 4096;
     let done = store.flush(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I1");
 }
 
 #[tokio::test(start_paused = true)]
 async fn acknowledgement_before_the_sync_of_its_bytes_breaks_i1() {
-    let (store, extent) = disk().await;
+    let (store, extent) = disk_that_breaks("I1").await;
     let log = CapturedLog::default();
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
     // As if the sync had been omitted.
-    extent.state().synced = 0;
-    let done = store.assert_synced(&extent, end.get());
+    extent.state().synced = ExtentOffset::START;
+    let done = store.assert_synced(&extent, end);
     assert_stopped(&store, &done, &log, "I1");
 }
 
 #[tokio::test(start_paused = true)]
 async fn acknowledgement_before_the_sync_of_its_journal_batch_breaks_i1() {
-    let (store, extent) = disk().await;
+    let (store, extent) = disk_that_breaks("I1").await;
     let log = CapturedLog::default();
     let _kept = log.begin();
     let (on, to) = (Arc::clone(&store), Arc::clone(&extent));
@@ -107,11 +112,11 @@ async fn acknowledgement_before_the_sync_of_its_journal_batch_breaks_i1() {
 #[tokio::test(start_paused = true)]
 async fn extent_that_changes_under_the_lock_of_an_append_breaks_i2() {
     for fenced in [true, false] {
-        let (store, extent) = disk().await;
+        let (store, extent) = disk_that_breaks("I2").await;
         let log = CapturedLog::default();
         let _kept = log.begin();
         let end = large(&store, &extent).await.end;
-        extent.state().synced = 0;
+        extent.state().synced = ExtentOffset::START;
         // The append holds the change lock and waits for a sync.
         let syncing = extent.syncing.lock().await;
         let (on, to, small) = (Arc::clone(&store), Arc::clone(&extent), request(end.get(), 100));
@@ -133,26 +138,27 @@ async fn extent_that_changes_under_the_lock_of_an_append_breaks_i2() {
 
 #[tokio::test(start_paused = true)]
 async fn seal_before_the_end_of_acknowledged_bytes_breaks_i4() {
-    let (store, extent) = disk().await;
+    let (store, extent) = disk_that_breaks("I4").await;
     let log = CapturedLog::default();
     let _kept = log.begin();
     let end = large(&store, &extent).await.end;
-    assert_eq!(extent.state().acknowledged, end.get());
+    assert_eq!(extent.state().acknowledged, end);
     // As if an append were missing from the state in memory.
-    extent.state().end = 0;
+    extent.state().end = ExtentOffset::START;
     let done = store.seal(&extent, ONE).await;
     assert_stopped(&store, &done, &log, "I4");
 }
 
 #[tokio::test(start_paused = true)]
 async fn copy_that_would_end_elsewhere_breaks_i3() {
-    let (store, extent) = disk().await;
-    let (to, _) = disk().await;
+    let (store, extent) = disk_that_breaks("I3").await;
+    let (to, _) = disk_that_breaks("I3").await;
     large(&store, &extent).await;
     store.seal(&extent, ONE).await.unwrap();
     let log = CapturedLog::default();
     let _kept = log.begin();
-    extent.state().end += 1;
+    let end = extent.state().end;
+    extent.state().end = end + 1;
     let done = store.copy_whole_to(&extent, &to).await;
     assert_stopped(&store, &done, &log, "I3");
     assert!(!to.health.poisoned(), "the other disk is not to blame");

@@ -6,10 +6,15 @@ use crate::types::Crc32c;
 const EXTENT: ExtentId = ExtentId::new(0x0102_0304_0506_0708);
 const EPOCH: Epoch = Epoch::new(9);
 
+/// A logical offset.
+const fn at(offset: u64) -> ExtentOffset {
+    ExtentOffset::new(offset)
+}
+
 fn stored(end: u64, payloads: &[Vec<u8>]) -> (Placed, Vec<u8>) {
     let prepared =
         payloads.iter().map(|p| Prepared::new(vec![Bytes::copy_from_slice(p)])).collect();
-    let placed = place(prepared, EXTENT, EPOCH, end);
+    let placed = place(prepared, EXTENT, EPOCH, at(end));
     let bytes = placed.pieces.concat();
     assert_eq!(size(bytes.len()), placed.bytes);
     (placed, bytes)
@@ -37,7 +42,7 @@ fn frame_of_three_bytes_has_these_bytes() {
     ]
     .concat();
     assert_eq!(bytes, expected);
-    assert_eq!(placed.end, 0x20 + 55);
+    assert_eq!(placed.end, at(0x20 + 55));
 }
 
 #[test]
@@ -45,16 +50,16 @@ fn every_truncation_of_a_frame_is_refused() {
     let (_, bytes) = stored(0, &[bytes_of(20_000)]);
     let head = index(head_len(20_000));
     for len in 0..head {
-        assert_eq!(Head::parse(&bytes[..len], EXTENT, 0), None);
+        assert_eq!(Head::parse(&bytes[..len], EXTENT, at(0)), None);
     }
-    let parsed = Head::parse(&bytes, EXTENT, 0).unwrap();
+    let parsed = Head::parse(&bytes, EXTENT, at(0)).unwrap();
     for len in 0..20_000 {
         assert!(!parsed.verify(0, &bytes[head..head + len]) || len == index(CHUNK));
     }
     assert!(parsed.verify(0, &bytes[head..]));
     assert!(parsed.verify(1, &bytes[head + index(CHUNK)..]));
-    assert_eq!(verify_frames(&bytes, EXTENT, 0), Some(frame_end(0, 20_000)));
-    assert_eq!(verify_frames(&bytes[..bytes.len() - 1], EXTENT, 0), None);
+    assert_eq!(verify_frames(&bytes, EXTENT, at(0)), Some(frame_end(at(0), 20_000)));
+    assert_eq!(verify_frames(&bytes[..bytes.len() - 1], EXTENT, at(0)), None);
 }
 
 #[test]
@@ -63,16 +68,16 @@ fn every_flipped_bit_of_a_frame_is_noticed() {
     for bit in 0..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(verify_frames(&damaged, EXTENT, 64), None, "bit {bit}");
+        assert_eq!(verify_frames(&damaged, EXTENT, at(64)), None, "bit {bit}");
     }
 }
 
 #[test]
 fn frame_is_refused_at_another_place() {
     let (_, bytes) = stored(64, &[bytes_of(600)]);
-    assert!(Head::parse(&bytes, EXTENT, 64).is_some());
-    assert_eq!(Head::parse(&bytes, EXTENT, 65), None);
-    assert_eq!(Head::parse(&bytes, ExtentId::new(1), 64), None);
+    assert!(Head::parse(&bytes, EXTENT, at(64)).is_some());
+    assert_eq!(Head::parse(&bytes, EXTENT, at(65)), None);
+    assert_eq!(Head::parse(&bytes, ExtentId::new(1), at(64)), None);
 }
 
 #[test]
@@ -105,10 +110,10 @@ proptest! {
             .iter()
             .map(|p| Prepared::new(p.chunks(cut).map(Bytes::copy_from_slice).collect()))
             .collect();
-        let placed = place(prepared, EXTENT, EPOCH, end);
+        let placed = place(prepared, EXTENT, EPOCH, at(end));
         let bytes = placed.pieces.concat();
         let lens: Vec<u64> = lens.iter().map(|&len| size(len)).collect();
-        prop_assert_eq!(placed.end, end_after(ExtentOffset::new(end), &lens).get());
+        prop_assert_eq!(placed.end, end_after(at(end), &lens));
         prop_assert_eq!(verify_frames(&bytes, EXTENT, placed.start), Some(placed.end));
         let mut covered: u64 = placed.padding.iter().map(|p| p.end - p.start).sum();
         for (location, payload) in placed.locations.iter().zip(&payloads) {
@@ -117,13 +122,13 @@ proptest! {
             covered += frames.end - frames.start;
             let mut read = Vec::new();
             for frame in frames_in(location, &(0..location.len.get())) {
-                let at = index(frame.offset - placed.start);
-                let head = Head::parse(&bytes[at..], EXTENT, frame.offset).unwrap();
+                let from = index(frame.offset - placed.start);
+                let head = Head::parse(&bytes[from..], EXTENT, frame.offset).unwrap();
                 prop_assert_eq!(head.len, frame.len);
-                read.extend_from_slice(&bytes[at + index(head.head_len())..][..index(frame.len)]);
+                read.extend_from_slice(&bytes[from + index(head.head_len())..][..index(frame.len)]);
             }
             prop_assert_eq!(&read, payload);
         }
-        prop_assert_eq!(covered, placed.end - end);
+        prop_assert_eq!(covered, placed.end - at(end));
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::capacity::extent::ranges::offsets;
 use crate::types::Crc32c;
 
 fn header() -> Header {
@@ -15,12 +16,12 @@ fn slot(sequence: u64) -> Slot {
         sequence,
         epoch: Epoch::new(4),
         sealed: true,
-        len: 0x5000,
+        len: ExtentOffset::new(0x5000),
         padding: 2,
         padding_crc: Crc32c::new(7),
         map: 3,
         map_crc: Crc32c::new(8),
-        map_at: 0x9000,
+        map_at: FileOffset::new(0x9000),
     }
 }
 
@@ -61,13 +62,13 @@ fn slot_has_these_bytes() {
     let bytes = slot(6).encode();
     assert_eq!(bytes[..60], fields);
     assert_eq!(bytes[60..], Crc32c::of(&fields).get().to_le_bytes());
-    assert_eq!((slot(6).offset(), slot(7).offset()), (1024, 2048));
+    assert_eq!((slot(6).offset().get(), slot(7).offset().get()), (1024, 2048));
 }
 
 fn page_with(slots: &[Slot]) -> Vec<u8> {
     let mut page = vec![0; 4096];
     for slot in slots {
-        let at = index(slot.offset());
+        let at = index(slot.offset().get());
         page[at..at + SLOT].copy_from_slice(&slot.encode());
     }
     page
@@ -102,10 +103,11 @@ fn every_truncation_and_flipped_bit_of_a_header_is_refused() {
 
 #[test]
 fn padding_list_is_refused_unless_it_is_the_slots() {
-    let list = encode_padding(&[5..10, 4000..4096]);
+    let ranges = [5..10, 4000..4096].map(|range| offsets(&range));
+    let list = encode_padding(&ranges);
     assert_eq!(list[..16], [5, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0]);
     let slot = Slot { padding_crc: Crc32c::of(&list), ..slot(1) };
-    assert_eq!(parse_padding(&list, &slot), Some(vec![5..10, 4000..4096]));
+    assert_eq!(parse_padding(&list, &slot), Some(ranges.to_vec()));
     for len in 0..list.len() {
         assert_eq!(parse_padding(&list[..len], &slot), None);
     }

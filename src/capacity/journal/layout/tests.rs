@@ -1,13 +1,20 @@
 use super::*;
 use crate::types::Crc32c;
 
-const SUPERBLOCK: Superblock =
-    Superblock { generation: 5, ring: 0xabcd, size: 0x4_0000, lsn: 77, position: 0x3000 };
+const RING: RingId = RingId::new(0xabcd);
+
+const SUPERBLOCK: Superblock = Superblock {
+    generation: 5,
+    ring: RING,
+    size: 0x4_0000,
+    lsn: Lsn::new(77),
+    position: FileOffset::new(0x3000),
+};
 
 fn records() -> Vec<Record> {
     let record = |extent, offset, bytes: &'static [u8]| Record {
         extent: ExtentId::new(extent),
-        offset,
+        offset: ExtentOffset::new(offset),
         pieces: bytes.chunks(2).map(Bytes::from_static).collect(),
         len: size(bytes.len()),
     };
@@ -15,7 +22,7 @@ fn records() -> Vec<Record> {
 }
 
 fn batch() -> Bytes {
-    encode_batch(0xabcd, 77, 70, &records()).concat().into()
+    encode_batch(RING, Lsn::new(77), Lsn::new(70), &records()).concat().into()
 }
 
 #[test]
@@ -87,10 +94,10 @@ fn batch_has_these_bytes() {
 }
 
 fn decode(batch: &Bytes) -> Option<Vec<(u64, u64, Vec<u8>)>> {
-    let header = BatchHeader::decode(batch, 0xabcd)?;
+    let header = BatchHeader::decode(batch, RING)?;
     let end = (64 + index(header.body)).min(batch.len());
     let records = decode_body(&header, &batch.slice(64..end))?;
-    Some(records.iter().map(|r| (r.extent.get(), r.offset, r.pieces.concat())).collect())
+    Some(records.iter().map(|r| (r.extent.get(), r.offset.get(), r.pieces.concat())).collect())
 }
 
 #[test]
@@ -106,5 +113,5 @@ fn batch_round_trips_and_every_truncation_or_flipped_bit_is_refused() {
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(decode(&damaged.into()), None);
     }
-    assert!(BatchHeader::decode(&batch, 0xabce).is_none(), "a batch of another ring");
+    assert!(BatchHeader::decode(&batch, RingId::new(0xabce)).is_none(), "a batch of another ring");
 }

@@ -5,7 +5,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::io::DuplexStream;
 
 use super::*;
-use crate::frontend::answers::CutReason;
+use crate::frontend::answers::CutOffReason;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::StallLimits;
 use crate::index::client::testing;
@@ -38,7 +38,7 @@ async fn incoming(env: &Env) -> (Incoming, DuplexStream) {
 }
 
 /// What is wrong with the uploads that are watched.
-fn faults(uploads: &Flows, now: Duration) -> Vec<Option<CutReason>> {
+fn faults(uploads: &Flows, now: Duration) -> Vec<Option<CutOffReason>> {
     uploads.find(|flow| Some(flow.judge(LIMITS, now))).into_iter().map(|found| found.1).collect()
 }
 
@@ -57,7 +57,7 @@ async fn only_the_time_counts_in_which_the_client_is_waited_for() {
     clock.sleep(SECOND * 1_000).await;
     assert_eq!(faults(&uploads, clock.monotonic()), [None], "it is not asked for more");
     assert!(tokio::time::timeout(SECOND, body.next()).await.is_err());
-    assert_eq!(faults(&uploads, clock.monotonic()), [Some(CutReason::Slow)]);
+    assert_eq!(faults(&uploads, clock.monotonic()), [Some(CutOffReason::Slow)]);
     client.write_all(&[7; 800]).await.unwrap();
     assert_eq!(body.next().await.unwrap().unwrap().len(), 800);
     assert!(body.next().await.unwrap().is_none());
@@ -72,8 +72,8 @@ async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
     let cuts = async {
         clock.sleep(SECOND * 60).await;
         for (flow, fault) in uploads.find(|flow| flow.judge(LIMITS, clock.monotonic())) {
-            assert_eq!(fault, CutReason::Stalled);
-            assert!(flow.cut(fault, clock.monotonic()));
+            assert_eq!(fault, CutOffReason::Stalled);
+            assert!(flow.cut_off(fault, clock.monotonic()));
         }
     };
     let (cut, ()) = tokio::join!(body.next(), cuts);
@@ -87,12 +87,13 @@ async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
 /// A copy whose source sends nothing more.
 async fn copy(
     uploads: &Arc<Flows>,
-    (idle, until): (Duration, Duration),
+    idle: Duration,
+    total: Duration,
 ) -> (RequestBody, DuplexStream) {
     let env = testing::env();
     let (incoming, far) = incoming(&env).await;
-    let until = env.clock.monotonic() + until;
-    let mut body = RequestBody::of_outside(incoming, uploads, (idle, until), env);
+    let time = SourceTime { idle, deadline: env.clock.monotonic() + total };
+    let mut body = RequestBody::of_outside(incoming, uploads, time, env);
     body.pay(ACCOUNT);
     body.admitted(ACCOUNT);
     (body, far)
@@ -101,7 +102,7 @@ async fn copy(
 #[tokio::test(start_paused = true)]
 async fn copy_gives_way_to_others_as_an_upload_does() {
     let uploads = Arc::<Flows>::default();
-    let (mut body, _source) = copy(&uploads, (SECOND * 60, SECOND * 3_600)).await;
+    let (mut body, _source) = copy(&uploads, SECOND * 60, SECOND * 3_600).await;
     let clock = Arc::clone(&body.env.clock);
     let cuts = async {
         clock.sleep(SECOND * 59).await;
@@ -115,7 +116,7 @@ async fn copy_gives_way_to_others_as_an_upload_does() {
         for (flow, holds) in found {
             assert_eq!(holds, (Some(ACCOUNT), ACCOUNT));
             assert!(flow.stood(clock.monotonic()).is_some_and(|stood| stood >= SECOND * 59));
-            assert!(flow.cut(CutReason::Contention, clock.monotonic()));
+            assert!(flow.cut_off(CutOffReason::Contention, clock.monotonic()));
         }
     };
     let (cut, ()) = tokio::join!(body.next(), cuts);
@@ -125,10 +126,9 @@ async fn copy_gives_way_to_others_as_an_upload_does() {
 
 #[tokio::test(start_paused = true)]
 async fn copy_source_has_its_own_limits_while_it_is_watched() {
-    for (limits, took) in [((60, 3_600), 60), ((60, 30), 30)] {
+    for (idle, total, took) in [(60, 3_600, 60), (60, 30, 30)] {
         let uploads = Arc::<Flows>::default();
-        let limits = (SECOND * limits.0, SECOND * limits.1);
-        let (mut body, _source) = copy(&uploads, limits).await;
+        let (mut body, _source) = copy(&uploads, SECOND * idle, SECOND * total).await;
         let began = body.env.clock.monotonic();
         let late = body.next().await.unwrap_err();
         assert_eq!(late.reason, Reason::CannotVerifyCopySource);

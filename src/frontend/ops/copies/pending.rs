@@ -34,7 +34,7 @@ use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::source;
-use crate::frontend::source::By;
+use crate::frontend::source::FetchAccount;
 use crate::frontend::source::Fetched;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
@@ -330,7 +330,7 @@ async fn fetch(
         md5: job.md5,
         crc64: job.crc64,
     };
-    let by = By { payer: account_of(pending), admitted: None };
+    let by = FetchAccount { payer: account_of(pending), admitted: None };
     let mut fetched = source::open_outside(front, by, &source, TIME_MAX).await?;
     fetched.count = Some(Arc::clone(&running.copied));
     let page_blob = matches!(fetched.facts.kind, BlobKind::Page { .. });

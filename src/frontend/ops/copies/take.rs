@@ -79,7 +79,7 @@ pub(super) async fn take(
         let crc64 = crc64(&shared.content, inside.crc64());
         if form == Form::Blob || flat(&shared.content).is_some() {
             let md5 = if form == Form::Whole || source.md5.is_some() {
-                let mut body = inside.again(front).await?;
+                let mut body = inside.reread(front).await?;
                 Some(ingest::verify(&mut body, &upload).await?)
             } else {
                 ingest::check_crc64(&upload, crc64)?;

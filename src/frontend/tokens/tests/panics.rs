@@ -18,10 +18,10 @@ async fn keys_are_renewed_although_the_task_that_waits_for_that_panicked() {
     clock.trap(HOUR);
     let tokens = world.start(by_url());
     assert!(world.accepts(&tokens, &key).await);
-    assert_eq!(world.site.asked(), ["/keys"]);
+    assert_eq!(world.site.requested(), ["/keys"]);
     for _ in 0..3 {
         world.sleep(HOUR + URL_AGE_MIN).await;
-        assert_eq!(world.site.asked(), ["/keys"]);
+        assert_eq!(world.site.requested(), ["/keys"]);
     }
     let health = world.env.tasks.health();
     assert_eq!((health.panics("keys of an issuer"), health.stopped()), (1, Vec::new()));
@@ -37,9 +37,9 @@ async fn keys_are_asked_for_soon_after_the_asking_panicked() {
     let tokens = world.start(by_url());
     world.sleep(FETCH_TIME_MAX * 2).await;
     assert_eq!(world.env.tasks.health().panics("issuer keys"), 1);
-    assert_eq!(world.site.asked(), ["/keys"]);
+    assert_eq!(world.site.requested(), ["/keys"]);
     world.site.put("/keys", key_set(&[&key]));
     world.sleep(URL_AGE_MIN).await;
-    assert_eq!(world.site.asked(), ["/keys"]);
+    assert_eq!(world.site.requested(), ["/keys"]);
     assert!(world.accepts(&tokens, &key).await);
 }

@@ -83,6 +83,6 @@ async fn keys_are_had_over_tls_of_whom_the_machine_trusts() {
         let refused = fetch(root, host).await;
         assert!(matches!(refused, Err(FetchError::Client(ClientError::Unreachable(_)))), "{host}");
     }
-    assert_eq!(site.asked(), ["/keys"]);
+    assert_eq!(site.requested(), ["/keys"]);
     env.tasks.shutdown().await;
 }

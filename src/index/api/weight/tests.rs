@@ -39,29 +39,8 @@ fn tags() -> Tags {
 
 /// The write, and what its payload takes at least.
 fn writes() -> Vec<(Write, usize)> {
-    let guard = Guard {
-        conditions: Conditions {
-            if_match: Some(EtagMatch::Tags(vec![None; 500])),
-            ..Conditions::default()
-        },
-        ..Guard::default()
-    };
-    let put = |content, metadata, tags| PutBlob {
-        key: key(&"n".repeat(1_024)),
-        guard: guard.clone(),
-        properties: BlobProperties {
-            content_type: Some("t".repeat(1_000)),
-            ..BlobProperties::default()
-        },
-        metadata,
-        tags,
-        kind: NewKind::Block,
-        content,
-        crc64: Crc64::EMPTY,
-        tier: None,
-    };
-    let entry = |n| BlockListEntry { source: BlockSource::Latest, id: id(n) };
-    let list: Vec<BlockListEntry> = (0..50_000).map(entry).collect();
+    let list: Vec<BlockListEntry> =
+        (0..50_000).map(|n| BlockListEntry { source: BlockSource::Latest, id: id(n) }).collect();
     let commit = CommitBlocks {
         key: key("n"),
         guard: Guard::default(),
@@ -71,62 +50,70 @@ fn writes() -> Vec<(Write, usize)> {
         list,
         tier: None,
     };
+    let update = |change| {
+        let guard = Guard::default();
+        Write::UpdateBlob(UpdateBlob { key: key("n"), snapshot: None, guard, change })
+    };
+    let inline = NewContent::Inline(vec![0; 4_096].into());
+    let empty = NewContent::Inline(bytes::Bytes::new());
+    let rows: Vec<bytes::Bytes> = (0..1_000).map(|_| vec![0; 1_000].into()).collect();
+    let etags = 500 * size_of::<Option<Etag>>();
+    let of_tags = 10 * (128 + 256);
+    let of_list = 50_000 * size_of::<BlockListEntry>();
+    vec![
+        (put(inline, metadata(0), Tags::default()), 4_096 + 1_024 + 1_000 + etags),
+        (put(empty, metadata(8_000), tags()), 8_000 + of_tags),
+        (Write::CommitBlocks(commit), of_list + 8_000 + of_tags),
+        end_copy(),
+        fill_layer(),
+        (Write::ForgetGarbage { keys: rows }, 1_000 * (1_000 + size_of::<bytes::Bytes>())),
+        (update(BlobChange::Metadata(metadata(8_000))), 8_000),
+        (update(BlobChange::Tags(tags())), of_tags),
+        (Write::Prove, 0),
+    ]
+}
+
+/// A long name, under 500 entity tags.
+fn put(content: NewContent, metadata: Metadata, tags: Tags) -> Write {
+    let conditions =
+        Conditions { if_match: Some(EtagMatch::Tags(vec![None; 500])), ..Conditions::default() };
+    let properties =
+        BlobProperties { content_type: Some("t".repeat(1_000)), ..BlobProperties::default() };
+    Write::PutBlob(PutBlob {
+        key: key(&"n".repeat(1_024)),
+        guard: Guard { conditions, ..Guard::default() },
+        properties,
+        metadata,
+        tags,
+        kind: NewKind::Block,
+        content,
+        crc64: Crc64::EMPTY,
+        tier: None,
+    })
+}
+
+fn end_copy() -> (Write, usize) {
     let block = |n: usize| CopiedBlock {
         id: id(n),
         len: 1,
         crc64: Crc64::EMPTY,
         content: NewContent::Shared(locations(2)),
     };
-    let (update, blob) = (
-        |change| UpdateBlob { key: key("n"), snapshot: None, guard: Guard::default(), change },
-        RoutingKey::blob(&key("n")),
-    );
-    let copied = CopiedContent::Blocks((0..50_000).map(block).collect());
-    let of_copied = 50_000 * (size_of::<CopiedBlock>() + 2 * size_of::<Location>());
-    let empty = || NewContent::Inline(bytes::Bytes::new());
-    let rows: Vec<bytes::Bytes> = (0..1_000).map(|_| vec![0; 1_000].into()).collect();
-    let etags = 500 * size_of::<Option<Etag>>();
-    vec![
-        (
-            Write::PutBlob(put(
-                NewContent::Inline(vec![0; 4_096].into()),
-                metadata(0),
-                Tags::default(),
-            )),
-            4_096 + 1_024 + 1_000 + etags,
-        ),
-        (Write::PutBlob(put(empty(), metadata(8_000), tags())), 8_000 + 10 * (128 + 256)),
-        (
-            Write::CommitBlocks(commit),
-            50_000 * size_of::<BlockListEntry>() + 8_000 + 10 * (128 + 256),
-        ),
-        (
-            Write::EndCopy(Box::new(EndCopy {
-                blob: blob.clone(),
-                id: uuid::Uuid::nil(),
-                end: CopyEnd::Success { content: copied, crc64: Crc64::EMPTY },
-            })),
-            of_copied,
-        ),
-        (
-            Write::FillLayer(FillLayer {
-                blob,
-                layer: None,
-                spans: (0..10_000)
-                    .map(|n| PageSpan {
-                        range: n..n + 1,
-                        skip: 0,
-                        content: NewContent::Shared(locations(1)),
-                    })
-                    .collect(),
-            }),
-            10_000 * (size_of::<PageSpan>() + size_of::<Location>()),
-        ),
-        (Write::ForgetGarbage { keys: rows }, 1_000 * (1_000 + size_of::<bytes::Bytes>())),
-        (Write::UpdateBlob(update(BlobChange::Metadata(metadata(8_000)))), 8_000),
-        (Write::UpdateBlob(update(BlobChange::Tags(tags()))), 10 * (128 + 256)),
-        (Write::Prove, 0),
-    ]
+    let content = CopiedContent::Blocks((0..50_000).map(block).collect());
+    let end = EndCopy {
+        blob: RoutingKey::blob(&key("n")),
+        id: uuid::Uuid::nil(),
+        end: CopyEnd::Success { content, crc64: Crc64::EMPTY },
+    };
+    let least = 50_000 * (size_of::<CopiedBlock>() + 2 * size_of::<Location>());
+    (Write::EndCopy(Box::new(end)), least)
+}
+
+fn fill_layer() -> (Write, usize) {
+    let span = |n| PageSpan { range: n..n + 1, skip: 0, content: NewContent::Shared(locations(1)) };
+    let spans = (0..10_000).map(span).collect();
+    let fill = FillLayer { blob: RoutingKey::blob(&key("n")), layer: None, spans };
+    (Write::FillLayer(fill), 10_000 * (size_of::<PageSpan>() + size_of::<Location>()))
 }
 
 /// Long texts where the type allows any length, else as long as it allows.
@@ -224,16 +211,40 @@ fn of_accounts() -> Vec<(Write, usize)> {
     ]
 }
 
-/// Changes of blobs that the list above lacks, and reclaim's.
+/// Changes of blobs that the list above lacks.
 fn of_blobs() -> Vec<(Write, usize)> {
     let (guard, guarded) = long_guard();
-    let key = || key(&"n".repeat(1_024));
-    let blob = RoutingKey::blob(&key());
     let guarded = guarded + 1_024;
-    let guard = || guard.clone();
-    let (at, crc64, snapshot) = (Timestamp::ZERO, Crc64::EMPTY, None);
-    let inline = || NewContent::Inline(vec![0; LONG].into());
-    let properties = || BlobProperties { cache_control: Some(long()), ..BlobProperties::default() };
+    let (guard, snapshot) = (|| guard.clone(), None);
+    let share = Share { key: long_key(), snapshot, guard: guard(), range: None };
+    let pages = SharePages { key: long_key(), snapshot, guard: guard(), from: 0 };
+    let seal = SealBlob { key: long_key(), guard: guard(), position: None };
+    let delete = DeleteBlob { key: long_key(), guard: guard(), scope: DeleteScope::Blob };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseBlob { key: long_key(), guard: guard(), action };
+    let taken = SnapshotBlob { key: long_key(), guard: guard(), metadata: Some(metadata(LONG)) };
+    let tier = SetTier {
+        key: long_key(),
+        snapshot,
+        guard: guard(),
+        tier: AccessTier::Hot,
+        priority: RehydratePriority::Standard,
+        rehydration: std::time::Duration::ZERO,
+    };
+    vec![
+        put_copy(),
+        (Write::Share(Box::new(share)), guarded),
+        (Write::SharePages(Box::new(pages)), guarded),
+        (Write::SealBlob(seal), guarded),
+        (Write::DeleteBlob(delete), guarded),
+        (Write::LeaseBlob(lease), guarded),
+        (Write::SnapshotBlob(taken), guarded + LONG),
+        (Write::SetTier(tier), guarded),
+    ]
+}
+
+fn put_copy() -> (Write, usize) {
+    let (guard, guarded) = long_guard();
     let copy = CopyRecord {
         id: uuid::Uuid::nil(),
         source: long(),
@@ -250,87 +261,77 @@ fn of_blobs() -> Vec<(Write, usize)> {
         md5: None,
         crc64: None,
     };
-    let put_copy = PutCopy {
-        key: key(),
-        guard: guard(),
+    let put = PutCopy {
+        key: long_key(),
+        guard,
         kind: BlobKind::Block,
-        properties: properties(),
+        properties: long_properties(),
         metadata: metadata(LONG),
         tags: tags(),
         tier: None,
         content: CopiedContent::Whole(inline()),
-        crc64,
+        crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
         job: Some(Box::new(job)),
     };
-    let share = Share { key: key(), snapshot, guard: guard(), range: None };
-    let pages = SharePages { key: key(), snapshot, guard: guard(), from: 0 };
-    let reseal = ResealCopy { blob: blob.clone(), from: secret(), to: secret() };
+    (Write::PutCopy(Box::new(put)), guarded + 1_024 + 6 * LONG + 10 * (128 + 256))
+}
+
+/// Writes of blocks and pages.
+fn of_content() -> Vec<(Write, usize)> {
+    let (guard, guarded) = long_guard();
+    let guarded = guarded + 1_024;
+    let guard = || guard.clone();
+    let nonce = KeyedNonce { bytes: [0; 16], key_sha256: [0; 32] };
     let stage = StageBlock {
-        key: key(),
+        key: long_key(),
         guard: guard(),
         id: id(0),
-        content: NewContent::Encrypted(
-            KeyedNonce { bytes: [0; 16], key_sha256: [0; 32] },
-            Box::new(inline()),
-        ),
-        crc64,
+        content: NewContent::Encrypted(nonce, Box::new(inline())),
+        crc64: Crc64::EMPTY,
     };
     let append = AppendBlock {
-        key: key(),
+        key: long_key(),
         guard: guard(),
         position: None,
         len_max: None,
         content: inline(),
-        crc64,
+        crc64: Crc64::EMPTY,
     };
-    let seal = SealBlob { key: key(), guard: guard(), position: None };
     let write = WritePages {
-        key: key(),
+        key: long_key(),
         guard: guard(),
         sequence: SequenceBounds::default(),
         range: 0..512,
         content: Some(inline()),
     };
     let update = UpdatePages {
-        key: key(),
+        key: long_key(),
         guard: guard(),
-        properties: Some(properties()),
+        properties: Some(long_properties()),
         len: None,
         sequence: None,
     };
-    let delete = DeleteBlob { key: key(), guard: guard(), scope: DeleteScope::Blob };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
-    let lease = LeaseBlob { key: key(), guard: guard(), action };
-    let taken = SnapshotBlob { key: key(), guard: guard(), metadata: Some(metadata(LONG)) };
-    let tier = SetTier {
-        key: key(),
-        snapshot,
-        guard: guard(),
-        tier: AccessTier::Hot,
-        priority: RehydratePriority::Standard,
-        rehydration: std::time::Duration::ZERO,
-    };
+    vec![
+        (Write::StageBlock(stage), guarded + LONG + 64),
+        (Write::AppendBlock(append), guarded + LONG),
+        (Write::WritePages(write), guarded + LONG),
+        (Write::UpdatePages(update), guarded + LONG),
+    ]
+}
+
+/// Writes of background tasks.
+fn of_tasks() -> Vec<(Write, usize)> {
+    let blob = RoutingKey::blob(&long_key());
+    let at = Timestamp::ZERO;
+    let reseal = ResealCopy { blob: blob.clone(), from: secret(), to: secret() };
     let (entry, from) = (blob.clone(), blob.as_bytes().clone());
     let tag = IndexTag { entry, time: at, container: Some(container()) };
     let rows = (0..100).map(|_| vec![0; 1_000].into()).collect();
     let (account, container) = (AccountId::new(1), ContainerId::new(2));
-    let of_put = guarded + 6 * LONG + 10 * (128 + 256);
     vec![
-        (Write::PutCopy(Box::new(put_copy)), of_put),
-        (Write::Share(Box::new(share)), guarded),
-        (Write::SharePages(Box::new(pages)), guarded),
         (Write::ResealCopy(reseal), 2 * LONG + 1_024),
-        (Write::StageBlock(stage), guarded + LONG + 64),
-        (Write::AppendBlock(append), guarded + LONG),
-        (Write::SealBlob(seal), guarded),
-        (Write::WritePages(write), guarded + LONG),
-        (Write::UpdatePages(update), guarded + LONG),
-        (Write::DeleteBlob(delete), guarded),
-        (Write::LeaseBlob(lease), guarded),
-        (Write::SnapshotBlob(taken), guarded + LONG),
-        (Write::SetTier(tier), guarded),
-        (Write::NoteRead(NoteRead { key: key(), at }), 1_024),
+        (Write::NoteRead(NoteRead { key: long_key(), at }), 1_024),
         (Write::ExpireStaged { key: blob, before: at }, 1_024),
         (Write::PurgeContainer { account, container, from, limit: 1 }, 1_024),
         (Write::IndexTag(tag), 1_024 + 63),
@@ -338,9 +339,27 @@ fn of_blobs() -> Vec<(Write, usize)> {
     ]
 }
 
+fn long_key() -> BlobKey {
+    key(&"n".repeat(1_024))
+}
+
+fn long_properties() -> BlobProperties {
+    BlobProperties { cache_control: Some(long()), ..BlobProperties::default() }
+}
+
+fn inline() -> NewContent {
+    NewContent::Inline(vec![0; LONG].into())
+}
+
+/// A write of each variant at least, and what its payload takes.
+fn all() -> impl Iterator<Item = (Write, usize)> {
+    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_tasks()];
+    lists.into_iter().flatten()
+}
+
 /// A write of each variant at least.
 pub(in crate::index::api) fn every_write() -> impl Iterator<Item = Write> {
-    writes().into_iter().chain(of_accounts()).chain(of_blobs()).map(|(write, _)| write)
+    all().map(|(write, _)| write)
 }
 
 /// The variant's number. A new variant gets one here, and a write of it in the lists above.
@@ -385,7 +404,7 @@ const fn number(write: &Write) -> usize {
 #[test]
 fn weight_is_not_less_than_the_memory_and_not_much_more() {
     let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
-    for (write, least) in writes().into_iter().chain(of_accounts()).chain(of_blobs()) {
+    for (write, least) in all() {
         seen.insert(number(&write));
         let (weight, least) = (write.weight(), least + size_of::<Write>());
         if weight < least || weight > 2 * least + 4_096 {

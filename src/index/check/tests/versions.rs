@@ -98,9 +98,9 @@ async fn the_null_version_is_the_one_that_its_row_names() {
     let mut store = versioned().await;
     let row = keys::null_version(&blob());
     store.set(Family::Versions, row.clone(), values::encode(&NullVersion { committed: NEWER }));
-    assert!(store.problems().await.contains("the row of it names"));
+    assert!(store.problems().await.contains("the row of the null version names"));
     store.partition.memory.rows.remove(&(Family::Versions, row));
-    assert!(store.problems().await.contains("the row of it names []"));
+    assert!(store.problems().await.contains("the row of the null version names []"));
     store.set_version(OLDER, row_of(OLDER, b"old", version(OLDER, false)));
     assert_eq!(store.problems().await, "");
 }

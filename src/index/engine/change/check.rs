@@ -3,15 +3,18 @@
 
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
+use crate::index::engine::context::Deps;
 use crate::index::engine::failed::Failed;
-use crate::index::engine::log::manifest::Manifest;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
+use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::Sequence;
+use crate::types::Timestamp;
 
 /// Logs a violation, and returns the refusal of the change.
-pub(super) fn refused(violation: &Violation) -> Failed {
+pub(super) fn refused(deps: &Deps, violation: &Violation) -> Failed {
+    violation.report(&deps.env.tasks.health(), "a change of the partition map");
     tracing::error!(%violation, "a change of the partition map is refused");
     Failed::Refused(violation.to_string())
 }
@@ -73,19 +76,24 @@ pub(super) fn check_move(
     })
 }
 
+/// Where a new partition, or a new owner, begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begin {
+    pub(super) partition: PartitionId,
+    /// Its commits so far.
+    pub(super) sequence: Sequence,
+    /// The highest time given out.
+    pub(super) time: Timestamp,
+}
+
 /// # Errors
-/// [`Invariant::Seamless`] if a partition that begins with `manifest` and has commits up to
-/// `sequence` does not continue where the old ones ended: if an old partition has a later commit,
-/// or a later time (I17).
-pub(super) fn check_goes_on(
-    manifest: &Manifest,
-    sequence: Sequence,
-    held: &[Held],
-) -> Result<(), Violation> {
+/// [`Invariant::Seamless`] if it does not continue where the old ones ended: if an old partition
+/// has a later commit, or a later time (I17).
+pub(super) fn check_goes_on(begin: Begin, held: &[Held]) -> Result<(), Violation> {
+    let Begin { partition, sequence, time } = begin;
     for old in held {
-        let goes_on = manifest.time >= old.time && sequence >= old.sequence;
+        let goes_on = time >= old.time && sequence >= old.sequence;
         Invariant::Seamless.assert(goes_on, || {
-            let Manifest { partition, time, .. } = manifest;
             format!(
                 "partition {partition} begins with commit {sequence} at {time:?}, {} ended with \
                  {} at {:?}",

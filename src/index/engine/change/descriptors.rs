@@ -75,7 +75,7 @@ pub(super) async fn replace(
     old: &[Old<'_>],
     new: &[New],
 ) -> Result<Replaced, NotChanged> {
-    check_replacement(old, new).map_err(|violation| refused(&violation))?;
+    check_replacement(old, new).map_err(|violation| refused(deps, &violation))?;
     let coordinator = deps.coordinator.as_ref();
     let heirs: Vec<Heir> = new.iter().map(|new| new.heir.clone()).collect();
     let extents: Vec<&Extents> = old.iter().map(|old| old.extents).collect();
@@ -130,11 +130,12 @@ pub(super) async fn replace(
 /// # Errors
 /// As of [`replace`].
 pub(super) async fn move_over(
-    coordinator: &dyn Coordinator,
+    deps: &Deps,
     old: &LogState,
     new: &PartitionDescriptor,
 ) -> Result<Revision, Failed> {
-    check_move(&old.descriptor, new).map_err(|violation| refused(&violation))?;
+    check_move(&old.descriptor, new).map_err(|violation| refused(deps, &violation))?;
+    let coordinator = deps.coordinator.as_ref();
     let (when, then) = ([unchanged(old)], [Op::Put(key(new), new.encode())]);
     let mut doubt = Doubt::default();
     for _ in 0..TRIES {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::capacity;
 use crate::index::api::Error;
+use crate::index::engine::change::check::{Begin, check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::context::HostContext;
@@ -99,11 +100,15 @@ pub(crate) async fn hand_off(
         held.resume();
         return Err(NotMoved::Busy("the log of the partition grows too fast"));
     }
+    let begin = follower.begin(&held);
+    if let Err(violation) = check_goes_on(begin, std::slice::from_ref(&held)) {
+        held.resume();
+        return Err(refused(&to.deps, &violation).into());
+    }
     let mut next = held.log.descriptor.clone();
     next.epoch = next.epoch.next();
     next.host = to.host;
-    let coordinator = to.deps.coordinator.as_ref();
-    let revision = match descriptors::move_over(coordinator, &held.log, &next).await {
+    let revision = match descriptors::move_over(&to.deps, &held.log, &next).await {
         Ok(revision) => revision,
         Err(unchanged @ (Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_))) => {
             held.resume();
@@ -143,6 +148,7 @@ impl<'a> Follower<'a> {
         descriptor: &PartitionDescriptor,
     ) -> Result<Self, Error> {
         let replay = Replay::start(context.deps.capacity.as_ref(), descriptor).await?;
+        let replay = replay.reporting_to(context.deps.env.tasks.health());
         let active = Arc::new(Tables::new(Arc::clone(&context.budget)));
         let sources = Sources { active, frozen: None, runs: Default::default() };
         let log = descriptor.log.clone();
@@ -166,6 +172,12 @@ impl<'a> Follower<'a> {
         let same_runs = self.sources.entries() == held.sources.entries();
         let same_state = self.replay.manifest().flushed == held.flushed;
         same_log && same_runs && same_state && self.replay.sequence() == held.sequence
+    }
+
+    /// Where this host would begin as the owner.
+    fn begin(&self, held: &Held) -> Begin {
+        // The committer gave out times that are not in the log, too.
+        Begin { partition: held.core.id, sequence: self.replay.sequence(), time: held.time }
     }
 
     /// Makes this host the owner; the descriptor names it already.
@@ -205,5 +217,31 @@ impl<'a> Follower<'a> {
             time: held.time,
             flushed: held.flushed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::engine::testing::{World, put};
+    use crate::index::invariant::Invariant;
+
+    #[tokio::test]
+    async fn a_host_that_has_not_read_the_last_commits_is_found() {
+        let world = World::new().await;
+        let partition = world.open().await.unwrap();
+        partition.apply(put("a", "1")).await.unwrap();
+        let descriptor = world.descriptor().await;
+        let context = Arc::clone(&partition.core.context);
+        let mut follower = Follower::start(&context, &descriptor).await.unwrap();
+        follower.catch_up().await.unwrap();
+        partition.apply(put("b", "2")).await.unwrap();
+        let held = [partition.hold().await.unwrap()];
+        let checked = |follower: &Follower<'_>| check_goes_on(follower.begin(&held[0]), &held);
+        let violation = checked(&follower).unwrap_err();
+        assert_eq!(violation.invariant, Invariant::Seamless);
+        follower.catch_up().await.unwrap();
+        assert_eq!(checked(&follower), Ok(()));
+        held.into_iter().for_each(Held::resume);
     }
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use crate::capacity::ExtentKind;
 use crate::index::api::{Error, Full};
 use crate::index::engine::change::NotChanged;
-use crate::index::engine::change::check::{check_goes_on, refused};
+use crate::index::engine::change::check::{Begin, check_goes_on, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
@@ -162,8 +162,9 @@ async fn unite(
     let time = held.iter().map(|held| held.time).max().unwrap_or(Timestamp::ZERO);
     let parts = held.iter().map(|held| held.core.keys.as_ref());
     let keys = PartitionKeys::joined(parts);
-    let keys =
-        keys.ok_or_else(|| refused(&Invariant::Tiling.violated("they are no neighbours")))?;
+    let keys = keys.ok_or_else(|| {
+        refused(&context.deps, &Invariant::Tiling.violated("the partitions are not neighbours"))
+    })?;
     let tail = tail(held).await?;
     let sources = Sources {
         active: Arc::new(Tables::new(Arc::clone(&context.budget))),
@@ -186,8 +187,9 @@ async fn unite(
             sources.active.insert(family, key, sequence, value);
         }
     }
-    check_goes_on(&manifest, sequence, held).map_err(|violation| refused(&violation))?;
     let deps = &context.deps;
+    check_goes_on(Begin { partition: id, sequence, time }, held)
+        .map_err(|violation| refused(deps, &violation))?;
     // If this fails, no descriptor names the log, and the old partitions are unchanged.
     let end = writer::write_first(deps.capacity.as_ref(), extent, epoch, records)
         .await

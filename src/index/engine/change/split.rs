@@ -18,7 +18,7 @@ use futures_util::future::try_join_all;
 use crate::capacity::ExtentKind;
 use crate::index::api::Full;
 use crate::index::engine::change::NotChanged;
-use crate::index::engine::change::check::{check_goes_on, check_tiles, refused};
+use crate::index::engine::change::check::{Begin, check_goes_on, check_tiles, refused};
 use crate::index::engine::change::descriptors;
 use crate::index::engine::change::descriptors::Replaced;
 use crate::index::engine::change::held::Held;
@@ -69,7 +69,7 @@ impl Partition {
     ) -> Result<Split, NotChanged> {
         let sources = self.core.published().sources;
         check_tiles(&self.core.keys, parts.iter().map(|(_, keys)| keys))
-            .map_err(|violation| refused(&violation))?;
+            .map_err(|violation| refused(&self.core.context.deps, &violation))?;
         descriptors::fits(sources.extents().count(), parts.len())?;
         drop(sources);
         // The children share one memtable, so none may be frozen. An earlier flush may have failed
@@ -183,8 +183,10 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
     let writes = children.iter().map(|child| {
         let manifest = manifest(child.id);
         async move {
-            check_goes_on(&manifest, held.sequence, std::slice::from_ref(held))
-                .map_err(|violation| refused(&violation))?;
+            let Manifest { partition, time, .. } = manifest;
+            let begin = Begin { partition, sequence: held.sequence, time };
+            check_goes_on(begin, std::slice::from_ref(held))
+                .map_err(|violation| refused(deps, &violation))?;
             let record = manifest.encode().ok_or(Failed::Full(Full::Disks))?;
             writer::write_first(deps.capacity.as_ref(), child.extent, epoch, vec![record]).await
         }

@@ -167,7 +167,7 @@ async fn record(context: &HostContext, extents: &Extents, count: usize) -> Resul
     }
 }
 
-/// Reads the record again if its last change had an unknown outcome.
+/// Reads the record again if it may differ from the known one.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`].

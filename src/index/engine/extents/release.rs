@@ -40,7 +40,7 @@ pub(crate) async fn release(
             Left::Unknown(error) => {
                 tracing::error!(
                     %extent, %error,
-                    "an extent is kept: the partitions that use it are not known"
+                    "an extent is kept, because the list of partitions that use it cannot be read"
                 );
                 return Ok(true);
             }

@@ -36,7 +36,8 @@ struct State {
     fresh: Vec<ExtentId>,
     /// Extents that are removed or left to the other sharers. The next record does not have them.
     gone: BTreeSet<ExtentId>,
-    /// Whether the last change of the record had an unknown outcome.
+    /// Whether the record in the coordinator may differ from this one: a change of it had an
+    /// unknown outcome or was rejected.
     is_stale: bool,
     is_closed: bool,
     /// The epoch of the owner, and its last change of the descriptor.
@@ -242,7 +243,7 @@ impl Extents {
         state.fresh.extend(change.fresh);
     }
 
-    /// Notes that the outcome of the last change is unknown.
+    /// Notes that the record in the coordinator may differ from the known one.
     pub(crate) fn set_stale(&self) {
         self.lock().is_stale = true;
     }

@@ -70,6 +70,12 @@ impl Log {
         Self { context, state, open: true, doubt: None, extents }
     }
 
+    /// Makes it the log of another owner.
+    #[cfg(test)]
+    pub(crate) fn change_owner(&mut self, id: PartitionId, epoch: Epoch) {
+        (self.state.descriptor.id, self.state.descriptor.epoch) = (id, epoch);
+    }
+
     /// The state of the log.
     pub(crate) fn state(&self) -> &LogState {
         &self.state

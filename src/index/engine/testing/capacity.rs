@@ -89,7 +89,7 @@ pub(crate) enum Trap {
     Create(ExtentKind),
     /// A removal.
     Remove,
-    /// A fence, after so many others.
+    /// A fence, after this many others.
     Fence(usize),
 }
 
@@ -349,7 +349,7 @@ impl Capacity for MemoryCapacity {
                 Ok(())
             },
         );
-        // Who asked for it may be gone before the answer.
+        // The caller may be cancelled before the answer.
         tokio::task::yield_now().await;
         done
     }

@@ -51,7 +51,7 @@ fn removed(count: usize) -> impl FnOnce(&Tables) {
     }
 }
 
-/// The result, and how often it let other tasks have their turn.
+/// The result, and how often it yielded to other tasks.
 fn turns<T>(work: impl Future<Output = T>) -> (T, usize) {
     let mut work = pin!(work);
     let mut turns = 0;
@@ -173,7 +173,7 @@ fn with_snapshots(count: usize) -> Snapshot {
 #[test]
 fn references_of_one_blob_take_turns() {
     const SNAPSHOTS: usize = 60;
-    /// References looked at between two turns, at most.
+    /// The most references examined between two yields.
     const IN_TURN_MAX: usize = 6_000;
     let view = with_snapshots(SNAPSHOTS);
     let read = Read::References(ListReferences { locations: 100, ..ListReferences::all() });

@@ -57,7 +57,7 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    // Whoever looks at a run now has to wait, with what it did before half done.
+    // A task that reads a run now has to wait in the middle of its work.
     let unread = world.capacity.stall_reads().await;
     drop(stalled);
     let children = split.await.unwrap().children;
@@ -109,7 +109,8 @@ async fn runs_that_come_too_late_for_a_partition_go() {
     }
 }
 
-/// A log is replayed by all who were split off: each would keep all of it in memory, uncounted.
+/// All children replay the log of their parent. Each would keep the whole log in memory, uncounted,
+/// if it did not copy its own rows.
 #[tokio::test]
 async fn a_replayed_row_keeps_no_rows_of_others_in_memory() {
     let world = World::new().await;

@@ -142,7 +142,7 @@ pub(super) async fn check_after_a_crash(
 ) {
     world.capacity.crash();
     let deps = world.deps();
-    // Faults that did not have their turn.
+    // Faults that were not reached.
     for _ in 0..100 {
         drop(deps.coordinator.txn(&[], &[]).await);
         drop(deps.coordinator.get(b"").await);

@@ -333,7 +333,7 @@ async fn compaction_of_a_damaged_run_is_not_tried_all_the_time() {
     assert_eq!(partition.compact().await, Ok(true));
 }
 
-/// Who merges or moves a partition flushes it first, and may try often.
+/// A merge or move flushes the partition first, and may be tried often.
 #[tokio::test(start_paused = true)]
 async fn partition_on_a_disk_that_takes_no_writes_leaves_no_extent_and_goes_on_on_another() {
     let world = World::new().await;

@@ -1,5 +1,5 @@
-//! Recorded ids of extents: who needs them has them at hand, and nobody waits for the coordinator
-//! who does not need it.
+//! Recorded ids of extents: they are available when a task needs them, and a task waits for the
+//! coordinator only if it must.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ use crate::index::rows::Family;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// A coordinator whose transactions are counted, and are not answered or refused when so told.
+/// A coordinator that counts its transactions, and can be set to refuse them or not to answer.
 #[derive(Debug)]
 struct Mute {
     inner: Arc<dyn Coordinator>,
@@ -88,7 +88,14 @@ fn refusals() -> [Error; 2] {
     [full, "refused by the test".into()].map(|reason| Error::Unavailable { reason })
 }
 
-async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
+/// A partition whose coordinator can be muted.
+struct Rig {
+    partition: Partition,
+    mute: Arc<Mute>,
+    clock: Arc<SimClock>,
+}
+
+async fn open(world: &World) -> Rig {
     let mut deps = world.deps();
     let mute = Arc::new(Mute {
         inner: Arc::clone(&deps.coordinator),
@@ -100,7 +107,8 @@ async fn open(world: &World) -> (Partition, Arc<Mute>, Arc<SimClock>) {
     deps.coordinator = Arc::clone(&mute) as _;
     deps.env.clock = Arc::clone(&clock) as _;
     let context = Arc::new(HostContext::new(deps, world.config, HostId::new(0), Arc::default()));
-    (Partition::open(&context, PARTITION).await.unwrap(), mute, clock)
+    let partition = Partition::open(&context, PARTITION).await.unwrap();
+    Rig { partition, mute, clock }
 }
 
 fn assert_refused(done: &Result<(), Failed>) {
@@ -110,7 +118,7 @@ fn assert_refused(done: &Result<(), Failed>) {
     );
 }
 
-/// Uses ids up until so many are left.
+/// Uses up ids until `count` are left.
 fn leave(partition: &Partition, count: usize) {
     let extents = &partition.core.extents;
     while extents.fresh() > count {
@@ -118,13 +126,12 @@ fn leave(partition: &Partition, count: usize) {
     }
 }
 
-/// A partition with a row to flush and so many ids.
-async fn with_ids(count: usize) -> (World, Partition, Arc<Mute>, Arc<SimClock>) {
-    let world = World::new().await;
-    let (partition, mute, clock) = open(&world).await;
-    partition.apply(put("a", "in a run")).await.unwrap();
-    leave(&partition, count);
-    (world, partition, mute, clock)
+/// A partition with a row to flush and `count` ids.
+async fn with_ids(count: usize) -> Rig {
+    let rig = open(&World::new().await).await;
+    rig.partition.apply(put("a", "in a run")).await.unwrap();
+    leave(&rig.partition, count);
+    rig
 }
 
 /// What `work` comes to, unless others have many turns before it ends.
@@ -143,7 +150,7 @@ async fn soon<T>(work: impl Future<Output = T>) -> Option<T> {
 
 #[tokio::test(start_paused = true)]
 async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_writes() {
-    let (_world, partition, mute, _) = with_ids(6).await;
+    let Rig { partition, mute, .. } = with_ids(6).await;
     mute.is_mute.store(true, Ordering::Relaxed);
     let flushed = soon(partition.flush()).await;
     assert_eq!(flushed, Some(Ok(())), "fewer families have rows than ids are at hand");
@@ -163,7 +170,7 @@ async fn a_flush_with_ids_at_hand_does_not_wait_for_the_coordinator_nor_do_write
 
 #[tokio::test(start_paused = true)]
 async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
-    let (_world, partition, mute, _) = with_ids(6).await;
+    let Rig { partition, mute, .. } = with_ids(6).await;
     let before = mute.transactions.load(Ordering::Relaxed);
     partition.flush().await.unwrap();
     assert_eq!(mute.transactions.load(Ordering::Relaxed), before);
@@ -179,7 +186,7 @@ async fn a_flush_that_leaves_few_ids_has_more_recorded_later() {
 #[tokio::test(start_paused = true)]
 async fn ids_that_were_refused_are_not_asked_for_again_at_once() {
     for refusal in refusals() {
-        let (_world, partition, mute, clock) = with_ids(0).await;
+        let Rig { partition, mute, clock } = with_ids(0).await;
         mute.refuse(refusal);
         let before = mute.count();
         for _ in 0..10 {
@@ -196,7 +203,7 @@ async fn ids_that_were_refused_are_not_asked_for_again_at_once() {
 async fn a_roll_that_was_refused_is_not_tried_again_at_once() {
     for refusal in refusals() {
         let world = World::new().await;
-        let (partition, mute, clock) = open(&world).await;
+        let Rig { partition, mute, clock } = open(&world).await;
         mute.refuse(refusal);
         let before = mute.count();
         for _ in 0..10 {
@@ -214,7 +221,7 @@ async fn a_roll_that_was_refused_is_not_tried_again_at_once() {
 async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refused() {
     for refusal in refusals() {
         let world = World::new().await;
-        let (partition, mute, _) = open(&world).await;
+        let Rig { partition, mute, .. } = open(&world).await;
         partition.reserve(3).await.unwrap();
         leave(&partition, 3);
         mute.refuse(refusal);
@@ -223,7 +230,7 @@ async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refu
         assert_refused(&partition.reserve(4).await);
     }
     let world = World::new().await;
-    let (partition, ..) = open(&world).await;
+    let Rig { partition, .. } = open(&world).await;
     partition.reserve(3).await.unwrap();
     leave(&partition, 3);
     partition.reserve(3).await.unwrap();
@@ -233,7 +240,7 @@ async fn a_reservation_has_ids_to_spare_and_goes_without_them_when_they_are_refu
 #[tokio::test(start_paused = true)]
 async fn a_flush_of_all_families_with_enough_ids_at_hand_does_not_wait_for_the_coordinator() {
     let world = World::new().await;
-    let (partition, mute, _) = open(&world).await;
+    let Rig { partition, mute, .. } = open(&world).await;
     partition.reserve(1).await.unwrap();
     leave(&partition, 8);
     mute.is_mute.store(true, Ordering::Relaxed);
@@ -249,7 +256,7 @@ async fn rolls_in_vain_leave_ids_for_a_flush_of_all_families() {
     for refusal in refusals() {
         let mut world = World::new().await;
         world.config.log_extent_bytes = 3_000;
-        let (partition, mute, clock) = open(&world).await;
+        let Rig { partition, mute, clock } = open(&world).await;
         partition.apply(put("a", "0")).await.unwrap();
         mute.refuse(refusal);
         for number in 0..100 {
@@ -269,7 +276,7 @@ async fn rolls_in_vain_leave_ids_for_a_flush_of_all_families() {
     }
 }
 
-/// Nobody knows whether the record has more ids than are known here.
+/// It is unknown whether the record has more ids than the partition knows.
 async fn make_stale(world: &World, partition: &Partition) {
     partition.reserve(3).await.unwrap();
     leave(partition, 3);
@@ -280,7 +287,7 @@ async fn make_stale(world: &World, partition: &Partition) {
 #[tokio::test(start_paused = true)]
 async fn a_split_and_a_merge_read_records_again_that_may_be_others() {
     let world = World::new().await;
-    let (whole, _, _) = open(&world).await;
+    let Rig { partition: whole, .. } = open(&world).await;
     for key in ["a", "z"] {
         whole.apply(put(key, "in the log")).await.unwrap();
     }

@@ -28,10 +28,16 @@ use crate::index::rows::Rows;
 use crate::types::ExtentId;
 use crate::types::HostId;
 use crate::types::KeyRange;
+use crate::types::PartitionId;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
 impl Partition {
+    /// The test violates this invariant.
+    fn expect_violation(&self, id: &'static str) {
+        self.core.context.deps.env.tasks.health().expect_violation(id);
+    }
+
     /// Breaks an invariant between two batches.
     async fn break_with(&self, change: fn(&mut Committer)) {
         let change = BreakInvariant(Box::new(move |committer| {
@@ -42,6 +48,8 @@ impl Partition {
 
     fn is_stopped_by(&self, id: &str) -> bool {
         let begins = format!("invariant {id} is violated");
+        let counted = self.core.context.deps.env.tasks.health().violations();
+        assert!(counted.iter().any(|one| one.starts_with(&begins)), "{counted:?}");
         matches!(self.core.status(), Status::Stopped(reason) if reason.starts_with(&begins))
     }
 }
@@ -67,8 +75,9 @@ async fn check_stopped(world: &World, partition: Partition, id: &str) {
     partition.apply(put("c", "3")).await.unwrap();
 }
 
-async fn check_write_stops(change: fn(&mut Committer), id: &str) {
+async fn check_write_stops(change: fn(&mut Committer), id: &'static str) {
     let (world, partition) = with_a_row().await;
+    partition.expect_violation(id);
     partition.break_with(change).await;
     let refused = partition.apply(put("b", "2")).await;
     let named = |why: &String| why.contains(&format!("invariant {id} is violated"));
@@ -87,9 +96,31 @@ async fn a_commit_with_a_number_used_before_stops_the_partition() {
 }
 
 #[tokio::test]
+async fn a_log_of_a_later_epoch_stops_the_partition() {
+    let taken = |committer: &mut Committer| {
+        committer.log.change_owner(committer.core.id, committer.core.epoch.next());
+    };
+    check_write_stops(taken, "I2").await;
+}
+
+#[tokio::test]
+async fn a_log_of_another_partition_stops_the_partition() {
+    let others = |committer: &mut Committer| {
+        committer.log.change_owner(PartitionId::new(9), committer.core.epoch);
+    };
+    check_write_stops(others, "I2").await;
+}
+
+#[tokio::test]
+async fn memtables_that_are_counted_wrongly_stop_the_partition() {
+    check_write_stops(|committer| committer.core.context.budget.forget(), "I16").await;
+}
+
+#[tokio::test]
 async fn a_manifest_with_commits_that_the_log_does_not_have_stops_the_partition() {
     let world = World::new().await;
     let partition = world.open().await.unwrap();
+    partition.expect_violation("I2");
     partition.break_with(|committer| committer.flushed = Sequence::new(9)).await;
     // The first commit of an owner begins an extent with a manifest.
     let refused = partition.apply(put("a", "1")).await;
@@ -109,6 +140,7 @@ async fn readers_that_would_go_back_stop_the_partition() {
 #[tokio::test]
 async fn a_queue_that_is_counted_wrongly_stops_the_partition() {
     let (world, partition) = with_a_row().await;
+    partition.expect_violation("I16");
     let paused = partition.pause().await.unwrap();
     let (refused, ()) = tokio::join!(partition.apply(put("b", "2")), async {
         assert!(partition.queued_bytes.load(Ordering::Relaxed) > 0, "the write is queued");
@@ -127,6 +159,7 @@ async fn installing_what_is_not_there_stops_the_partition() {
     let compacted = || Edit::Compacted { family: Family::Main, merged: merged.clone(), into: None };
     for (edit, id) in [(flushed(), "I14"), (compacted(), "I8")] {
         let (world, partition) = with_a_row().await;
+        partition.expect_violation(id);
         let installed = partition.command(|answer| Command::Install(edit, answer)).await.unwrap();
         assert!(matches!(installed, Err(Failed::Other(_))), "{installed:?}");
         check_stopped(&world, partition, id).await;
@@ -175,6 +208,7 @@ async fn a_write_that_finds_an_invariant_violated_stops_the_partition() {
     let world = World::new().await;
     let partition = open_violating(&world).await;
     partition.apply(put("a", "1")).await.unwrap();
+    partition.expect_violation("I10");
     let refused = partition.apply(put("broken", "2")).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
     check_stopped(&world, partition, "I10").await;
@@ -185,6 +219,7 @@ async fn a_read_that_finds_an_invariant_violated_stops_the_partition() {
     let world = World::new().await;
     let partition = open_violating(&world).await;
     partition.apply(put("a", "1")).await.unwrap();
+    partition.expect_violation("I7");
     let read = Read::Garbage { from: Bytes::new(), limit: 1 };
     let answer = partition.read(partition.core.epoch, &read).await;
     assert!(matches!(&answer, Err(Error::Unavailable(why)) if why.contains("I7")), "{answer:?}");

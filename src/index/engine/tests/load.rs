@@ -73,7 +73,7 @@ async fn write(partition: &Partition, numbers: std::ops::Range<u32>) -> Vec<Resu
 
 #[tokio::test(start_paused = true)]
 async fn queue_age_is_the_wait_behind_others_but_for_the_batch_under_way() {
-    // However slow a batch is, those who came meanwhile are all in the next one.
+    // However slow a batch is, all writes that came meanwhile are in the next one.
     let partition = slow(|config| config).await;
     let clock = Arc::clone(&partition.core.context.deps.env.clock);
     let later = async {

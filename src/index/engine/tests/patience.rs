@@ -178,7 +178,7 @@ async fn many_wait(config: Config, count: usize, ahead: bool) -> (usize, usize) 
     (done, all.iter().filter(|one| **one == refused).count())
 }
 
-/// However fast the disk is: nothing is late while nobody stands in the queue itself.
+/// However fast the disk is: no write is late while no write waits in the queue itself.
 #[tokio::test(start_paused = true)]
 async fn as_many_long_writes_wait_as_there_may_be_in_the_queue() {
     let config = World::new().await.config;
@@ -199,7 +199,7 @@ async fn long_write_larger_than_the_queue_waits_when_no_other_does() {
     }
 }
 
-/// A change of the map keeps everybody waiting for a reason of its own.
+/// While the map changes, all writes wait. That wait does not count.
 #[tokio::test(start_paused = true)]
 async fn change_of_the_map_makes_no_long_write_give_up() {
     let world = World::new().await;

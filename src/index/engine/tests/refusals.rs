@@ -143,7 +143,7 @@ async fn torn_log_takes_writes_again_once_it_has_rolled() {
     assert_eq!(world.open().await.unwrap().rows().await, rows);
 }
 
-/// The append that failed has reached the log all the same. Its write was refused, so it must not
+/// The failed append has reached the log nevertheless. Its write was refused, so it must not
 /// appear: the record that follows says where the extent before it ended.
 #[tokio::test(start_paused = true)]
 async fn record_of_a_failed_append_stays_cut_off_once_the_log_has_rolled() {
@@ -246,7 +246,8 @@ async fn partition_loses_nothing_when_any_transaction_fails() {
                 }
                 let (key, value) =
                     (format!("key{:03}", number % 20), number.to_string().repeat(60));
-                // The first write needs a new extent: refused, it surely has not happened.
+                // The first write needs a new extent. If that is refused, the write has not
+                // happened.
                 while let Err(refused) = partition.apply(put(&key, &value)).await {
                     assert!(matches!(refused, Error::Unavailable(_)), "{refused}");
                     assert_eq!(partition.rows().await.len(), sure.len());
@@ -279,7 +280,7 @@ async fn memtables_of_a_stopped_partition_do_not_count() {
     let faults = coordinator::Faults { ambiguous_per_mille: 1000, ..Default::default() };
     world.store.set_faults(coordinator::Faults { unavailable_per_mille: 0, ..faults });
     while partition.core.status() == Status::Serving {
-        // Every roll is applied or lost, and nobody is told.
+        // Every roll is applied or lost, and its outcome is not reported.
         drop(partition.apply(put("key", &"x".repeat(500))).await);
     }
     assert!(

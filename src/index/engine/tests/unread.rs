@@ -24,14 +24,14 @@ use crate::types::PartitionId;
 
 const GARBAGE: &[u8] = &[1, 0xFF, 0xFF];
 
-/// Replaces a value; gives what it was.
+/// Replaces a value, and returns the old one.
 async fn replace(deps: &Dependencies, key: &Bytes, value: impl Into<Bytes>) -> Bytes {
     let before = deps.coordinator.get(key).await.unwrap().unwrap().value;
     deps.coordinator.txn(&[], &[Op::Put(key.clone(), value.into())]).await.unwrap();
     before
 }
 
-/// Two partitions that share runs, served by nobody; and the runs.
+/// Two closed partitions that share runs, and the runs.
 async fn two_closed(world: &World, deps: &Dependencies) -> ([PartitionId; 2], Vec<ExtentId>) {
     let both = shared_by_two(world, deps).await;
     let runs = both[0].core.snapshot().sources.extents().collect();

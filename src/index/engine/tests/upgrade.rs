@@ -42,19 +42,27 @@ fn runs_of(partition: &Partition) -> Vec<ExtentId> {
     partition.core.snapshot().sources.runs.iter().flatten().map(|run| run.extent()).collect()
 }
 
-/// An older store of two partitions, and the runs that both use.
-async fn older_with_shared_runs() -> (World, Dependencies, [PartitionId; 2], Vec<ExtentId>) {
+/// An older store of two partitions.
+struct Older {
+    world: World,
+    deps: Dependencies,
+    ids: [PartitionId; 2],
+    /// The runs that both partitions use.
+    shared: Vec<ExtentId>,
+}
+
+async fn older_with_shared_runs() -> Older {
     let world = World::new().await;
     let deps = world.deps();
     let both = shared_by_two(&world, &deps).await;
     let shared = runs_of(&both[0]);
     let ids = become_older(&deps, both).await;
-    (world, deps, ids, shared)
+    Older { world, deps, ids, shared }
 }
 
 #[tokio::test]
 async fn an_older_store_is_recorded_at_its_first_start() {
-    let (world, deps, ids, shared) = older_with_shared_runs().await;
+    let Older { world, deps, ids, shared } = older_with_shared_runs().await;
     let orphan = ExtentId::new(1_000_000);
     world.capacity.create(orphan, ExtentKind::Run, Epoch::new(1)).await.unwrap();
     upgrade(&world, &deps).await;
@@ -232,7 +240,7 @@ async fn what_an_older_release_created_beside_a_record_is_recorded_and_removed_i
 /// It split the partition that used a run alone, and left its record behind.
 #[tokio::test]
 async fn a_run_that_an_older_release_shared_is_on_a_list_whatever_a_record_left_behind_says() {
-    let (world, deps, ids, shared) = older_with_shared_runs().await;
+    let Older { world, deps, ids, shared } = older_with_shared_runs().await;
     let own = shared.iter().copied().collect();
     let record = ExtentRecord { own, shared: BTreeMap::new() };
     let put_back = Op::Put(ExtentRecord::key(PARTITION), record.encode());
@@ -253,7 +261,7 @@ async fn a_run_that_an_older_release_shared_is_on_a_list_whatever_a_record_left_
     assert!(!shared.iter().any(|run| world.capacity.extents_of_index().contains(run)));
 }
 
-/// What no record names may be somebody's: nobody removes it.
+/// An extent that no record names may be in use: it is not removed.
 #[tokio::test]
 async fn runs_that_the_record_lacks_are_not_removed() {
     let world = World::new().await;

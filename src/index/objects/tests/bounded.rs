@@ -1,5 +1,5 @@
-//! Answers over rows of which most are removed: they end early, say where to go on, and all of them
-//! together miss nothing.
+//! Answers over rows of which most are removed: they end early, say where to continue, and all of
+//! them together miss nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! Copies by reference: what is marked, what is told, what is left behind.
+//! Copies by reference: which content is marked, returned and left as garbage.
 
 use super::support::*;
 use crate::index::api::*;

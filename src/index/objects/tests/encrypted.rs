@@ -69,7 +69,7 @@ fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_
     };
     assert_eq!(p.write(&change(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
     p.must(&change(key_claim(0x22)));
-    // Without a claim, as of Set Blob Properties, nothing is looked at.
+    // Without a claim, as in Set Blob Properties, nothing is checked.
     p.must(&change(Guard::default()));
     let mut plain = put(&key("a"), inline(b"plain"));
     plain.guard = no_key();

@@ -67,7 +67,7 @@ fn everything() -> Partition {
     p
 }
 
-/// An account that is closed to everybody, with keys, a secret and roles.
+/// An account without anonymous access, with keys, a secret and roles.
 fn closed_account(p: &mut Partition) {
     let name = AccountName::new("abd").unwrap();
     p.must(&Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false });

@@ -95,7 +95,8 @@ fn fields_out_of_order_or_twice_are_refused() {
 
 #[test]
 fn cut_fields_and_bytes_after_a_value_are_refused() {
-    // Between two fields the rest may be missing: a length before all of them tells that.
+    // If the bytes end between two fields, only the length before all fields shows that some are
+    // missing.
     let whole = [0, 3, 8, 11, 13];
     for len in 0..FULL.len() {
         let cut = read(&FULL[..len]);

@@ -17,7 +17,6 @@ use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::*;
 
@@ -265,46 +264,6 @@ async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
         Err(ChangeError::BadKeys)
     );
     rig.server.shutdown().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn names_that_grow_are_dealt_out_by_itself_and_none_is_lost() {
-    let world = World::empty();
-    let rig = Rig::open(&world).await;
-    let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
-    let env = rig.deps.env.clone();
-    let balancing = env.tasks.spawn("balance", Arc::clone(&rig.server).balance(Some(config)));
-    let striped = || rig.server.status().iter().filter(|one| one.stripe.is_some()).count();
-    // What was there before the load came is left alone for a second.
-    env.clock.sleep(Duration::from_secs(2)).await;
-    for number in 0..2_000 {
-        // A thousand a second.
-        if number == 1_000 {
-            assert!(striped() >= 4, "within a second");
-        }
-        loop {
-            let map = rig.map().await;
-            let write = put(number);
-            let target = Target::of(map.owner(&write.routing_key()).unwrap());
-            match rig.server.write(target, write).await {
-                Err(Error::WrongPartition) => {}
-                answer => break drop(answer.unwrap()),
-            }
-        }
-        env.clock.sleep(Duration::from_millis(1)).await;
-    }
-    let of_it: Vec<Stripe> = rig.server.status().into_iter().filter_map(|one| one.stripe).collect();
-    assert!(of_it.iter().all(|stripe| usize::from(stripe.of()) == of_it.len()), "{of_it:?}");
-    let hosts: BTreeSet<u64> = rig.server.status().iter().map(|one| one.host.get()).collect();
-    assert_eq!(hosts.len(), 2, "both have some");
-    rig.server.shutdown().await;
-    balancing.await.unwrap();
-    let map = rig.map().await;
-    for number in 0..2_000 {
-        let target = Target::of(map.owner(RoutingKey::blob(&key(number)).as_bytes()).unwrap());
-        let read = Read::BlockList(key(number), None, Guard::default());
-        assert!(rig.server.read(target, read).await.is_ok(), "{number}");
-    }
 }
 
 /// A run that all stripes share still has the row; the merged partition must not show it again.

@@ -21,7 +21,6 @@ use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Dependencies;
 use crate::index::engine::testing::{Fault, When, World};
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
 use crate::types::AccountName;

@@ -6,7 +6,6 @@ use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
-use crate::index::load::PolicyConfig;
 use crate::index::map::PartitionMap;
 use crate::index::server::IndexServer;
 use crate::types::AccountId;
@@ -86,7 +85,7 @@ impl Rig {
 #[tokio::test]
 async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
     let rig = open().await;
-    let mut sample = LoadSample::new(Duration::ZERO);
+    let mut sample = LoadSample::new(Duration::ZERO, vec![HostId::new(0), HostId::new(1)]);
     for number in 0..5 {
         rig.write(number).await;
     }
@@ -98,7 +97,7 @@ async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
         rig.list().await;
     }
     rig.take(&mut sample, TICK * 2);
-    let [of] = sample.loads() else { panic!("one partition") };
+    let [of] = &sample.report().partitions[..] else { panic!("one partition") };
     assert_eq!((of.load.reads, of.load.writes, of.load.lists), (12.0, 12.0, 24.0));
     assert!(of.load.log_bytes > 12.0 * 40.0, "{:?}", of.load);
     assert_eq!((of.load.refused, of.host), (0.0, HostId::new(0)));
@@ -108,7 +107,7 @@ async fn loads_are_rates_by_class_since_the_last_look_also_over_a_move() {
     rig.server.move_to(of.id, HostId::new(1)).await.unwrap();
     rig.read(1).await;
     rig.take(&mut sample, TICK * 3);
-    let [of] = sample.loads() else { panic!("one partition") };
+    let [of] = &sample.report().partitions[..] else { panic!("one partition") };
     assert_eq!((of.load.requests(), of.host), (4.0, HostId::new(1)));
     let added = sample.added;
     assert_eq!((added.reads, added.lists), (1, 1), "all that was done, before the move too");
@@ -135,61 +134,4 @@ async fn of_shared_runs_each_partition_counts_its_part() {
         assert!(both, "{quarters} quarters of {all:?} are {rows} rows and {bytes} bytes");
     }
     rig.server.shutdown().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_large_partition_is_split_by_itself_without_any_load() {
-    let rig = open().await;
-    for number in 0..1_000 {
-        rig.write(number).await;
-    }
-    rig.server.flush().await.unwrap();
-    let config = PolicyConfig { rows_max: 600, ..PolicyConfig::default() };
-    let balance = Arc::clone(&rig.server).balance(Some(config));
-    let balancing = rig.deps.env.tasks.spawn("balance", balance);
-    rig.deps.env.clock.sleep(Duration::from_secs(200)).await;
-    let status = rig.server.status();
-    assert!((2..=4).contains(&status.len()), "{} partitions", status.len());
-    for (partition, _) in rig.opened() {
-        assert!(partition.core.own_size().rows <= 600, "{:?}", partition.core.own_size());
-    }
-    rig.server.shutdown().await;
-    balancing.await.unwrap();
-}
-
-/// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that
-/// was.
-async fn load_until(rig: &Rig, count: u64, done: impl Fn(&Rig) -> bool) -> Duration {
-    let clock = &rig.deps.env.clock;
-    let began = clock.monotonic();
-    for number in 0..count {
-        rig.write(number * 7_919 % count).await;
-        if number % 4 == 0 {
-            clock.sleep(Duration::from_millis(1)).await;
-        }
-        if done(rig) {
-            break;
-        }
-    }
-    clock.monotonic() - began
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_burst_out_of_silence_is_spread_over_partitions_and_hosts_within_a_second() {
-    // Wherever in a tick it begins.
-    for phase in 0..5 {
-        let rig = open().await;
-        let config = PolicyConfig { hot_requests: 800.0, ..PolicyConfig::default() };
-        let balance = Arc::clone(&rig.server).balance(Some(config));
-        let balancing = rig.deps.env.tasks.spawn("balance", balance);
-        rig.deps.env.clock.sleep(Duration::from_millis(60_000 + 50 * phase)).await;
-        assert_eq!(rig.server.partitions(), 1);
-        let split = load_until(&rig, 20_011, |rig| rig.server.partitions() >= 4).await;
-        assert!(split < Duration::from_secs(1), "{split:?} in phase {phase}");
-        let both = |rig: &Rig| rig.server.hosts.iter().all(|host| !host.opened.all().is_empty());
-        let moved = load_until(&rig, 20_011, both).await;
-        assert!(split + moved < Duration::from_secs(1), "{split:?} and {moved:?}");
-        rig.server.shutdown().await;
-        balancing.await.unwrap();
-    }
 }

@@ -37,7 +37,7 @@ fn defaults_are_those_of_a_development_machine() {
     assert_eq!((config.initial_partitions, config.journal_bytes), (1, 64 << 20));
     assert_eq!(
         f64::from(config.split_requests),
-        crate::index::PolicyConfig::default().hot_requests
+        crate::manager::PolicyConfig::default().hot_requests
     );
     assert_eq!(config.first_byte, Duration::from_secs(5));
     assert_eq!(config.response_stall, Duration::from_secs(60));

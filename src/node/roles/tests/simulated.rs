@@ -51,7 +51,7 @@ impl Simulated {
         let bound = Bound { listener: Box::new(listener), address };
         let mut registry = Registry::default();
         let audit_log = AuditLog::default();
-        let front = FrontEndParts {
+        let front = FrontEndSetup {
             blob: bound,
             dialect: None,
             tls: None,

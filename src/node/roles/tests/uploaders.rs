@@ -61,9 +61,9 @@ impl Simulated {
         ask(&self.blob, &line, BLOCK_BLOB, body).await
     }
 
-    /// Asks for another account each second until it is answered with `status`; the time it takes.
-    /// What it is answered first is 503.
-    async fn until(&self, status: u16, (method, path, body): (&str, &str, &str)) -> Duration {
+    /// Sends a request of another account each second until its answer has `status`, and returns
+    /// the time that takes. The first answer is 503.
+    async fn until(&self, status: u16, method: &str, path: &str, body: &str) -> Duration {
         let began = self.env.clock.monotonic();
         let (first, text) = self.other(method, path, body).await;
         assert_eq!((first, text.contains("ServerBusy")), (503, true), "{text}");
@@ -162,7 +162,7 @@ async fn account_that_uploads_slowly_leaves_room_among_the_requests_to_another()
     let node = shared(|config| config.requests_max = 16).await;
     let uploads = join_all((0..16).map(|_| node.upload(KIB, KIB / 2))).await;
     let uploads = uploads.into_iter().map(|upload| node.trickle(upload, 1, SECOND * 4));
-    let other = node.until(404, ("GET", "films/none", ""));
+    let other = node.until(404, "GET", "films/none", "");
     let (statuses, took) = tokio::join!(join_all(uploads), other);
     assert!(took < SECOND * 10, "{took:?}");
     assert_eq!(statuses, [408; 16], "slower than the minimum rate");
@@ -180,7 +180,7 @@ async fn account_that_uploads_slowly_leaves_memory_for_bodies_to_another() {
     let uploads = uploads.into_iter().map(|upload| node.trickle(upload, 1, SECOND * 40));
     node.env.clock.sleep(SECOND).await;
     let body = "x".repeat(1 << 20);
-    let other = node.until(201, ("PUT", "films/new", &body));
+    let other = node.until(201, "PUT", "films/new", &body);
     let (statuses, took) = tokio::join!(join_all(uploads), other);
     assert!(took < SECOND * 10, "{took:?}");
     let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();

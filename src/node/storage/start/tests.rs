@@ -52,23 +52,28 @@ async fn start_without(
     without: &[PathBuf],
     store: &SimulatedStore,
 ) -> Result<Storage, NodeError> {
-    start_with((disks, opened(disks)), (&[], without), store).await
+    let given = Given { data: &paths(disks), add: &[], without };
+    start_with(disks, opened(disks), given, store).await
 }
 
 fn opened(disks: &[Mounted]) -> Vec<Arc<dyn Disk>> {
     disks.iter().map(|disk| disk.sim.disk()).collect()
 }
 
+fn paths(disks: &[Mounted]) -> Vec<PathBuf> {
+    disks.iter().map(|disk| disk.path.clone()).collect()
+}
+
 async fn start_with(
-    (disks, opened): (&[Mounted], Vec<Arc<dyn Disk>>),
-    (add, without): (&[PathBuf], &[PathBuf]),
+    disks: &[Mounted],
+    opened: Vec<Arc<dyn Disk>>,
+    given: Given<'_>,
     store: &SimulatedStore,
 ) -> Result<Storage, NodeError> {
     let env = env();
-    let data: Vec<PathBuf> = disks.iter().map(|disk| disk.path.clone()).collect();
     let catalogs = disks.iter().map(|disk| disk.catalog.clone()).collect();
     let start = Start {
-        given: Given { data: &data, add, without },
+        given,
         disks: opened,
         env: env.clone(),
         config: CapacityConfig {
@@ -218,7 +223,8 @@ async fn a_disk_that_cannot_be_opened_is_out_of_service() {
     let error =
         DiskError::Io { action: "open", path: "lock".into(), kind: std::io::ErrorKind::Other };
     let opened: Vec<Arc<dyn Disk>> = vec![disks[0].sim.disk(), Arc::new(UnusableDisk(error))];
-    let storage = start_with((&disks, opened), (&[], &[]), &store).await.unwrap();
+    let given = Given { data: &paths(&disks), add: &[], without: &[] };
+    let storage = start_with(&disks, opened, given, &store).await.unwrap();
     only_the_first_serves(&storage, &stored).await;
     storage.capacity.shutdown().await;
     let storage = start(&disks, &store).await.unwrap();
@@ -316,7 +322,8 @@ async fn the_number_of_an_unreadable_disk_is_not_given_again() {
     two.sim.set_faults(UNREADABLE);
     let disks = [one, two, new];
     let added = [disks[2].path.clone()];
-    let storage = start_with((&disks, opened(&disks)), (&added, &[]), &store).await.unwrap();
+    let given = Given { data: &paths(&disks), add: &added, without: &[] };
+    let storage = start_with(&disks, opened(&disks), given, &store).await.unwrap();
     let numbers: Vec<_> = known(&storage).await.into_iter().map(|(_, number)| number).collect();
     assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
     storage.capacity.shutdown().await;

@@ -121,6 +121,21 @@ impl Head {
         }
     }
 
+    pub(super) fn checksum_if_any(self, checksum: Option<&BodyChecksum>) -> Self {
+        match checksum {
+            Some(checksum) => self.checksum(checksum),
+            None => self,
+        }
+    }
+
+    /// The entity tag, time and length of the blob that a block list belongs to, if it exists.
+    pub(super) fn committed_blob(self, blob: Option<&(Change, u64)>) -> Self {
+        match blob {
+            Some((change, len)) => self.change(change).shown("x-ms-blob-content-length", len),
+            None => self,
+        }
+    }
+
     pub(super) fn tag_count(self, tags: usize) -> Self {
         if tags == 0 { self } else { self.shown("x-ms-tag-count", tags) }
     }

@@ -1,17 +1,24 @@
 //! Headers and parameters of requests that are well addressed.
 
 use super::*;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContentOperation;
 
 #[test]
 fn properties_come_from_own_headers_then_plain_ones_of_put_blob_only() {
     let plain = ["content-type: text/plain", "cache-control: no-store", "content-language: de"];
     let put = operation("PUT /acct/con/b", &with(PUT_BLOB, &plain)).unwrap();
-    let Operation::PutBlob { properties, .. } = put else { panic!("{put:?}") };
+    let Operation::Content(ContentOperation::PutBlob { properties, .. }) = put else {
+        panic!("{put:?}")
+    };
     assert_eq!(properties.content_type.as_deref(), Some("text/plain"));
     assert_eq!(properties.cache_control.as_deref(), Some("no-store"));
     let own = with(&plain, &["x-ms-blob-content-type: a/b", "content-length: 1"]);
     let list = operation("PUT /acct/con/b?comp=blocklist", &own).unwrap();
-    let Operation::PutBlockList { properties, .. } = list else { panic!("{list:?}") };
+    let Operation::Content(ContentOperation::PutBlockList { properties, .. }) = list else {
+        panic!("{list:?}")
+    };
     assert_eq!(properties.content_type.as_deref(), Some("a/b"));
     assert_eq!(properties.content_language, None);
 }
@@ -20,7 +27,7 @@ fn properties_come_from_own_headers_then_plain_ones_of_put_blob_only() {
 fn ranges_prefer_the_service_header_and_ignore_what_http_ignores() {
     let range = |headers: &[&str]| {
         let got = operation("GET /acct/con/b", headers).unwrap();
-        let Operation::GetBlob { range, .. } = got else { panic!("{got:?}") };
+        let Operation::Blob(BlobOperation::GetBlob { range, .. }) = got else { panic!("{got:?}") };
         range
     };
     let bytes = |first, last| ByteRange::new(first, last);
@@ -40,7 +47,8 @@ fn ranges_prefer_the_service_header_and_ignore_what_http_ignores() {
 fn range_checksums_need_a_short_range() {
     let get = |headers: &[&str]| operation("GET /acct/con/b", headers);
     let flag = "x-ms-range-get-content-crc64: true";
-    let Ok(Operation::GetBlob { checksum, .. }) = get(&["x-ms-range: bytes=5-4194308", flag])
+    let Ok(Operation::Blob(BlobOperation::GetBlob { checksum, .. })) =
+        get(&["x-ms-range: bytes=5-4194308", flag])
     else {
         panic!("refused")
     };
@@ -50,13 +58,15 @@ fn range_checksums_need_a_short_range() {
     let both = get(&["range: bytes=0-1", flag, "x-ms-range-get-content-md5: true"]).unwrap_err();
     assert_eq!(both.reason, Reason::BothCrc64AndMd5HeaderPresent);
     let off = get(&["x-ms-range-get-content-md5: false"]).unwrap();
-    assert!(matches!(off, Operation::GetBlob { checksum: None, .. }));
+    assert!(matches!(off, Operation::Blob(BlobOperation::GetBlob { checksum: None, .. })));
 }
 
 #[test]
 fn reads_take_several_tags_and_writes_one_condition() {
     let read = operation("HEAD /acct/con/b", &["if-match: \"0x8D\", 0x8E ,W/\"x\""]).unwrap();
-    let Operation::GetBlobProperties { precondition, .. } = read else { panic!("{read:?}") };
+    let Operation::Blob(BlobOperation::GetBlobProperties { precondition, .. }) = read else {
+        panic!("{read:?}")
+    };
     let expected = EtagMatch::Tags(vec![Etag::parse("0x8D"), Etag::parse("0x8E"), None]);
     assert_eq!(precondition.conditions.if_match, Some(expected));
 
@@ -96,7 +106,10 @@ fn reads_take_several_tags_and_writes_one_condition() {
 fn container_facts_are_read() {
     let headers = &["x-ms-blob-public-access: Container", "x-ms-meta-k: v"];
     let made = operation("PUT /acct/con?restype=container", headers).unwrap();
-    let Operation::CreateContainer { metadata, public_access, .. } = made else {
+    let Operation::Container(ContainerOperation::CreateContainer {
+        metadata, public_access, ..
+    }) = made
+    else {
         panic!("{made:?}")
     };
     assert_eq!(public_access, PublicAccess::Container);
@@ -107,7 +120,9 @@ fn container_facts_are_read() {
 fn list_parameters_are_read() {
     let line = "GET /acct/con?restype=container&comp=list&prefix=a%2Bb+c&delimiter=%2F&marker=m&startFrom=s\
         &maxresults=7&include=metadata,snapshots%2Cuncommittedblobs";
-    let Ok(Operation::ListBlobs(list)) = operation(line, &[]) else { panic!("refused") };
+    let Ok(Operation::Container(ContainerOperation::ListBlobs(list))) = operation(line, &[]) else {
+        panic!("refused")
+    };
     assert_eq!(list.prefix.as_deref(), Some("a+b c"));
     assert_eq!(list.delimiter.as_deref(), Some("/"));
     assert_eq!((list.marker.as_deref(), list.start_from.as_deref()), (Some("m"), Some("s")));
@@ -115,7 +130,9 @@ fn list_parameters_are_read() {
     assert!(list.metadata && list.uncommitted);
 
     let all = "GET /acct/con?restype=container&comp=list&prefix=&maxresults=99999999999&include=";
-    let Ok(Operation::ListBlobs(list)) = operation(all, &[]) else { panic!("refused") };
+    let Ok(Operation::Container(ContainerOperation::ListBlobs(list))) = operation(all, &[]) else {
+        panic!("refused")
+    };
     assert_eq!((list.prefix, list.max_results), (None, Some(5000)));
     assert!(!list.metadata && !list.uncommitted);
 }
@@ -152,7 +169,9 @@ fn block_list_kinds_are_read() {
         ("&blocklisttype=all", BlockListKind::All),
     ] {
         let got = operation(&format!("GET /acct/con/b?comp=blocklist{query}"), &[]).unwrap();
-        let Operation::GetBlockList { kind, .. } = got else { panic!("{got:?}") };
+        let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = got else {
+            panic!("{got:?}")
+        };
         assert_eq!(kind, expected, "{query}");
     }
 }
@@ -172,7 +191,9 @@ fn deletions_say_what_of_the_blob() {
     ];
     for (line, headers, expected) in cases {
         let got = operation(line, headers).unwrap();
-        let Operation::DeleteBlob { scope, .. } = got else { panic!("{got:?}") };
+        let Operation::Blob(BlobOperation::DeleteBlob { scope, .. }) = got else {
+            panic!("{got:?}")
+        };
         assert_eq!(scope, expected, "{line} {headers:?}");
     }
 }
@@ -182,9 +203,11 @@ fn snapshots_are_read_deleted_and_tiered_only() {
     const TAKEN: &str = "snapshot=2026-11-21T02:13:18.1310000Z";
     for line in ["GET /acct/con/b?", "HEAD /acct/con/b?", "GET /acct/con/b?comp=metadata&"] {
         let got = operation(&format!("{line}{TAKEN}"), &[]).unwrap();
-        let (Operation::GetBlob { path, .. }
-        | Operation::GetBlobProperties { path, .. }
-        | Operation::GetBlobMetadata { path, .. }) = got
+        let Operation::Blob(
+            BlobOperation::GetBlob { path, .. }
+            | BlobOperation::GetBlobProperties { path, .. }
+            | BlobOperation::GetBlobMetadata { path, .. },
+        ) = got
         else {
             panic!("{got:?}")
         };

@@ -1,5 +1,9 @@
 //! The REST names of operations.
 
+use super::AccountOperation;
+use super::BlobOperation;
+use super::ContainerOperation;
+use super::ContentOperation;
 use super::FindBlobs;
 use super::Operation;
 
@@ -8,12 +12,33 @@ impl Operation {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Account(operation) => operation.name(),
+            Self::Container(operation) => operation.name(),
+            Self::Content(operation) => operation.name(),
+            Self::Blob(operation) => operation.name(),
+        }
+    }
+}
+
+impl AccountOperation {
+    const fn name(&self) -> &'static str {
+        match self {
             Self::GetAccountInformation => "GetAccountInformation",
             Self::GetServiceProperties => "GetServiceProperties",
             Self::SetServiceProperties { .. } => "SetServiceProperties",
             Self::GetUserDelegationKey { .. } => "GetUserDelegationKey",
             Self::GetServiceStats => "GetServiceStats",
             Self::ListContainers(_) => "ListContainers",
+            Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
+            Self::Batch(_) => "BlobBatch",
+            Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
+        }
+    }
+}
+
+impl ContainerOperation {
+    const fn name(&self) -> &'static str {
+        match self {
             Self::CreateContainer { .. } => "CreateContainer",
             Self::GetContainer { .. } => "GetContainerProperties",
             Self::GetContainerAcl { .. } => "GetContainerAcl",
@@ -23,14 +48,18 @@ impl Operation {
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
+        }
+    }
+}
+
+impl ContentOperation {
+    const fn name(&self) -> &'static str {
+        match self {
             Self::PutBlob { .. } => "PutBlob",
             Self::AppendBlockFromUrl { .. } => "AppendBlockFromUrl",
             Self::AppendBlock { .. } => "AppendBlock",
             Self::PutPage { .. } => "PutPage",
             Self::PutPageFromUrl { .. } => "PutPageFromUrl",
-            Self::SetPageProperties { .. } => "SetBlobProperties",
-            Self::GetPageRanges { .. } => "GetPageRanges",
-            Self::SealBlob { .. } => "SealBlob",
             Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
             Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
             Self::CopyBlob(_) => "CopyBlob",
@@ -38,6 +67,16 @@ impl Operation {
             Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
             Self::PutBlock { .. } => "PutBlock",
             Self::PutBlockList { .. } => "PutBlockList",
+        }
+    }
+}
+
+impl BlobOperation {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::SetPageProperties { .. } => "SetBlobProperties",
+            Self::GetPageRanges { .. } => "GetPageRanges",
+            Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
@@ -50,9 +89,6 @@ impl Operation {
             Self::LeaseBlob { .. } => "LeaseBlob",
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
-            Self::FindBlobs(FindBlobs { container: None, .. }) => "FindBlobsByTags",
-            Self::Batch(_) => "BlobBatch",
-            Self::FindBlobs(_) => "FindBlobsByTagsInContainer",
             Self::DeleteBlob { .. } => "DeleteBlob",
         }
     }

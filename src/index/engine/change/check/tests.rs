@@ -60,8 +60,11 @@ async fn a_split_that_does_not_tile_is_refused_and_the_partition_goes_on() {
     partition.apply(put("a", "1")).await.unwrap();
     let id = PartitionId::new;
     let parts = vec![(id(2), keys("", Some("m"))), (id(3), keys("n", None))];
+    let health = partition.core.context.deps.env.tasks.health();
+    health.expect_violation("I5");
     let refused = partition.split(parts).await.err().map(|refused| format!("{refused:?}"));
     assert!(refused.as_ref().is_some_and(|why| why.contains("invariant I5")), "{refused:?}");
+    assert_eq!(health.violations().len(), 1);
     partition.apply(put("b", "2")).await.unwrap();
     assert_eq!(partition.rows().await.len(), 2);
 }
@@ -107,18 +110,11 @@ async fn partitions_that_begin_before_the_end_of_others_are_found() {
     partition.apply(put("a", "1")).await.unwrap();
     let held = [partition.hold().await.unwrap()];
     let [old] = &held;
-    let manifest = Manifest {
-        partition: PartitionId::new(7),
-        epoch: old.core.epoch.next(),
-        previous: None,
-        flushed: old.flushed,
-        time: old.time,
-        runs: Vec::new(),
-    };
-    assert_eq!(check_goes_on(&manifest, old.sequence, &held), Ok(()));
-    let early = Manifest { time: Timestamp::from_ticks(old.time.ticks() - 1), ..manifest.clone() };
-    assert!(is(check_goes_on(&early, old.sequence, &held), Invariant::Seamless));
-    let fewer = Sequence::new(old.sequence.get() - 1);
-    assert!(is(check_goes_on(&manifest, fewer, &held), Invariant::Seamless));
+    let begin = Begin { partition: PartitionId::new(7), sequence: old.sequence, time: old.time };
+    assert_eq!(check_goes_on(begin, &held), Ok(()));
+    let early = Begin { time: Timestamp::from_ticks(old.time.ticks() - 1), ..begin };
+    assert!(is(check_goes_on(early, &held), Invariant::Seamless));
+    let fewer = Begin { sequence: Sequence::new(old.sequence.get() - 1), ..begin };
+    assert!(is(check_goes_on(fewer, &held), Invariant::Seamless));
     held.into_iter().for_each(Held::resume);
 }

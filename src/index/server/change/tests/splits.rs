@@ -1,7 +1,6 @@
 //! Splits: what children have, share and leave behind.
 
 use super::*;
-use crate::audit_log::testing::Kept;
 
 #[tokio::test]
 async fn children_have_every_row_with_and_without_flush_and_restart() {
@@ -152,57 +151,4 @@ async fn only_borders_inside_the_partition_cut_it() {
     let right = rig.target(&name(1)).await.partition;
     assert_eq!(rig.host.split(right, &[key(1)]).await, Err(ChangeError::BadKeys), "its low border");
     rig.host.shutdown().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn hot_partition_is_split_by_itself_and_loses_nothing() {
-    let world = World::empty();
-    let rig = open(&world).await;
-    let host = Arc::clone(&rig.host);
-    let kept = Kept::new();
-    host.tell(kept.log());
-    let config = PolicyConfig { hot_requests: 200.0, ..PolicyConfig::default() };
-    let tasks = &rig.deps.env.tasks;
-    let balancing = tasks.spawn("balance", Arc::clone(&host).balance(Some(config)));
-    for number in 1..=2_000u64 {
-        // In no order, a thousand a second.
-        let number = number * 7 % 2_003;
-        let write = Write::CreateAccount {
-            name: name(number),
-            id: AccountId::new(number),
-            anonymous: false,
-        };
-        loop {
-            let map = PartitionMap::load(rig.deps.coordinator.as_ref()).await.unwrap();
-            let owner = map.owner(&write.routing_key()).unwrap();
-            let target = Target::of(owner);
-            match host.write(target, write.clone()).await {
-                Err(Error::WrongPartition) => {}
-                answer => break drop(answer.unwrap()),
-            }
-        }
-        rig.deps.env.clock.sleep(Duration::from_millis(1)).await;
-    }
-    assert!(host.partitions() >= 4, "{} partitions", host.partitions());
-    host.shutdown().await;
-    balancing.await.unwrap();
-    let told = kept.changes();
-    let mut partitions = 1;
-    for line in &told {
-        assert_eq!(line["of"], "partition_map");
-        assert_eq!(line["principal"]["task"], "index balancer");
-        assert!(line["detail"]["outcome"].is_null(), "{line}");
-        match line["operation"].as_str().unwrap() {
-            "SplitPartition" => partitions += line["detail"]["ways"].as_u64().unwrap() - 1,
-            "MergePartitions" => {
-                partitions -= line["resource"].as_str().unwrap().matches(',').count() as u64;
-            }
-            other => assert_eq!(other, "MovePartition"),
-        }
-    }
-    let there = rig.map().await.partitions().len() as u64;
-    assert_eq!(partitions, there, "each change has its line: {told:?}");
-    for number in 1..=2_000u64 {
-        assert!(rig.has(number * 7 % 2_003).await, "{number}");
-    }
 }

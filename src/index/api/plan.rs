@@ -1,32 +1,9 @@
-//! What the policy is told of a partition, and what it decides.
+//! A change of the partition map, as the manager asks an index server for it.
 
-use crate::index::load::rates::Load;
 use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
-use crate::types::Stripe;
-
-/// One partition at one tick.
-#[derive(Clone, Debug)]
-pub struct PartitionLoad {
-    /// The partition.
-    pub id: PartitionId,
-    /// The range its keys lie in.
-    pub range: KeyRange,
-    /// Which stripe of the range, if it is one.
-    pub stripe: Option<Stripe>,
-    /// Who serves it.
-    pub host: HostId,
-    /// Since the last tick.
-    pub load: Load,
-    /// Rows in its runs, about.
-    pub rows: u64,
-    /// Bytes of those, about.
-    pub bytes: u64,
-    /// Whether it is under a change of the map now: then nothing is planned for it.
-    pub changing: bool,
-}
 
 /// A change to make.
 #[derive(Clone, Debug, PartialEq, Eq)]

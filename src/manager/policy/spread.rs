@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::index::load::policy::average::Average;
-use crate::index::load::policy::known::Policy;
-use crate::index::load::policy::plan::PartitionLoad;
-use crate::index::load::policy::plan::Plan;
+use crate::index::PartitionLoad;
+use crate::index::Plan;
+use crate::manager::policy::average::Average;
+use crate::manager::policy::known::Policy;
 use crate::types::HostId;
 use crate::types::PartitionId;
 

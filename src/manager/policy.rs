@@ -3,8 +3,7 @@
 //!
 //! 1. `cut.rs`: the keys to split at; `spread.rs`: what to move between hosts; `join.rs`: which
 //!    neighbours to merge.
-//! 2. `config.rs`: what is hot, cold and large; `plan.rs`: what is told and decided; `known.rs`:
-//!    what is remembered between ticks.
+//! 2. `config.rs`: what is hot, cold and large; `known.rs`: what is remembered between ticks.
 //! 3. Here: how much may change in a tick.
 //!
 //! What moves is decided by averages (`average.rs`): at steady load nothing does.
@@ -17,7 +16,6 @@ mod config;
 mod cut;
 mod join;
 mod known;
-mod plan;
 mod spread;
 
 use std::collections::BTreeSet;
@@ -25,18 +23,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::index::load::policy::cut::Cut;
-use crate::index::load::policy::known::Known;
+use crate::index::PartitionLoad;
+use crate::index::Plan;
+use crate::manager::policy::cut::Cut;
+use crate::manager::policy::known::Known;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
 pub use config::{PolicyConfig, TICK};
 pub use known::Policy;
-pub use plan::{PartitionLoad, Plan};
 
 /// Growing names are held against the lowest of the highest of so many ticks: half a second.
 /// Writers of large blobs reach the index in another order than they began.
 const HIGHEST: usize = 4;
+
 impl Policy {
     /// What to change now. `now` is monotonic; the loads are of all partitions, in key order,
     /// [`TICK`] after the last; `hosts` take partitions. `samples` gives the routing keys of a

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::index::load::policy::average::Average;
-use crate::index::load::policy::config::PolicyConfig;
+use crate::manager::policy::average::Average;
+use crate::manager::policy::config::PolicyConfig;
 use crate::types::HostId;
 use crate::types::PartitionId;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::index::load::policy::known::Policy;
-use crate::index::load::policy::plan::PartitionLoad;
-use crate::index::load::policy::plan::Plan;
+use crate::index::PartitionLoad;
+use crate::index::Plan;
+use crate::manager::policy::known::Policy;
 
 /// The share of a hot partition's load below which a partition is cold: two of them are far from
 /// hot together.

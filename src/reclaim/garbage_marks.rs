@@ -1,12 +1,13 @@
-//! When garbage rows of a partition were first met. The memory is bounded, however many rows wait.
+//! The read marks of a partition's garbage rows: a row waits for the reads that began before a pass
+//! first read it. The memory is bounded, however many rows wait.
 //!
 //! Garbage rows become visible in the order of their commit times: no row appears later with a time
-//! below that of a visible row. So when a row is met, all rows with earlier times are visible too,
-//! and one mark covers them all. Most commits become visible in the order of their times. A write
-//! that is evaluated ahead of its turn does not: it takes its time when its evaluation begins. The
+//! below that of a visible row. So when a pass reads a row, all rows with earlier times are visible
+//! too, and one mark covers them all. Most commits become visible in the order of their times. A
+//! write that is evaluated ahead does not: it takes its time when its evaluation begins. The
 //! partition hides rows with later times until that write is visible or has failed
-//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition;
-//! they are never compared with a clock.
+//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition; they
+//! are never compared with a clock.
 
 use crate::index::inflight::ReadMark;
 use crate::reclaim::error::Error;
@@ -14,13 +15,13 @@ use crate::reclaim::invariant::Invariant;
 use crate::types::Timestamp;
 
 /// Marks kept for one partition. When there are more, one is dropped, and its rows get the next
-/// mark: they then wait also for some reads that began after the rows were met, but not for those
+/// mark: they then wait also for some reads that began after the rows were read, but not for those
 /// that began in the later half of the time since then.
 const MARKS_MAX: usize = 64;
 
 /// The rows of one owner of a partition.
 #[derive(Debug, Default)]
-pub(super) struct Met {
+pub(super) struct GarbageMarks {
     marks: Vec<Mark>,
     /// Number of marks taken so far.
     count: u64,
@@ -28,14 +29,14 @@ pub(super) struct Met {
 
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// The highest time of a row that was met before the mark.
+    /// The highest time of a row that was read before the mark.
     latest: Timestamp,
     mark: ReadMark,
     number: u64,
 }
 
-impl Met {
-    /// Rows up to `latest` were met, then `mark` was taken. Returns whether any of them is new.
+impl GarbageMarks {
+    /// Rows up to `latest` were read, then `mark` was taken. Returns whether any of them is new.
     ///
     /// # Errors
     /// [`Error::Invariant`] for a mark that is older than an earlier one: rows would be freed while
@@ -70,7 +71,7 @@ impl Met {
         }
     }
 
-    /// A mark that was taken after a row of this time was met.
+    /// A mark that was taken after a row of this time was read.
     pub(super) fn mark(&self, since: Timestamp) -> Option<ReadMark> {
         let at = self.marks.partition_point(|mark| mark.latest < since);
         self.marks.get(at).map(|mark| mark.mark)
@@ -79,7 +80,7 @@ impl Met {
     /// Drops the marks that no waiting row needs. `oldest` is the time of the oldest waiting row;
     /// `None` when no row waits.
     pub(super) fn forget_before(&mut self, oldest: Option<Timestamp>) {
-        // The newest mark stays: it says which rows were met.
+        // The newest mark stays: it tells which rows were read.
         let end = self.marks.len().saturating_sub(1);
         let waits = |oldest| self.marks.partition_point(|mark| mark.latest < oldest);
         let at = oldest.map_or(end, waits);
@@ -106,39 +107,39 @@ mod tests {
     }
 
     #[test]
-    fn row_has_the_first_mark_after_it_was_met() {
+    fn row_has_the_first_mark_after_it_was_read() {
         let marks = marks(&InFlight::default(), 3);
-        let mut met = Met::default();
-        assert_eq!(met.mark(at(1)), None);
-        assert!(met.note(at(10), marks[0]).unwrap());
-        assert!(met.note(at(20), marks[1]).unwrap());
-        assert!(!met.note(at(20), marks[2]).unwrap() && !met.note(at(15), marks[2]).unwrap());
-        assert_eq!((met.mark(at(0)), met.mark(at(10))), (Some(marks[0]), Some(marks[0])));
-        assert_eq!((met.mark(at(11)), met.mark(at(20))), (Some(marks[1]), Some(marks[1])));
-        assert_eq!(met.mark(at(21)), None, "not met yet");
+        let mut found = GarbageMarks::default();
+        assert_eq!(found.mark(at(1)), None);
+        assert!(found.note(at(10), marks[0]).unwrap());
+        assert!(found.note(at(20), marks[1]).unwrap());
+        assert!(!found.note(at(20), marks[2]).unwrap() && !found.note(at(15), marks[2]).unwrap());
+        assert_eq!((found.mark(at(0)), found.mark(at(10))), (Some(marks[0]), Some(marks[0])));
+        assert_eq!((found.mark(at(11)), found.mark(at(20))), (Some(marks[1]), Some(marks[1])));
+        assert_eq!(found.mark(at(21)), None, "not read yet");
     }
 
     #[test]
     fn mark_older_than_an_earlier_one_is_refused_by_i10() {
         let marks = marks(&InFlight::default(), 2);
-        let mut met = Met::default();
-        assert!(met.note(at(10), marks[1]).unwrap());
-        let refused = met.note(at(20), marks[0]).unwrap_err().to_string();
+        let mut found = GarbageMarks::default();
+        assert!(found.note(at(10), marks[1]).unwrap());
+        let refused = found.note(at(20), marks[0]).unwrap_err().to_string();
         assert!(refused.starts_with("invariant I10 does not hold: "), "{refused}");
-        assert_eq!(met.mark(at(20)), None, "its rows are not freed");
+        assert_eq!(found.mark(at(20)), None, "its rows are not freed");
     }
 
     #[test]
     fn few_marks_are_kept_and_none_is_too_early_or_much_too_late() {
         let marks = marks(&InFlight::default(), 10_000);
-        let mut met = Met::default();
+        let mut found = GarbageMarks::default();
         for (n, mark) in marks.iter().enumerate() {
-            assert!(met.note(at(n), *mark).unwrap());
-            assert!(met.marks.len() <= MARKS_MAX);
-            assert_eq!(met.mark(at(n)), Some(*mark));
+            assert!(found.note(at(n), *mark).unwrap());
+            assert!(found.marks.len() <= MARKS_MAX);
+            assert_eq!(found.mark(at(n)), Some(*mark));
         }
         for (n, mark) in marks.iter().enumerate() {
-            let given = met.mark(at(n)).unwrap();
+            let given = found.mark(at(n)).unwrap();
             let half = marks[n + (marks.len() - n) / 2];
             assert!(given >= *mark && given <= half, "row {n}: {given:?}");
         }
@@ -148,19 +149,19 @@ mod tests {
     fn marks_that_cover_no_waiting_row_are_forgotten() {
         let marks = marks(&InFlight::default(), 4);
         let filled = || {
-            let mut met = Met::default();
+            let mut found = GarbageMarks::default();
             for (n, mark) in marks.iter().enumerate() {
-                assert!(met.note(at(n * 10), *mark).unwrap());
+                assert!(found.note(at(n * 10), *mark).unwrap());
             }
-            met
+            found
         };
-        let mut met = filled();
-        met.forget_before(Some(at(11)));
-        assert_eq!(met.marks.len(), 2);
-        assert_eq!(met.mark(at(11)), Some(marks[2]));
-        let mut met = filled();
-        met.forget_before(None);
-        assert_eq!(met.marks.len(), 1);
-        assert!(!met.note(at(30), marks[3]).unwrap(), "it is known that this was met");
+        let mut found = filled();
+        found.forget_before(Some(at(11)));
+        assert_eq!(found.marks.len(), 2);
+        assert_eq!(found.mark(at(11)), Some(marks[2]));
+        let mut found = filled();
+        found.forget_before(None);
+        assert_eq!(found.marks.len(), 1);
+        assert!(!found.note(at(30), marks[3]).unwrap(), "this row was read before");
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::index::load::policy::plan::PartitionLoad;
+use crate::index::PartitionLoad;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 

@@ -74,13 +74,13 @@ impl Drop for WaitingRequest {
 
 /// The queue of the writer.
 #[derive(Debug)]
-pub(super) struct SharedWriters {
+pub(super) struct GroupAppenders {
     queue: mpsc::Sender<Body>,
     waits: Arc<Waits>,
     clock: Arc<dyn Clock>,
 }
 
-impl SharedWriters {
+impl GroupAppenders {
     /// Starts the writer task.
     pub(super) fn start(shared: &Arc<WriterContext>, waits: Waits) -> Self {
         let (queue, bodies) = mpsc::channel(QUEUE_BODIES_MAX);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::index::load::policy::config::TICK;
+use crate::manager::policy::config::TICK;
 
 /// Seconds that loads are averaged over, at least.
 const OVER_MIN: f64 = 4.0;

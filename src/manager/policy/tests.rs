@@ -5,7 +5,7 @@ mod steady;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::index::load::rates::Load;
+use crate::index::Load;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Stripe;

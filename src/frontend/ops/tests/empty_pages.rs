@@ -11,19 +11,19 @@ use crate::protocol::model::operation::FindBlobs;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 
-/// Rows that are looked at for a page.
+/// Rows scanned for a page.
 const SEEN: usize = 20_000;
 /// Pages of the whole index, so that a request that asks for each of them ends.
 const PAGES: usize = 50;
 
-/// An index whose lists are empty pages; all else is as in the other one.
+/// An index whose lists are empty pages; all other requests go to `other`.
 #[derive(Debug)]
-struct Barren {
+struct EmptyPages {
     other: Arc<Gated>,
     pages: AtomicUsize,
 }
 
-impl Barren {
+impl EmptyPages {
     /// Where a list goes on.
     fn next(&self, position: Bytes) -> Option<Bytes> {
         let page = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
@@ -32,7 +32,7 @@ impl Barren {
 }
 
 #[async_trait]
-impl IndexHost for Barren {
+impl IndexHost for EmptyPages {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, index::Error> {
         let (after, weight, seen) = (Vec::new(), 0, SEEN);
         if let Read::Containers(list) = &read {
@@ -104,7 +104,7 @@ fn goes_on(reply: &Reply) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn request_for_a_list_looks_at_a_bounded_number_of_rows() {
-    let index = Arc::new(Barren { other: gated(), pages: AtomicUsize::new(0) });
+    let index = Arc::new(EmptyPages { other: gated(), pages: AtomicUsize::new(0) });
     let (front, account) = front_over(Arc::clone(&index) as _).await;
     let all = ["containers", "blobs", "tags"];
     let mut found = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::index::load::policy::plan::PartitionLoad;
-use crate::index::load::rates::Load;
+use crate::index::Load;
+use crate::index::PartitionLoad;
 
 /// How often load is looked at: with [`PolicyConfig::hot_ticks`] and the change itself, half a
 /// second for what begins just after a look.

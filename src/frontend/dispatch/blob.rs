@@ -1,0 +1,95 @@
+//! Operations that read or change a blob.
+
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::ops::Answer;
+use crate::frontend::ops::Answered;
+use crate::frontend::ops::appends;
+use crate::frontend::ops::blobs;
+use crate::frontend::ops::blocks;
+use crate::frontend::ops::content;
+use crate::frontend::ops::content::WantedBytes;
+use crate::frontend::ops::leases;
+use crate::frontend::ops::pages;
+use crate::frontend::ops::pages::PropertyChange;
+use crate::frontend::ops::pages::RangeQuery;
+use crate::frontend::ops::tags;
+use crate::frontend::ops::versions;
+use crate::frontend::ops::versions::NewTier;
+use crate::frontend::source::Requester;
+use crate::frontend::state::FrontEnd;
+use crate::index::BlobChange;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobOperation;
+
+/// Carries out an operation that reads or changes a blob.
+pub(super) async fn carry_out(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    operation: BlobOperation,
+    memory: DocumentMemory,
+) -> Answer {
+    use BlobOperation as O;
+    let account = requester.account;
+    let blob = |path, precondition| BlobTarget { account, path, precondition };
+    let reply = match operation {
+        O::SetPageProperties { path, precondition, properties, len, sequence } => {
+            let change = PropertyChange { properties, len, sequence };
+            pages::set(front, blob(path, precondition), change).await
+        }
+        O::GetPageRanges { path, since, precondition, range, marker, max_results } => {
+            let query = RangeQuery { since, range, marker, max_results };
+            pages::ranges(front, blob(path, precondition), query).await
+        }
+        O::SealBlob { path, precondition, position } => {
+            appends::seal(front, blob(path, precondition), position).await
+        }
+        O::GetBlockList { path, precondition, kind } => {
+            blocks::list(front, blob(path, precondition), kind).await
+        }
+        O::GetBlob { path, precondition, range, checksum } => {
+            let (blob, bytes) = (blob(path, precondition), WantedBytes { range, checksum });
+            return content::get(front, blob, bytes, requester.payer()).await;
+        }
+        O::GetBlobProperties { path, precondition } => {
+            content::facts(front, blob(path, precondition)).await.map(Reply::BlobProperties)
+        }
+        O::GetBlobMetadata { path, precondition } => {
+            content::facts(front, blob(path, precondition)).await.map(Reply::BlobMetadata)
+        }
+        O::SetBlobProperties { path, precondition, properties } => {
+            let change = BlobChange::Properties(properties);
+            let changed = blobs::update(front, blob(path, precondition), change).await;
+            changed.map(Reply::BlobPropertiesSet)
+        }
+        O::SetBlobMetadata { path, precondition, metadata } => {
+            let change = BlobChange::Metadata(metadata);
+            let changed = blobs::update(front, blob(path, precondition), change).await;
+            changed.map(Reply::BlobMetadataSet)
+        }
+        O::SnapshotBlob { path, precondition, metadata } => {
+            versions::snapshot(front, blob(path, precondition), metadata).await
+        }
+        O::SetBlobTier { path, precondition, tier, priority } => {
+            let tier = NewTier { tier, priority };
+            versions::set_tier(front, blob(path, precondition), tier).await
+        }
+        // Without soft delete there is nothing to restore; the blob must exist.
+        O::UndeleteBlob { path } => {
+            let facts = content::facts(front, blob(path, Precondition::default())).await;
+            facts.map(|_| Reply::BlobUndeleted)
+        }
+        O::LeaseBlob { path, precondition, action } => {
+            leases::blob(front, blob(path, precondition), action).await
+        }
+        O::GetBlobTags { path, precondition } => tags::get(front, blob(path, precondition)).await,
+        O::SetBlobTags { path, precondition, tags } => {
+            tags::set(front, blob(path, precondition), tags, memory).await
+        }
+        O::DeleteBlob { path, precondition, scope } => {
+            blobs::delete(front, blob(path, precondition), scope).await
+        }
+    };
+    reply.map(Answered::from)
+}

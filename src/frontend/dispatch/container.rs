@@ -1,0 +1,54 @@
+//! Operations on a container.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup::ContainerTarget;
+use crate::frontend::ops::acl;
+use crate::frontend::ops::acl::NewAcl;
+use crate::frontend::ops::containers;
+use crate::frontend::ops::containers::NewContainer;
+use crate::frontend::ops::leases;
+use crate::frontend::ops::listing;
+use crate::frontend::ops::versions;
+use crate::frontend::state::FrontEnd;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::ContainerOperation;
+
+/// Carries out an operation on a container.
+pub(super) async fn carry_out(
+    front: &FrontEnd,
+    account: &Account,
+    operation: ContainerOperation,
+    memory: DocumentMemory,
+) -> Result<Reply, Refusal> {
+    use ContainerOperation as O;
+    let container = |name, precondition| ContainerTarget { account, name, precondition };
+    match operation {
+        O::CreateContainer { container, metadata, public_access, encryption_scope } => {
+            let new = NewContainer { metadata, public_access, encryption_scope };
+            containers::create(front, account, container, new).await
+        }
+        O::GetContainer { container: name, precondition } => {
+            containers::get(front, &container(name, precondition)).await
+        }
+        O::GetContainerAcl { container: name, precondition } => {
+            acl::get(front, &container(name, precondition)).await
+        }
+        O::SetContainerAcl { container: name, precondition, public_access, policies } => {
+            let new = NewAcl { public_access, policies };
+            acl::set(front, container(name, precondition), new, memory).await
+        }
+        O::SetContainerMetadata { container: name, precondition, metadata } => {
+            containers::set_metadata(front, container(name, precondition), metadata).await
+        }
+        O::DeleteContainer { container: name, precondition } => {
+            containers::delete(front, container(name, precondition)).await
+        }
+        O::RestoreContainer { container } => versions::restore(front, account, &container).await,
+        O::LeaseContainer { container: name, precondition, action } => {
+            leases::container(front, container(name, precondition), action).await
+        }
+        O::ListBlobs(list) => listing::blobs(front, account, list).await,
+    }
+}

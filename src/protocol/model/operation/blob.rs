@@ -1,0 +1,169 @@
+//! Operations that read a blob, or change its properties, its versions or its existence.
+
+use crate::protocol::model::operation::parts::BlobPath;
+use crate::protocol::model::operation::parts::BlockListKind;
+use crate::protocol::model::operation::parts::Precondition;
+use crate::protocol::model::operation::parts::RangeChecksum;
+use crate::protocol::model::operation::parts::SequenceChange;
+use crate::types::AccessTier;
+use crate::types::BlobProperties;
+use crate::types::ByteRange;
+use crate::types::DeleteScope;
+use crate::types::LeaseAction;
+use crate::types::Metadata;
+use crate::types::RehydratePriority;
+use crate::types::Tags;
+use crate::types::Timestamp;
+
+/// Operations that read a blob, or change its properties, its versions or its existence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobOperation {
+    /// Set Blob Properties, with what only page blobs have.
+    SetPageProperties {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all, when any is given.
+        properties: Option<BlobProperties>,
+        /// The new length, bytes.
+        len: Option<u64>,
+        /// The new sequence number.
+        sequence: Option<SequenceChange>,
+    },
+    /// Get Page Ranges, or what changed since a snapshot.
+    GetPageRanges {
+        /// The blob or snapshot.
+        path: BlobPath,
+        /// The older snapshot to compare with.
+        since: Option<Timestamp>,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// Only pages this touches.
+        range: Option<ByteRange>,
+        /// Where the page before ended: an offset.
+        marker: Option<u64>,
+        /// Ranges at most.
+        max_results: u32,
+    },
+    /// Append Blob Seal.
+    SealBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Where the blob must end before, bytes.
+        position: Option<u64>,
+    },
+    /// Get Block List.
+    GetBlockList {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// Which lists.
+        kind: BlockListKind,
+    },
+    /// Get Blob.
+    GetBlob {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// The wanted bytes.
+        range: Option<ByteRange>,
+        /// A checksum of them.
+        checksum: Option<RangeChecksum>,
+    },
+    /// Get Blob Properties (HEAD).
+    GetBlobProperties {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Properties.
+    SetBlobProperties {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all.
+        properties: BlobProperties,
+    },
+    /// Get Blob Metadata.
+    GetBlobMetadata {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Metadata.
+    SetBlobMetadata {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Replaces all.
+        metadata: Metadata,
+    },
+    /// Snapshot Blob.
+    SnapshotBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Of the snapshot; `None` for that of the blob.
+        metadata: Option<Metadata>,
+    },
+    /// Set Blob Tier.
+    SetBlobTier {
+        /// The blob or snapshot.
+        path: BlobPath,
+        /// Only the lease and tags count.
+        precondition: Precondition,
+        /// The tier.
+        tier: AccessTier,
+        /// How fast out of the archive.
+        priority: RehydratePriority,
+    },
+    /// Undelete Blob.
+    UndeleteBlob {
+        /// The blob.
+        path: BlobPath,
+    },
+    /// Lease Blob.
+    LeaseBlob {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions.
+        precondition: Precondition,
+        /// What to do.
+        action: LeaseAction,
+    },
+    /// Get Blob Tags.
+    GetBlobTags {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+    },
+    /// Set Blob Tags.
+    SetBlobTags {
+        /// The blob.
+        path: BlobPath,
+        /// Conditions and lease.
+        precondition: Precondition,
+        /// Replaces all tags; in the body.
+        tags: Tags,
+    },
+    /// Delete Blob.
+    DeleteBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// What of it; of a snapshot, the path names it.
+        scope: DeleteScope,
+    },
+}

@@ -1,0 +1,83 @@
+//! Operations on a container and its list of blobs.
+
+use crate::protocol::model::operation::parts::AccessPolicy;
+use crate::protocol::model::operation::parts::ListBlobs;
+use crate::protocol::model::operation::parts::Precondition;
+use crate::types::ContainerName;
+use crate::types::EncryptionScope;
+use crate::types::LeaseAction;
+use crate::types::Metadata;
+use crate::types::PublicAccess;
+
+/// Operations on a container and its list of blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContainerOperation {
+    /// Create Container.
+    CreateContainer {
+        /// The container.
+        container: ContainerName,
+        /// User metadata.
+        metadata: Metadata,
+        /// Anonymous access.
+        public_access: PublicAccess,
+        /// The default encryption scope of its blobs.
+        encryption_scope: Option<EncryptionScope>,
+    },
+    /// Get Container Properties, Get Container Metadata (the reply is the same).
+    GetContainer {
+        /// The container.
+        container: ContainerName,
+        /// Only the lease counts.
+        precondition: Precondition,
+    },
+    /// Get Container ACL.
+    GetContainerAcl {
+        /// The container.
+        container: ContainerName,
+        /// Only the lease counts.
+        precondition: Precondition,
+    },
+    /// Set Container ACL.
+    SetContainerAcl {
+        /// The container.
+        container: ContainerName,
+        /// Dates and the lease.
+        precondition: Precondition,
+        /// Anonymous access.
+        public_access: PublicAccess,
+        /// Replaces all policies; in the body.
+        policies: Vec<AccessPolicy>,
+    },
+    /// Set Container Metadata.
+    SetContainerMetadata {
+        /// The container.
+        container: ContainerName,
+        /// A date and the lease.
+        precondition: Precondition,
+        /// The new metadata.
+        metadata: Metadata,
+    },
+    /// Delete Container.
+    DeleteContainer {
+        /// The container.
+        container: ContainerName,
+        /// Dates and the lease.
+        precondition: Precondition,
+    },
+    /// Restore Container.
+    RestoreContainer {
+        /// The name it is to have.
+        container: ContainerName,
+    },
+    /// Lease Container.
+    LeaseContainer {
+        /// The container.
+        container: ContainerName,
+        /// Dates.
+        precondition: Precondition,
+        /// What to do.
+        action: LeaseAction,
+    },
+    /// List Blobs.
+    ListBlobs(ListBlobs),
+}
