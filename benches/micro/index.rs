@@ -230,7 +230,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
 fn list_page_of_metadata(bencher: Bencher<'_, '_>, shown: bool) {
     let mut index = Index::new();
     let pair = |number| (format!("name{number}"), format!("the value of number {number}"));
-    index.metadata = Metadata::new((0..PAIRS).map(pair).collect()).expect("metadata");
+    index.metadata = Metadata::new((0..PAIRS).map(pair)).expect("metadata");
     index.put_page();
     let shown = ListedFields { metadata: shown, copy: false };
     bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));

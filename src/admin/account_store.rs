@@ -108,7 +108,7 @@ pub enum StoreError {
     /// A key is refused.
     #[error("{0}; leave the key out and the node makes a good one")]
     Key(#[from] KeyError),
-    /// Everybody knows the key.
+    /// The key is the published development key.
     #[error(
         "this is the published development key: leave the key out and the node makes a good one"
     )]
@@ -116,12 +116,12 @@ pub enum StoreError {
     /// There is no such account.
     #[error("there is no account {0}: `blockyard account list` shows them")]
     NotFound(String),
-    /// There is one already.
+    /// The account exists already.
     #[error(
         "account {0} exists: `blockyard account show --keys {0}` has its keys, `account rotate` makes new ones"
     )]
     Exists(String),
-    /// Its keys are not ours to change.
+    /// Its keys come from the configuration, so commands cannot change them.
     #[error(
         "account {0} has its keys from the configuration (--account): change them there and restart"
     )]
@@ -132,19 +132,19 @@ pub enum StoreError {
     /// The container's name breaks the rule.
     #[error("`{0}` is no container name")]
     ContainerName(String),
-    /// A principal that none can be.
+    /// The issuer, subject or group is empty or too long.
     #[error("an issuer, a subject or a group has 1 to 512 bytes")]
     Principal,
-    /// Nobody's tokens are taken.
+    /// The node has no issuer of bearer tokens.
     #[error("the node takes no tokens: start it with --oidc 'issuer=URL', or name an issuer")]
     NoIssuer,
-    /// Several issuers.
+    /// Several issuers are configured, and the request names none.
     #[error("the node has several issuers, say which one with --issuer: {0}")]
     WhichIssuer(String),
-    /// An issuer whose tokens are not taken.
+    /// The node does not accept tokens of this issuer.
     #[error("the node takes no tokens of {0}; its issuers are, as --oidc has them: {1}")]
     UnknownIssuer(String, String),
-    /// The row is full.
+    /// The account has the most role assignments.
     #[error(
         "account {0} has 1,000 role assignments, more are not kept: revoke some with `blockyard account ungrant`, or \
          assign roles to groups"
@@ -153,7 +153,7 @@ pub enum StoreError {
     /// There is no such role assignment.
     #[error("account {0} has no such role assignment: `blockyard account grants {0}` shows them")]
     NoAssignment(String),
-    /// It holds data.
+    /// The account still has containers.
     #[error(
         "account {0} still has containers, such as {1}: delete them first, or give --force to delete all of its data"
     )]
@@ -164,13 +164,13 @@ pub enum StoreError {
     /// A stored key cannot be shown.
     #[error("a secret of account {0} cannot be read: {1}")]
     Sealed(String, UnsealError),
-    /// The operating system has no randomness.
+    /// The operating system returned no random bytes.
     #[error("no random bytes for a key can be read: {0}")]
     Random(String),
-    /// The index refuses.
+    /// The index failed or refused the change.
     #[error("the index refuses: {0}")]
     Index(#[from] index::Error),
-    /// No account number can be had.
+    /// The coordinator issued no account id.
     #[error("the coordinator refuses: {0}")]
     Coordinator(coordinator::Error),
 }

@@ -38,9 +38,9 @@ pub(super) struct Need {
     /// Letters of which a signature has to have one to replace what exists; none when there is
     /// nothing to replace.
     pub(super) replace: SasPermissions,
-    /// The least role of whoever comes with a token; `None` means that no token is enough.
+    /// The least role that permits it to the principal of a token; `None` when no role does.
     pub(super) role: Option<Role>,
-    /// From which level of public access on nobody has to sign.
+    /// The least public access that permits it to anonymous callers; `None` when none does.
     pub(super) anonymous: Option<Exposure>,
 }
 
@@ -50,14 +50,14 @@ const READ_ACCOUNT: Need = row(Level::Service, "r", "", Role::Owner);
 const WRITE_ACCOUNT: Need = row(Level::Service, "w", "", Role::Owner);
 /// Lists of the account.
 const LIST_ACCOUNT: Need = row(Level::Service, "l", "", Role::Reader);
-/// Whoever may read may delegate that: what a key signs grants no more than its holder may.
+/// Readers may have a delegation key: what it signs grants no more than its holder is permitted.
 const DELEGATE_KEY: Need = row(Level::Service, "", "", Role::Reader);
 /// Reads of a container itself: no service signature is enough.
 const READ_CONTAINER: Need =
     open(row(Level::Container, "r", "", Role::Reader), Exposure::Container);
 /// Changes of a container itself.
 const WRITE_CONTAINER: Need = row(Level::Container, "w", "", Role::Contributor);
-/// Who may do what is for whoever has a key, or owns the account.
+/// Access policies: only for holders of an account key and owners of the account.
 const POLICY: Need = row(Level::Container, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
@@ -124,7 +124,7 @@ const fn put(tagged: bool) -> Need {
     Need { also, ..PUT_BLOB }
 }
 
-/// Whoever may delete may break a lease too.
+/// A caller that may delete may break a lease too.
 const fn break_lease(write: Need) -> Need {
     Need { account: SasPermissions::of("wd"), service: SasPermissions::of("wd"), ..write }
 }

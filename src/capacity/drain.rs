@@ -14,11 +14,11 @@ use std::time::Duration;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
 use crate::capacity::disk::format::FORMAT_FILE;
-use crate::capacity::disk::recover::JOURNAL;
 use crate::capacity::disk::scrub::pause;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::memory::{Extent, Status};
 use crate::capacity::home::Home;
+use crate::capacity::journal::create::JOURNAL;
 use crate::capacity::node::CapacityNode;
 use crate::capacity::placement::Placement;
 

@@ -25,8 +25,7 @@ use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
 use crate::capacity::disk::open::open_all;
 use crate::capacity::disk::opening::Opening;
-use crate::capacity::disk::scrub;
-use crate::capacity::disk::scrub::{Schedule, Which};
+use crate::capacity::disk::scrub::{self, Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
 use crate::capacity::extent::memory::{Frees, Status};
@@ -318,8 +317,7 @@ async fn scrub_rounds(node: std::sync::Weak<CapacityNode>) {
         };
         let due = extents.iter().filter(|(_, home)| is_due(home)).map(|(id, _)| *id);
         let mut due: Vec<ExtentId> = due.collect();
-        // A round may take longer than the node runs. Each round begins at a random extent, so that
-        // all are scrubbed eventually.
+        // A round may take longer than the node runs, so it begins at a random extent.
         let first = node.env.rand.below(due.len() as u64);
         due.rotate_left(usize::try_from(first).unwrap_or(0));
         Some(due)

@@ -84,12 +84,12 @@ async fn serve(config: Config) -> Result<Ended, CliError> {
     };
     announce(&config, &node.serving, clock.as_ref());
     let signal = signals.next().await;
-    tracing::info!(signal, "draining; a second signal ends the program at once");
+    tracing::info!(signal, "draining; a second signal ends the program immediately");
     tokio::select! {
         biased;
         () = node.stop() => Ok(Ended::Drained),
         signal = signals.next() => {
-            tracing::warn!(signal, "ended at once");
+            tracing::warn!(signal, "ended immediately");
             Ok(Ended::Cut)
         }
     }

@@ -1,5 +1,6 @@
 //! The parts of rows that clients see.
 
+use crate::frontend::copy_failure;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobRecord;
 use crate::index::ContainerRecord;
@@ -54,7 +55,7 @@ fn copied(copy: CopyRecord) -> CopyFacts {
             CopyStatus::Aborted => CopyState::Aborted,
             CopyStatus::Failed => CopyState::Failed,
         },
-        description: copy.description,
+        failure: copy.description.map(copy_failure::read),
         copied: copy.copied,
         total: copy.total,
         completed: copy.completed,

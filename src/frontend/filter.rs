@@ -103,7 +103,7 @@ mod tests {
             (operation("PutBlub"), "`PutBlub`; do you mean PutBlob?"),
             (operation(""), "``"),
             (account("a_b"), "`a_b`"),
-            (container("a--b"), "`a--b`"),
+            (container("a_b"), "`a_b`"),
             (status("600"), "`600`"),
             (status("6xx"), "`6xx`"),
             (status("xx"), "`xx`"),

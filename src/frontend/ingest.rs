@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::write::BodyReservation;
@@ -17,6 +19,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::Document;
 use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::ChunkWriter;
@@ -103,9 +106,85 @@ impl Hashes {
     }
 }
 
-/// Reads exactly `upload.len` bytes and stores them durably. No row names them yet: they are freed
-/// when the result is dropped. Checksums are of the plain text; with `encrypting` the stored bytes
-/// are its authenticated chunks.
+/// A body that is being received: its bytes are counted and hashed.
+struct Receiving<'a> {
+    pool: &'a WritePool,
+    body: &'a mut RequestBody,
+    upload: &'a Upload,
+    hashes: Hashes,
+    came: u64,
+}
+
+/// What was received of a body.
+struct Received {
+    pieces: Vec<Bytes>,
+    held: Vec<BodyReservation>,
+    /// Whether the body has ended.
+    whole: bool,
+}
+
+impl Received {
+    fn in_memory(self) -> InMemory {
+        InMemory { pieces: self.pieces, held: self.held.into() }
+    }
+}
+
+impl<'a> Receiving<'a> {
+    fn begin(
+        pool: &'a WritePool,
+        body: &'a mut RequestBody,
+        upload: &'a Upload,
+        md5_wanted: bool,
+    ) -> Self {
+        body.expect(upload.framing);
+        Self { pool, body, upload, hashes: Hashes::new(upload, md5_wanted), came: 0 }
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the body; `InvalidInput` when it has another length than its head says,
+    /// `RequestBodyTooLarge` when one without a length is too long.
+    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        let framing = self.upload.framing;
+        let Some(piece) = self.body.next().await? else {
+            let missing = framing.content_len().is_some_and(|len| self.came < len);
+            return if missing { Err(short()) } else { Ok(None) };
+        };
+        self.came = self.came.saturating_add(piece.len() as u64);
+        if self.came > framing.len_max() {
+            return Err(match framing {
+                Framing::Known { .. } | Framing::Segmented { .. } => Reason::InvalidInput.into(),
+                Framing::Open { len_max } => Refusal::new(Reason::RequestBodyTooLarge)
+                    .detail(Detail::Limit, len_max.to_string()),
+            });
+        }
+        self.hashes.update(&piece);
+        Ok(Some(piece))
+    }
+
+    /// Holds the body in memory, until it ends or more than `bytes_max` have come.
+    async fn collect(&mut self, bytes_max: u64) -> Result<Received, Refusal> {
+        let (mut pieces, mut held) = (Vec::new(), Vec::new());
+        while self.came <= bytes_max {
+            let Some(piece) = self.next().await? else {
+                return Ok(Received { pieces, held, whole: true });
+            };
+            held.push(self.pool.budget().take(self.body.memory(), piece.len())?);
+            pieces.push(piece);
+        }
+        Ok(Received { pieces, held, whole: false })
+    }
+
+    /// Compares the checksums with those that the client gave.
+    fn finish(self) -> Result<Checksums, Refusal> {
+        self.hashes.finish(self.upload)
+    }
+}
+
+/// Reads a body and stores its content durably. No row names the bytes yet: they are freed when the
+/// result is dropped. Checksums are of the plain text; with `encrypting` the stored bytes are its
+/// authenticated chunks.
 pub(crate) async fn ingest(
     pool: &WritePool,
     body: &mut RequestBody,
@@ -136,31 +215,67 @@ async fn ingest_by(
     rules: IngestRules,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
-    body.expect(upload);
-    let mut hashes = Hashes::new(upload, rules.md5_wanted);
-    let nonce = encrypting.as_ref().map(Encrypting::nonce);
-    let mut writer = encrypting.map(|encrypting| encrypting.begin(upload.len));
-    if pool.fits_in_memory(upload.len) {
-        let mut content = collect(pool, body, upload.len, &mut hashes).await?;
-        // Checked before anything is stored, so that a wrong body leaves no garbage.
-        let Checksums { crc64, md5 } = hashes.finish(upload)?;
-        if let Some(writer) = &mut writer {
-            content.pieces = content.pieces.iter().flat_map(|piece| writer.push(piece)).collect();
-            content.pieces.extend(writer.finish());
+    let mut receiving = Receiving::begin(pool, body, upload, rules.md5_wanted);
+    let mut begun = None;
+    if upload.framing.content_len().is_none_or(|len| pool.fits_in_memory(len)) {
+        let received = receiving.collect(pool.memory_bytes_max()).await?;
+        if received.whole {
+            return ingest_small(receiving, received.in_memory(), rules, encrypting).await;
         }
-        let stored = pool.store_within(content, upload.len, rules.inline_max).await?.under(nonce);
-        return Ok(Ingested { stored, crc64, md5 });
+        begun = Some(received);
     }
+    ingest_large(receiving, begun, encrypting).await
+}
+
+/// Stores content that is in memory.
+async fn ingest_small(
+    receiving: Receiving<'_>,
+    mut content: InMemory,
+    rules: IngestRules,
+    encrypting: Option<Encrypting>,
+) -> Result<Ingested, Refusal> {
+    let (pool, len) = (receiving.pool, receiving.came);
+    // Checked before anything is stored, so that a wrong body leaves no garbage.
+    let Checksums { crc64, md5 } = receiving.finish()?;
+    let nonce = encrypting.as_ref().map(Encrypting::nonce);
+    if let Some(encrypting) = encrypting {
+        let mut writer = encrypting.begin(len);
+        content.pieces = content.pieces.iter().flat_map(|piece| writer.push(piece)).collect();
+        content.pieces.extend(writer.finish());
+    }
+    let stored = pool.store_within(content, len, rules.inline_max).await?.under(nonce);
+    Ok(Ingested { stored, crc64, md5 })
+}
+
+/// Stores content as it comes, after what was received of it before its length was known to be
+/// large.
+async fn ingest_large(
+    mut receiving: Receiving<'_>,
+    begun: Option<Received>,
+    encrypting: Option<Encrypting>,
+) -> Result<Ingested, Refusal> {
+    let pool = receiving.pool;
+    let nonce = encrypting.as_ref().map(Encrypting::nonce);
+    let mut writer = match encrypting {
+        None => None,
+        Some(encrypting) => {
+            Some(encrypting.begin(receiving.upload.framing.content_len().ok_or_else(unknown)?))
+        }
+    };
     // The memory of the chunk that is being filled.
     let _held = match writer {
-        Some(_) => Some(pool.budget().take(body.memory(), CHUNK)?),
+        Some(_) => Some(pool.budget().take(receiving.body.memory(), CHUNK)?),
         None => None,
     };
-    let mut stream = pool.stream_of(Arc::clone(body.memory()));
-    let mut left = upload.len;
-    while let Some(piece) = body.next().await? {
-        left = left.checked_sub(piece.len() as u64).ok_or(Reason::InvalidInput)?;
-        hashes.update(&piece);
+    let mut stream = pool.stream_of(Arc::clone(receiving.body.memory()));
+    if let Some(Received { pieces, held, .. }) = begun {
+        for (piece, held) in pieces.into_iter().zip(held) {
+            // The stream counts it from here on.
+            drop(held);
+            stream.push(piece).await?;
+        }
+    }
+    while let Some(piece) = receiving.next().await? {
         let Some(writer) = &mut writer else {
             stream.push(piece).await?;
             continue;
@@ -169,15 +284,18 @@ async fn ingest_by(
             stream.push(chunk).await?;
         }
     }
-    if left > 0 {
-        return Err(short());
-    }
-    let Checksums { crc64, md5 } = hashes.finish(upload)?;
+    let Checksums { crc64, md5 } = receiving.finish()?;
     if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
     let stored = stream.finish().await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
+}
+
+/// Each chunk of encrypted content is bound to the content's length, and pages to their range.
+fn unknown() -> Refusal {
+    Refusal::new(Reason::MissingContentLengthHeader)
+        .message("Content of this kind needs its length ahead: send the body with Content-Length.")
 }
 
 /// Reads a body that is stored already, checks its checksums, and returns its MD5.
@@ -208,10 +326,10 @@ pub(crate) async fn ingest_pages(
     start: u64,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
-    body.expect(upload);
-    let mut hashes = Hashes::new(upload, false);
-    let content = collect(pool, body, upload.len, &mut hashes).await?;
-    let Checksums { crc64, md5 } = hashes.finish(upload)?;
+    let len = upload.framing.content_len().ok_or_else(unknown)?;
+    let mut receiving = Receiving::begin(pool, body, upload, false);
+    let content = receiving.collect(len).await?.in_memory();
+    let Checksums { crc64, md5 } = receiving.finish()?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let stored = pool.store_pages_under(content, start, encrypting.as_ref()).await?.under(nonce);
     Ok(Ingested { stored, crc64, md5 })
@@ -240,7 +358,8 @@ pub(crate) async fn check_empty(
     body: &mut RequestBody,
     upload: &Upload,
 ) -> Result<(), Refusal> {
-    read_whole(pool, body, upload).await.map(drop)
+    let whole = read_whole(pool, body, upload).await?;
+    if whole.content.pieces.is_empty() { Ok(()) } else { Err(Reason::InvalidInput.into()) }
 }
 
 async fn read_whole(
@@ -248,29 +367,10 @@ async fn read_whole(
     body: &mut RequestBody,
     upload: &Upload,
 ) -> Result<WholeBody, Refusal> {
-    body.expect(upload);
-    let mut hashes = Hashes::new(upload, false);
-    let content = collect(pool, body, upload.len, &mut hashes).await?;
-    let Checksums { crc64, md5 } = hashes.finish(upload)?;
+    let mut receiving = Receiving::begin(pool, body, upload, false);
+    let content = receiving.collect(upload.framing.len_max()).await?.in_memory();
+    let Checksums { crc64, md5 } = receiving.finish()?;
     Ok(WholeBody { content, checksum: BodyChecksum::new(crc64, md5) })
-}
-
-async fn collect(
-    pool: &WritePool,
-    body: &mut RequestBody,
-    len: u64,
-    hashes: &mut Hashes,
-) -> Result<InMemory, Refusal> {
-    let mut pieces = Vec::new();
-    let mut held = Vec::new();
-    let mut left = len;
-    while let Some(piece) = body.next().await? {
-        left = left.checked_sub(piece.len() as u64).ok_or(Reason::InvalidInput)?;
-        held.push(pool.budget().take(body.memory(), piece.len())?);
-        hashes.update(&piece);
-        pieces.push(piece);
-    }
-    if left > 0 { Err(short()) } else { Ok(InMemory { pieces, held: held.into() }) }
 }
 
 fn short() -> Refusal {

@@ -1,5 +1,5 @@
 //! The metrics of the front end: requests here, the others in `refusals.rs`, `connections.rs` and
-//! `accounts.rs`. Every name stands in one of these files.
+//! `accounts.rs`. Every name is defined in one of these files.
 
 pub(super) mod accounts;
 mod connections;

@@ -9,7 +9,8 @@
 //!    (`admission/`: overload; `access/`: account, sender, parsing, permission), reads a document,
 //!    dispatches, renders, counts.
 //! 3. `dispatch.rs` matches each operation, in a file for each group of them (`dispatch/`); `ops/`
-//!    has a file for each family of operations. They find rows with `lookup.rs`, change them with `commit.rs`, and describe them with `facts.rs`.
+//!    has a file for each family of operations. They find rows with `lookup.rs`, change them with
+//!    `commit.rs`, and describe them with `facts.rs`.
 //! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it, and
 //!    `encrypt.rs` encrypts it if the request has a key.
 //! 5. `write/` appends it: small bodies of several requests share an append, a large one is
@@ -30,7 +31,9 @@
 //! `last_access.rs` notes reads, if they are tracked, and writes them to rows later, in batches.
 //!
 //! `state.rs` is used by all of them: access to rows (`rows.rs`), storage, limits of the load
-//! (`load.rs`), configuration (`config.rs`). It imports neither the pipeline nor operations. `copies.rs` holds the state of running pending copies.
+//! (`load.rs`), configuration (`config.rs`). It imports neither the pipeline nor operations.
+//! `copies.rs` holds the state of running pending copies, `copy_failure.rs` is what rows keep of
+//! those that failed.
 //!
 //! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
 //! the fault dial; `observe.rs` connects the last two to the pipeline.
@@ -54,6 +57,7 @@ mod config;
 mod connection;
 pub(crate) mod connections;
 mod copies;
+mod copy_failure;
 mod cors;
 pub mod dialect;
 mod dispatch;

@@ -73,6 +73,10 @@ impl RequestContext {
             traffic: None,
         }
     }
+
+    pub(super) fn log_refusal(&self, refusal: &Refusal) {
+        tracing::debug!(code = refusal.reason.name(), operation = self.operation, "refused");
+    }
 }
 
 /// A request and its answer, as a trace shows them.

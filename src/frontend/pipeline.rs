@@ -66,6 +66,13 @@ fn rendered(answered: Answered, echo: &Echo<'_>) -> Response<ResponseBody> {
     }
 }
 
+/// What the audit log records of an answer.
+fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) -> AnswerFacts<'a> {
+    let code = arrival.dialect.error_code(response.headers());
+    let bytes = response.body().size_hint().lower();
+    AnswerFacts { status: response.status(), code, bytes }
+}
+
 /// A request that is being answered.
 struct RequestInProgress<'a> {
     arrival: Arrival<'a>,
@@ -100,11 +107,7 @@ impl FrontEnd {
         let acceptable = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match acceptable.map(|()| dialect.site(&head)) {
             Err(error) => {
-                tracing::debug!(
-                    code = error.reason.name(),
-                    operation = context.operation,
-                    "refused"
-                );
+                context.log_refusal(&error);
                 self.refused(&head, &mut body, &error, &echo).await
             }
             Ok(Some(site)) => {
@@ -117,15 +120,14 @@ impl FrontEnd {
             }
             Ok(None) => {
                 let request = RequestInProgress { arrival, begun, body: &mut body };
-                let answer = self.answer(request, &mut echo, &mut context).await;
-                let response = match answer {
+                let response = match self.answer(request, &mut echo, &mut context).await {
                     Ok(answered) => framed(arrival, rendered(answered, &echo)),
                     Err(error) => {
+                        let error = dialect.explain(error, || arrival.address());
                         self.metrics.refused(&error);
                         // Reading the rest of the request's body needs no admission.
                         context.pass = None;
-                        let operation = context.operation;
-                        tracing::debug!(code = error.reason.name(), operation, "refused");
+                        context.log_refusal(&error);
                         self.refused(&head, &mut body, &error, &echo).await
                     }
                 };
@@ -134,8 +136,8 @@ impl FrontEnd {
         };
         drop(counted);
         if head.version < Version::HTTP_2 && body.is_unread() {
-            // When a body stays unread, hyper takes the next request before this answer is sent, and
-            // holds as many answers as the client requests without reading them.
+            // When a body stays unread, hyper takes the next request before this answer is sent,
+            // and holds as many answers as the client requests without reading them.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if context.authenticated {
@@ -143,13 +145,10 @@ impl FrontEnd {
         }
         let took = self.env.clock.monotonic().saturating_sub(begun);
         self.metrics.finished(context.operation, response.status().as_u16(), took.as_secs_f64());
-        if let Some(mut draft) = context.draft.take() {
-            let bytes = response.body().size_hint().lower();
-            let code = dialect.error_code(response.headers());
-            let answer = AnswerFacts { status: response.status(), code, bytes };
+        if let Some(draft) = &mut context.draft {
             let principal = std::mem::take(&mut context.principal);
+            let answer = answer_facts(arrival, &response);
             draft.answered(context.operation, principal, body.received(), answer).await;
-            context.draft = Some(draft);
         }
         let response = self.apply_fault(context.fault, response).await;
         let traffic = context.traffic.take();
@@ -258,9 +257,7 @@ impl FrontEnd {
         let mut response = self.refusals.render(&busy, &echo);
         self.metrics.finished("Refused", response.status().as_u16(), 0.0);
         if let Some(mut draft) = draft {
-            let bytes = response.body().size_hint().lower();
-            let code = dialect.error_code(response.headers());
-            draft.refused(AnswerFacts { status: response.status(), code, bytes });
+            draft.refused(answer_facts(arrival, &response));
             response = response.map(|body| body.drafting(Some(draft)));
         }
         if self.trace.is_watched() {

@@ -45,9 +45,9 @@ pub struct TraceLine {
     pub bytes_out: u64,
     /// The client's address.
     pub client: String,
-    /// `x-ms-client-request-id`.
+    /// The id that the client gave its request.
     pub client_request_id: Option<String>,
-    /// `x-ms-request-id`, as in the log.
+    /// The id of the request, as in its answer and the log.
     pub request_id: String,
     /// `http` or `https`.
     pub scheme: String,

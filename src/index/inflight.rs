@@ -1,9 +1,15 @@
-//! What reclaim must leave alone: bytes that running requests may still read, have stored but not
-//! yet committed, or have looked up to name once more; and changes that may still add rows to a
-//! deleted container.
+//! The register of the requests of this process, for what reclaim must leave alone: bytes that they
+//! may still read, have stored but not yet committed, or have looked up to name once more; and
+//! changes that may still add rows to a deleted container.
+//!
+//! 1. `reads.rs`, `copies.rs`, `changes.rs` and here: a request notes what it does. That costs it a
+//!    short lock and no message, so only the front end of the same process does it.
+//! 2. `local.rs`: reclaim and backups ask through `RunningRequests`, as they ask other processes
+//!    (`api/requests.rs`, ADR 0028).
 
 mod changes;
 mod copies;
+mod local;
 mod reads;
 
 use std::collections::BTreeMap;
@@ -14,9 +20,10 @@ use std::sync::PoisonError;
 
 use crate::types::ExtentId;
 
-pub use changes::{ChangeGuard, ChangeMark};
-pub use copies::{CopyGuard, CopyWatch};
-pub use reads::{LayerGuard, OldestRead, ReadGuard, ReadMark};
+pub use changes::ChangeGuard;
+pub use copies::CopyGuard;
+pub use local::LocalRequests;
+pub use reads::{LayerGuard, ReadGuard};
 
 /// Running reads and writes of this process; cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -47,11 +54,10 @@ impl InFlight {
         WriteGuard { inflight: self.clone(), extent }
     }
 
-    /// Whether an extent holds bytes of a running write.
-    #[must_use]
-    pub fn is_written(&self, extent: ExtentId) -> bool {
+    /// The extents that hold bytes of running writes.
+    fn written(&self) -> BTreeSet<ExtentId> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.writes.contains_key(&extent)
+        state.writes.keys().copied().collect()
     }
 }
 

@@ -46,6 +46,7 @@ pub use api::{
 };
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
+pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
@@ -58,7 +59,7 @@ pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
-pub use inflight::{InFlight, ReadGuard};
+pub use inflight::{InFlight, LocalRequests, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

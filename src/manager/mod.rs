@@ -2,8 +2,8 @@
 //!
 //! 1. `balancer.rs`: the loop. Every tick it takes a load report of the index server, asks the
 //!    policy, and has the server carry out what is planned.
-//! 2. `policy.rs`: from the load of all partitions to the splits, stripes, moves and merges to make.
-//!    It is a pure function of what it is told, so that the simulation replays days of load.
+//! 2. `policy.rs`: from the load of all partitions to the splits, stripes, moves and merges to
+//!    make. It is a pure function of what it is told, so that the simulation replays days of load.
 //! 3. `audit_line.rs`: the line of the audit log for each change.
 //!
 //! Invariants: a split key is a routing key, so a blob is never cut · one hot blob is never split

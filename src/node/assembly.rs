@@ -16,8 +16,10 @@ use crate::index;
 use crate::index::InFlight;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
+use crate::index::LocalRequests;
 use crate::index::Objects;
 use crate::index::Router;
+use crate::index::RunningRequests;
 use crate::manager;
 use crate::manager::Manager;
 use crate::manager::PolicyConfig;
@@ -72,7 +74,7 @@ pub struct Assembly {
     pub index: Arc<IndexServer>,
     /// Finds the partition of a key.
     pub router: Arc<Router>,
-    /// Running uploads and reads.
+    /// Where the front end notes its running requests.
     pub inflight: InFlight,
     extent_ids: Arc<IdAllocator>,
     metrics: index::Metrics,
@@ -122,6 +124,12 @@ impl Assembly {
         })
     }
 
+    /// The running requests, as reclaim and backups ask about them.
+    #[must_use]
+    pub fn requests(&self) -> Arc<dyn RunningRequests> {
+        LocalRequests::shared(self.inflight.clone(), Arc::clone(&self.base.env.clock))
+    }
+
     /// Starts the manager of the partition map, whose changes `audit_log` records. Without a policy
     /// it measures load and changes nothing.
     #[must_use]
@@ -156,7 +164,7 @@ impl Assembly {
             host: Arc::clone(&self.index) as Arc<dyn IndexHost>,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
-            inflight: self.inflight.clone(),
+            requests: self.requests(),
             coordinator: Arc::clone(&self.base.coordinator),
             env: env.clone(),
             config,

@@ -2,12 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+#[cfg(debug_assertions)]
 use std::sync::Arc;
 
 use crate::env::net::Listener;
 use crate::env::net::TcpListen;
 use crate::env::net::UnixListen;
 use crate::env::port_holder;
+use crate::frontend::dialect::Addressing;
+use crate::frontend::dialect::Dialects;
+#[cfg(debug_assertions)]
 use crate::frontend::dialect::Foreign;
 
 use super::config::AdminAddress;
@@ -39,7 +43,8 @@ pub struct Listeners {
     pub blob: Bound,
     /// Health and metrics.
     pub admin: AdminBound,
-    /// A dialect that a test brings along, spoken beside Azure's.
+    /// A dialect that a test brings along, spoken beside Azure's. A release has none (ADR 0031).
+    #[cfg(debug_assertions)]
     #[doc(hidden)]
     pub dialect: Option<Arc<dyn Foreign>>,
 }
@@ -53,8 +58,18 @@ impl Listeners {
         Ok(Self {
             blob: bind(config.blob_listen, "--blob-listen").await?,
             admin: bind_admin(&config.admin_listen).await?,
+            #[cfg(debug_assertions)]
             dialect: None,
         })
+    }
+
+    /// The dialects that the front end speaks on them.
+    pub(super) fn dialects(&self, config: &Config) -> Dialects {
+        Dialects {
+            addressing: Addressing { domains: config.blob_domains.clone() },
+            #[cfg(debug_assertions)]
+            foreign: self.dialect.clone(),
+        }
     }
 }
 

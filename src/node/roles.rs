@@ -26,9 +26,7 @@ use crate::frontend::FrontEndConfig;
 use crate::frontend::Secrets;
 use crate::frontend::Tls;
 use crate::frontend::Tokens;
-use crate::frontend::dialect::Addressing;
 use crate::frontend::dialect::Dialects;
-use crate::frontend::dialect::Foreign;
 use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
@@ -36,9 +34,9 @@ use crate::frontend::source::Outside;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
-use crate::index::InFlight;
 use crate::index::IndexServer;
 use crate::index::Router;
+use crate::index::RunningRequests;
 use crate::manager::Manager;
 use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
@@ -73,7 +71,7 @@ pub(super) struct Roles {
     host: Arc<IndexServer>,
     manager: Manager,
     router: Arc<Router>,
-    inflight: InFlight,
+    requests: Arc<dyn RunningRequests>,
     serving: JoinHandle<()>,
     stop_serving: CancellationToken,
     /// Whether this start sealed the secrets of all partitions.
@@ -97,8 +95,7 @@ fn with_own_tasks(env: &Env) -> Env {
 #[derive(Debug)]
 pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
-    /// A dialect that a test brings along.
-    pub(super) dialect: Option<Arc<dyn Foreign>>,
+    pub(super) dialects: Dialects,
     /// With a certificate, https is served too.
     pub(super) tls: Option<Tls>,
     pub(super) secrets: &'a Secrets,
@@ -117,7 +114,7 @@ impl Roles {
         front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndSetup { blob, dialect, tls, secrets, audit_log } = front_end;
+        let FrontEndSetup { blob, dialects, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
@@ -127,21 +124,11 @@ impl Roles {
         let OpenIndex { assembly, host_tasks, control } =
             open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.index);
-        let hot_requests = f64::from(config.split_requests);
-        let policy = (config.split_requests > 0)
-            .then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() });
-        let manager = assembly.manager(control, policy, audit_log.clone());
+        let manager = assembly.manager(control, balancing(config), audit_log.clone());
         let router = Arc::clone(&assembly.router);
         let base = &assembly.base;
         let all_sealed = seal_all(config, &router, secrets).await?;
-        let list = AccountList {
-            configured: config.accounts.clone(),
-            public_access: config.public_access,
-            router: Arc::clone(&router),
-            secrets: secrets.clone(),
-            ids: base.ids(counter::ACCOUNT_IDS),
-            audit_log: audit_log.clone(),
-        };
+        let list = account_list(config, &assembly, secrets, audit_log);
         let accounts = list.read().await?;
         accounts.register(registry);
         Arc::new(list).complete(&accounts, &front);
@@ -149,11 +136,8 @@ impl Roles {
         drop(assembly.reclaim(&reclaim, ReclaimConfig::default(), freed_from, registry));
         let (trace, faults) = (Trace::default(), Faults::new(front.clone(), registry));
         let faults = faults.with_audit_log(audit_log.clone());
-        let endpoints = Endpoints {
-            blob: reachable(blob.address),
-            http: !config.https_only,
-            https: tls.is_some(),
-        };
+        let (http, https) = (!config.https_only, tls.is_some());
+        let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
             partitions: PartitionStore::new(
@@ -182,14 +166,15 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let listener = BlobListener { bound: blob, dialect, tls };
+        let requests = assembly.requests();
+        let listener = BlobListener { bound: blob, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
         Ok(Self {
             host,
             manager,
             router,
-            inflight: assembly.inflight.clone(),
+            requests,
             serving,
             stop_serving,
             all_sealed,
@@ -214,7 +199,7 @@ impl Roles {
         env: &Env,
         registry: &mut Registry,
     ) -> NodeBackups {
-        let source = Source::serving(storage, self.index(), self.inflight.clone());
+        let source = Source::serving(storage, self.index(), Arc::clone(&self.requests));
         NodeBackups::new(source, env.clone()).registered(registry)
     }
 
@@ -320,6 +305,29 @@ async fn seal_all(config: &Config, router: &Router, secrets: &Secrets) -> Result
     Ok(!done.incomplete)
 }
 
+/// When partitions are split, merged and moved; `None` when only commands do that.
+fn balancing(config: &Config) -> Option<PolicyConfig> {
+    let hot_requests = f64::from(config.split_requests);
+    (config.split_requests > 0).then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() })
+}
+
+/// The sources of the accounts that the front end serves.
+fn account_list(
+    config: &Config,
+    assembly: &Assembly,
+    secrets: &Secrets,
+    audit_log: &AuditLog,
+) -> AccountList {
+    AccountList {
+        configured: config.accounts.clone(),
+        public_access: config.public_access,
+        router: Arc::clone(&assembly.router),
+        secrets: secrets.clone(),
+        ids: assembly.base.ids(counter::ACCOUNT_IDS),
+        audit_log: audit_log.clone(),
+    }
+}
+
 /// The accounts, as the admin listener shows and changes them.
 fn account_store(
     config: &Config,
@@ -335,7 +343,7 @@ fn account_store(
 /// Where the front end listens, and what it serves there.
 struct BlobListener {
     bound: Bound,
-    dialect: Option<Arc<dyn Foreign>>,
+    dialects: Dialects,
     tls: Option<Tls>,
 }
 
@@ -349,7 +357,7 @@ fn serve(
     config: &Config,
     client: Client,
     dependencies: frontend::Dependencies,
-    BlobListener { bound, dialect, tls }: BlobListener,
+    BlobListener { bound, dialects, tls }: BlobListener,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -357,11 +365,10 @@ fn serve(
             reason: error.to_string(),
         })
     };
-    let addressing = Addressing { domains: config.blob_domains.clone() };
     let limits = FrontEndConfig {
         known_hosts: config.known_hosts(),
         https_only: config.https_only,
-        dialects: Dialects { addressing, foreign: dialect },
+        dialects,
         requests_max: wide(config.requests_max)?,
         account_requests_per_second: config.account_requests_per_second,
         last_access: config.last_access,

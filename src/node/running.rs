@@ -66,7 +66,8 @@ impl Node {
     /// # Errors
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
-        let Listeners { blob, admin: admin_bound, dialect } = listeners;
+        let dialects = listeners.dialects(config);
+        let Listeners { blob, admin: admin_bound, .. } = listeners;
         // Creates the folder too: the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
@@ -103,7 +104,7 @@ impl Node {
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
         let front =
-            FrontEndSetup { blob, dialect, tls: secure, secrets: &secrets, audit_log: &audit_log };
+            FrontEndSetup { blob, dialects, tls: secure, secrets: &secrets, audit_log: &audit_log };
         let roles = Roles::start(config, &env, &storage, front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);

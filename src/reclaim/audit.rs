@@ -9,8 +9,9 @@ use crate::capacity;
 use crate::capacity::Audited;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
-use crate::index::inflight::CopyWatch;
-use crate::index::inflight::ReadMark;
+use crate::index::CopyWatch;
+use crate::index::RequestMark;
+use crate::index::Running;
 use crate::reclaim::cursor::Cursor;
 use crate::reclaim::cursor::Place;
 use crate::reclaim::error::Error;
@@ -87,14 +88,15 @@ async fn walk_and_free(
     cursor: Cursor,
     report: &mut AuditReport,
 ) -> Result<Option<Place>, Error> {
-    let copies = reclaim.inflight.watch_copies();
+    let copies = CopyWatch::begin(&reclaim.requests).await?;
     let listed = reclaim.capacity.extents().await;
+    let written = reclaim.requests.written_extents().await?;
     let mut candidates: BTreeSet<ExtentId> = listed
         .iter()
         .filter(|info| info.kind == ExtentKind::Data && info.state == ExtentState::Sealed)
         .map(|info| info.extent)
         .filter(|extent| (cursor.next.extent..=cursor.last).contains(extent))
-        .filter(|extent| !reclaim.inflight.is_written(*extent))
+        .filter(|extent| !written.contains(extent))
         .collect();
     drop(listed);
     // A log or run whose first page is damaged looks like a data extent after a start, and no row
@@ -113,8 +115,8 @@ async fn walk_and_free(
     walk::walk(reclaim, &mut live).await?;
     report.walks += 1;
     reclaim.metrics.audit_walks.inc();
-    let mark = reclaim.inflight.read_mark();
-    wait_for_look_ups(reclaim, &copies, mark).await?;
+    let mark = reclaim.requests.mark().await?;
+    wait_for_look_ups(reclaim, mark).await?;
     let found = live.finish().await?;
     check_complete(&candidates, &found)?;
     check_not_of_index(reclaim, &found).await?;
@@ -165,7 +167,7 @@ struct Verdict {
     live: Vec<Range<u64>>,
     audited: Audited,
     /// Taken at the end of the walk: reads from before it may need bytes that no row names.
-    mark: ReadMark,
+    mark: RequestMark,
 }
 
 /// Frees the bytes of an extent that are not live. Returns false while a read names the extent. An
@@ -177,10 +179,12 @@ async fn free(
     report: &mut AuditReport,
 ) -> Result<bool, Error> {
     reclaim.go_on()?;
-    if reclaim.inflight.is_read(verdict.mark, &[verdict.extent]) {
+    let read = Running::Read { before: verdict.mark, extents: vec![verdict.extent] };
+    if reclaim.is_running(read).await? {
         return Ok(false);
     }
-    if copies.is_named(verdict.extent) {
+    let copy = Running::Copy { since: copies.id(), extent: verdict.extent };
+    if reclaim.is_running(copy).await? {
         report.copied += 1;
         return Ok(true);
     }
@@ -225,14 +229,11 @@ async fn free_when_read(
 
 /// Waits until the look-ups of all copies and reads that began before the end of the walk are done.
 /// The wait is bounded, since a disk may not answer.
-async fn wait_for_look_ups(
-    reclaim: &Reclaim,
-    copies: &CopyWatch,
-    reads: ReadMark,
-) -> Result<(), Error> {
-    let mark = copies.mark();
+async fn wait_for_look_ups(reclaim: &Reclaim, before: RequestMark) -> Result<(), Error> {
+    let copies = || reclaim.is_running(Running::CopyLookUp { before });
+    let reads = || reclaim.is_running(Running::Read { before, extents: Vec::new() });
     let began = reclaim.env.clock.monotonic();
-    while copies.is_looking_up(mark) || reclaim.inflight.is_looking_up(reads) {
+    while copies().await? || reads().await? {
         reclaim.go_on()?;
         let waited = reclaim.env.clock.monotonic().saturating_sub(began);
         if waited >= reclaim.config.audit_wait_max {

@@ -1,7 +1,7 @@
 //! Frees the locations of garbage rows, then deletes the rows.
 //!
 //! A row is freed when all reads of its extents that ran when a pass first read it have ended
-//! (`index/inflight/reads.rs`).
+//! (`index/inflight/reads.rs` says why that is enough).
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use crate::index::ForgetGarbage;
 use crate::index::GarbagePage;
 use crate::index::GarbageRow;
 use crate::index::ReadGarbage;
+use crate::index::Running;
 use crate::index::Target;
 use crate::reclaim::error::Error;
 use crate::reclaim::garbage_marks::GarbageMarks;
@@ -57,16 +58,19 @@ pub(super) async fn free(
         if let Some(latest) = rows.iter().map(|row| row.since).max() {
             // The mark is taken after the rows are visible: a read that registers later looks up
             // its locations after these rows were committed.
-            new |= marks.note(latest, reclaim.inflight.read_mark())?;
+            new |= marks.note(latest, reclaim.requests.mark().await?)?;
         }
-        let (rows, held): (Vec<GarbageRow>, Vec<GarbageRow>) =
-            rows.into_iter().partition(|row| is_free(reclaim, marks, row));
-        for row in held {
+        let mut free = Vec::new();
+        for row in rows {
+            if is_free(reclaim, marks, &row).await? {
+                free.push(row);
+                continue;
+            }
             seen.held_bytes += locations_len(&row.locations);
             oldest_held = oldest_held.map_or(Some(row.since), |oldest| Some(row.since.min(oldest)));
         }
-        if !rows.is_empty() {
-            freed += free_rows(reclaim, target, rows).await?;
+        if !free.is_empty() {
+            freed += free_rows(reclaim, target, free).await?;
         }
     }
     if at_end {
@@ -77,19 +81,20 @@ pub(super) async fn free(
 }
 
 /// Whether no request that ran when a pass first read the row needs its bytes.
-fn is_free(reclaim: &Reclaim, marks: &GarbageMarks, row: &GarbageRow) -> bool {
-    let Some(mark) = marks.mark(row.since) else { return false };
-    match &row.layer {
+async fn is_free(reclaim: &Reclaim, marks: &GarbageMarks, row: &GarbageRow) -> Result<bool, Error> {
+    let Some(before) = marks.mark(row.since) else { return Ok(false) };
+    let needed = match &row.layer {
         // Its spans get garbage rows of their own, which wait for reads.
-        Some(blob) => !reclaim.inflight.is_making_layer(mark, blob),
+        Some(blob) => Running::Layer { before, blob: blob.clone() },
         None => {
             let mut extents: Vec<ExtentId> = row.locations.iter().map(|l| l.extent).collect();
             extents.dedup();
             extents.sort_unstable();
             extents.dedup();
-            !reclaim.inflight.is_read(mark, &extents)
+            Running::Read { before, extents }
         }
-    }
+    };
+    Ok(!reclaim.is_running(needed).await?)
 }
 
 /// Whether a row that was committed at `since` is older than `grace`. Commit times never go back,

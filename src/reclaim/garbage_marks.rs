@@ -6,10 +6,10 @@
 //! too, and one mark covers them all. Most commits become visible in the order of their times. A
 //! write that is evaluated ahead does not: it takes its time when its evaluation begins. The
 //! partition hides rows with later times until that write is visible or has failed
-//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition; they
-//! are never compared with a clock.
+//! (`index/engine/watches.rs`). The times order only the commits of one owner of the partition;
+//! they are never compared with a clock.
 
-use crate::index::inflight::ReadMark;
+use crate::index::RequestMark;
 use crate::reclaim::error::Error;
 use crate::reclaim::invariant::Invariant;
 use crate::types::Timestamp;
@@ -31,7 +31,7 @@ pub(super) struct GarbageMarks {
 struct Mark {
     /// The highest time of a row that was read before the mark.
     latest: Timestamp,
-    mark: ReadMark,
+    mark: RequestMark,
     number: u64,
 }
 
@@ -41,9 +41,9 @@ impl GarbageMarks {
     /// # Errors
     /// [`Error::Invariant`] for a mark that is older than an earlier one: rows would be freed while
     /// reads need them (I10).
-    pub(super) fn note(&mut self, latest: Timestamp, mark: ReadMark) -> Result<bool, Error> {
+    pub(super) fn note(&mut self, latest: Timestamp, mark: RequestMark) -> Result<bool, Error> {
         let newest = self.marks.last();
-        let is_later = newest.is_none_or(|newest| newest.mark <= mark);
+        let is_later = newest.is_none_or(|newest| newest.mark.reads <= mark.reads);
         Invariant::NothingReferencedIsFreed
             .assert(is_later, || format!("{mark:?} was taken for garbage after {newest:?}"))?;
         if newest.is_some_and(|newest| newest.latest >= latest) {
@@ -72,7 +72,7 @@ impl GarbageMarks {
     }
 
     /// A mark that was taken after a row of this time was read.
-    pub(super) fn mark(&self, since: Timestamp) -> Option<ReadMark> {
+    pub(super) fn mark(&self, since: Timestamp) -> Option<RequestMark> {
         let at = self.marks.partition_point(|mark| mark.latest < since);
         self.marks.get(at).map(|mark| mark.mark)
     }
@@ -91,15 +91,10 @@ impl GarbageMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::InFlight;
 
     /// Marks that follow each other.
-    fn marks(inflight: &InFlight, count: usize) -> Vec<ReadMark> {
-        let mark = |_| {
-            drop(inflight.read(std::time::Duration::ZERO));
-            inflight.read_mark()
-        };
-        (0..count).map(mark).collect()
+    fn marks(count: u64) -> Vec<RequestMark> {
+        (0..count).map(|reads| RequestMark { reads, changes: 7, copies: 7 }).collect()
     }
 
     fn at(ticks: usize) -> Timestamp {
@@ -108,7 +103,7 @@ mod tests {
 
     #[test]
     fn row_has_the_first_mark_after_it_was_read() {
-        let marks = marks(&InFlight::default(), 3);
+        let marks = marks(3);
         let mut found = GarbageMarks::default();
         assert_eq!(found.mark(at(1)), None);
         assert!(found.note(at(10), marks[0]).unwrap());
@@ -121,7 +116,7 @@ mod tests {
 
     #[test]
     fn mark_older_than_an_earlier_one_is_refused_by_i10() {
-        let marks = marks(&InFlight::default(), 2);
+        let marks = marks(2);
         let mut found = GarbageMarks::default();
         assert!(found.note(at(10), marks[1]).unwrap());
         let refused = found.note(at(20), marks[0]).unwrap_err().to_string();
@@ -131,7 +126,7 @@ mod tests {
 
     #[test]
     fn few_marks_are_kept_and_none_is_too_early_or_much_too_late() {
-        let marks = marks(&InFlight::default(), 10_000);
+        let marks = marks(10_000);
         let mut found = GarbageMarks::default();
         for (n, mark) in marks.iter().enumerate() {
             assert!(found.note(at(n), *mark).unwrap());
@@ -139,15 +134,15 @@ mod tests {
             assert_eq!(found.mark(at(n)), Some(*mark));
         }
         for (n, mark) in marks.iter().enumerate() {
-            let given = found.mark(at(n)).unwrap();
-            let half = marks[n + (marks.len() - n) / 2];
-            assert!(given >= *mark && given <= half, "row {n}: {given:?}");
+            let given = found.mark(at(n)).unwrap().reads;
+            let half = marks[n + (marks.len() - n) / 2].reads;
+            assert!(given >= mark.reads && given <= half, "row {n}: {given}");
         }
     }
 
     #[test]
     fn marks_that_cover_no_waiting_row_are_forgotten() {
-        let marks = marks(&InFlight::default(), 4);
+        let marks = marks(4);
         let filled = || {
             let mut found = GarbageMarks::default();
             for (n, mark) in marks.iter().enumerate() {

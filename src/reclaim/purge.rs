@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::index::AskPartition;
 use crate::index::ForgetContainer;
-use crate::index::InFlight;
 use crate::index::PartitionMap;
 use crate::index::PurgeContainer;
 use crate::index::ReadDeadContainers;
-use crate::index::inflight::ChangeMark;
+use crate::index::RequestMark;
+use crate::index::Running;
 use crate::reclaim::error::Error;
 use crate::reclaim::partitions::target;
 use crate::reclaim::state::Reclaim;
@@ -32,18 +32,25 @@ struct FirstPurge {
     /// When, by the monotonic clock.
     at: Duration,
     /// Requests from before this mark may have found the container.
-    requests: ChangeMark,
+    requests: RequestMark,
     /// Commits from before this mark may be theirs. Taken when the last of them had ended.
-    commits: Option<ChangeMark>,
+    commits: Option<RequestMark>,
 }
 
 impl FirstPurge {
     /// Whether a request may still add rows.
-    fn may_grow(&mut self, inflight: &InFlight) -> bool {
-        if self.commits.is_none() && !inflight.is_changing(self.requests) {
-            self.commits = Some(inflight.change_mark());
+    ///
+    /// # Errors
+    /// When that is not known.
+    async fn may_grow(&mut self, reclaim: &Reclaim) -> Result<bool, Error> {
+        let change = Running::Change { before: self.requests };
+        if self.commits.is_none() && !reclaim.is_running(change).await? {
+            self.commits = Some(reclaim.requests.mark().await?);
         }
-        self.commits.is_none_or(|commits| inflight.is_committing(commits))
+        match self.commits {
+            Some(before) => reclaim.is_running(Running::Commit { before }).await,
+            None => Ok(true),
+        }
     }
 }
 
@@ -108,7 +115,7 @@ impl PurgePass<'_> {
         let again = match self.purged.0.get_mut(&container) {
             Some(first) => {
                 let young = now.saturating_sub(first.at) < self.reclaim.config.purge_again_after;
-                if first.may_grow(&self.reclaim.inflight) || young {
+                if first.may_grow(self.reclaim).await? || young {
                     return Ok(Progress::Done);
                 }
                 // A commit whose outcome was unknown is decided when its partition commits again.
@@ -127,7 +134,7 @@ impl PurgePass<'_> {
             self.reclaim.metrics.purged_containers.inc();
         } else {
             let at = self.reclaim.env.clock.monotonic();
-            let requests = self.reclaim.inflight.change_mark();
+            let requests = self.reclaim.requests.mark().await?;
             self.purged.0.insert(container, FirstPurge { at, requests, commits: None });
         }
         Ok(Progress::Done)

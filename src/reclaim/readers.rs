@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::index::inflight::OldestRead;
+use crate::index::OldestRead;
 use crate::reclaim::state::Reclaim;
 use crate::types::request;
 
@@ -20,10 +20,11 @@ struct Warning {
 
 /// Sets the metric with the age of the oldest read, and logs a warning when it is too old. The
 /// warning is repeated after each further `read_warn_after`.
-pub(super) fn watch(reclaim: &Reclaim, last: &mut LastWarning) {
-    let oldest = reclaim.inflight.oldest_read();
+pub(super) async fn watch(reclaim: &Reclaim, last: &mut LastWarning) {
+    // Without an answer the metric stays as it is until the next look.
+    let Ok(oldest) = reclaim.requests.oldest_read().await else { return };
     let now = reclaim.env.clock.monotonic();
-    let age = oldest.as_ref().map_or(Duration::ZERO, |read| now.saturating_sub(read.began));
+    let age = oldest.as_ref().map_or(Duration::ZERO, |read| read.age);
     let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
     reclaim.metrics.oldest_read_seconds.set(seconds);
     let Some(OldestRead { number, what, request, .. }) = oldest else { return };

@@ -62,7 +62,11 @@ pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
         }
     }
     for _ in 0..POLLS_MAX {
-        let written = sealed.iter().any(|extent| reclaim.inflight.is_written(*extent));
+        let written = match reclaim.requests.written_extents().await {
+            Ok(written) => sealed.iter().any(|extent| written.contains(extent)),
+            // The audit asks too, and ends if there is no answer then.
+            Err(_) => true,
+        };
         if !written || reclaim.go_on().is_err() {
             return;
         }

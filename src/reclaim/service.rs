@@ -65,7 +65,7 @@ impl Reclaim {
     async fn watch_reads(self: Arc<Self>) {
         let mut last = LastWarning::default();
         while self.wait(self.config.read_watch).await {
-            readers::watch(&self, &mut last);
+            readers::watch(&self, &mut last).await;
         }
     }
 

@@ -8,9 +8,10 @@ use crate::coordinator::Coordinator;
 use crate::env::Env;
 use crate::index;
 use crate::index::FixedMap;
-use crate::index::InFlight;
 use crate::index::IndexHost;
 use crate::index::PartitionMap;
+use crate::index::Running;
+use crate::index::RunningRequests;
 use crate::reclaim::config::ReclaimConfig;
 use crate::reclaim::error::Error;
 use crate::reclaim::metrics::ReclaimMetrics;
@@ -25,8 +26,8 @@ pub struct Setup {
     pub partitions: Arc<dyn Partitions>,
     /// The extents.
     pub capacity: Arc<dyn Capacity>,
-    /// Running requests and the extents they use. The front end registers them in the same one.
-    pub inflight: InFlight,
+    /// The running requests, which may need what no row names any more.
+    pub requests: Arc<dyn RunningRequests>,
     /// Where the audit's cursor is kept.
     pub coordinator: Arc<dyn Coordinator>,
     /// Clock and tasks.
@@ -45,7 +46,7 @@ pub struct Reclaim {
     pub(super) host: Arc<dyn IndexHost>,
     pub(super) partitions: Arc<dyn Partitions>,
     pub(super) capacity: Arc<dyn Capacity>,
-    pub(super) inflight: InFlight,
+    pub(super) requests: Arc<dyn RunningRequests>,
     pub(super) coordinator: Arc<dyn Coordinator>,
     pub(super) env: Env,
     pub(super) config: ReclaimConfig,
@@ -61,7 +62,7 @@ impl Reclaim {
             host,
             partitions,
             capacity,
-            inflight,
+            requests,
             coordinator,
             env,
             config,
@@ -72,13 +73,21 @@ impl Reclaim {
             host,
             partitions,
             capacity,
-            inflight,
+            requests,
             coordinator,
             env,
             config,
             metrics,
             index,
         })
+    }
+
+    /// Whether a request runs that is as asked.
+    ///
+    /// # Errors
+    /// [`Error::Index`] when that is not known: take it for a yes.
+    pub(super) async fn is_running(&self, asked: Running) -> Result<bool, Error> {
+        Ok(self.requests.is_running(asked).await?)
     }
 
     /// A client of the owners in this map.

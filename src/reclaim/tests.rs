@@ -7,5 +7,6 @@ mod races;
 mod readers;
 mod real;
 mod rounds;
+mod silent;
 mod steps;
 mod tags;

@@ -4,11 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use thiserror::Error;
 
 /// The most committed blocks of a blob (Put Block List).
 pub const BLOCKS_COMMITTED_MAX: usize = 50_000;
@@ -17,11 +14,11 @@ pub const APPENDS_MAX: u32 = 50_000;
 /// The most uncommitted blocks of a blob (Put Block).
 pub const BLOCKS_UNCOMMITTED_MAX: usize = 100_000;
 
-/// Bytes of the longest block id, decoded.
+/// Bytes of the longest block id.
 const ID_LEN_MAX: usize = 64;
 
-/// The name of a block within its blob: 1 to 64 bytes, chosen by the client, sent as base64. Stored
-/// inline, so that a list of 50,000 blocks is one allocation.
+/// The name of a block within its blob: 1 to 64 bytes. How a client writes it is its dialect's.
+/// Stored inline, so that a list of 50,000 blocks is one allocation.
 #[derive(Clone, Copy)]
 pub struct BlockId {
     len: u8,
@@ -29,28 +26,8 @@ pub struct BlockId {
     bytes: [u8; ID_LEN_MAX],
 }
 
-/// Why a block id is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BlockIdError {
-    /// Not base64.
-    #[error("the block id is not base64")]
-    NotBase64,
-    /// Empty or longer than 64 bytes once decoded.
-    #[error("a block id has 1 to 64 bytes before encoding")]
-    Length,
-}
-
 impl BlockId {
-    /// Parses the id from the query or the block list.
-    ///
-    /// # Errors
-    /// [`BlockIdError`] says why it is refused.
-    pub fn from_base64(text: &str) -> Result<Self, BlockIdError> {
-        let bytes = STANDARD.decode(text).map_err(|_| BlockIdError::NotBase64)?;
-        Self::from_bytes(&bytes).ok_or(BlockIdError::Length)
-    }
-
-    /// An id of these decoded bytes; `None` unless there are 1 to 64.
+    /// An id of these bytes; `None` unless there are 1 to 64.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut held = [0; ID_LEN_MAX];
@@ -58,16 +35,10 @@ impl BlockId {
         Some(Self { len: u8::try_from(bytes.len()).ok()?, bytes: held })
     }
 
-    /// The decoded bytes. All ids of one blob have the same length.
+    /// The bytes. All ids of one blob have the same length.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
-    }
-
-    /// The id in base64, as clients send it.
-    #[must_use]
-    pub fn to_base64(&self) -> String {
-        STANDARD.encode(self.as_bytes())
     }
 }
 

@@ -1,7 +1,5 @@
 //! How content is encrypted, in addition to encryption of the disk.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 /// Encryption in addition to that of the disk.
@@ -20,15 +18,4 @@ pub struct EncryptionScope {
     pub name: String,
     /// Whether requests for blobs must not name another scope or bring a key.
     pub deny_override: bool,
-}
-
-impl Encryption {
-    /// The header that shows it, with its value.
-    #[must_use]
-    pub fn header(&self) -> (&'static str, String) {
-        match self {
-            Self::Customer(sha256) => ("x-ms-encryption-key-sha256", STANDARD.encode(sha256)),
-            Self::Scope(name) => ("x-ms-encryption-scope", name.clone()),
-        }
-    }
 }

@@ -1,24 +1,28 @@
 //! User metadata.
 
-use serde::{Deserialize, Serialize};
+use bytes::Bytes;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-/// The most bytes of names and values together; Azure's limit.
+/// The most bytes of names and values together; Azure's limit, the largest of all protocols.
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
-/// Name/value pairs of a blob or container, in the order and case the client sent.
+/// Name/value pairs of a blob or container, in the order the client sent. They hold what a header
+/// of HTTP can: a name is a token in lower case, a value is bytes. A dialect checks its own,
+/// narrower rule where metadata is set. Source: RFC 9110, 5.1 and 5.5.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<(String, String)>")]
-pub struct Metadata(Vec<(String, String)>);
+pub struct Metadata(Vec<(String, Bytes)>);
 
 /// Why metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MetadataError {
-    /// A header `x-ms-meta-` without a name.
+    /// A pair without a name.
     #[error("a metadata name is empty")]
     EmptyKey,
-    /// Not a C# identifier, or given twice.
-    #[error("a metadata name is not an identifier, or is given twice")]
+    /// A name that is no header name in lower case or is given twice, or a value with a control
+    /// character.
+    #[error("a metadata name or value is not that of a header, or a name is given twice")]
     Invalid,
     /// More than 8 KiB of names and values.
     #[error("the metadata is larger than 8 KiB")]
@@ -26,39 +30,44 @@ pub enum MetadataError {
 }
 
 impl Metadata {
-    /// Checks names and total size.
+    /// Checks names, values and the total size.
     ///
     /// # Errors
-    /// [`MetadataError`], in Azure's order of checks.
-    pub fn new(pairs: Vec<(String, String)>) -> Result<Self, MetadataError> {
-        Self::check(&pairs).map(|_| Self(pairs))
-    }
-
-    /// Checks pairs as [`Self::new`] does. Returns the bytes of all of them.
-    ///
-    /// # Errors
-    /// [`MetadataError`], in Azure's order of checks.
-    pub fn check<T: AsRef<str>>(pairs: &[(T, T)]) -> Result<usize, MetadataError> {
+    /// [`MetadataError`]: `EmptyKey` or `Invalid` of the first pair that is refused, then
+    /// `TooLarge`.
+    pub fn new(
+        pairs: impl IntoIterator<Item = (String, impl Into<Bytes>)>,
+    ) -> Result<Self, MetadataError> {
+        let mut checked: Vec<(String, Bytes)> = Vec::new();
         let mut bytes = 0usize;
-        let is_unique = has_unique_names(pairs);
-        for (i, (name, value)) in pairs.iter().enumerate() {
-            let (name, value) = (name.as_ref(), value.as_ref());
+        for (name, value) in pairs {
+            let value = value.into();
             if name.is_empty() {
                 return Err(MetadataError::EmptyKey);
             }
-            let is_earlier = |(other, _): &(T, T)| other.as_ref().eq_ignore_ascii_case(name);
-            let repeated = !is_unique && pairs.iter().take(i).any(is_earlier);
-            if repeated || !is_identifier(name) {
+            let repeated = checked.iter().any(|(other, _)| *other == name);
+            if repeated || !name.bytes().all(is_token) || !value.iter().all(|b| fits_a_header(*b)) {
                 return Err(MetadataError::Invalid);
             }
             bytes = bytes.saturating_add(name.len()).saturating_add(value.len());
+            checked.push((name, value));
         }
-        if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(bytes) }
+        if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(Self(checked)) }
+    }
+
+    /// Decodes the metadata of a request and checks it as [`Self::new`] does. Rows are decoded
+    /// without a check: those of earlier releases keep what was allowed then.
+    ///
+    /// # Errors
+    /// Those of the decoder, and [`MetadataError`].
+    pub fn deserialize_checked<'de, D: Deserializer<'de>>(decoder: D) -> Result<Self, D::Error> {
+        let Self(pairs) = Self::deserialize(decoder)?;
+        Self::new(pairs).map_err(D::Error::custom)
     }
 
     /// The pairs in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v.as_ref()))
     }
 
     /// Whether there is none.
@@ -68,36 +77,32 @@ impl Metadata {
     }
 }
 
-impl TryFrom<Vec<(String, String)>> for Metadata {
-    type Error = MetadataError;
-
-    fn try_from(pairs: Vec<(String, String)>) -> Result<Self, MetadataError> {
-        Self::new(pairs)
-    }
+/// A character of a header's name in lower case.
+const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_lowercase()
+        || byte.is_ascii_digit()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
 }
 
-/// Whether no two names are the same in any case. Rows are decoded often, so that this must not
-/// compare each name with each other one.
-fn has_unique_names<T: AsRef<str>>(pairs: &[(T, T)]) -> bool {
-    fn lower(name: &str) -> impl Iterator<Item = u8> {
-        name.bytes().map(|byte| byte.to_ascii_lowercase())
-    }
-    if pairs.len() < 2 {
-        return true;
-    }
-    let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_ref()).collect();
-    names.sort_unstable_by(|a, b| lower(a).cmp(lower(b)));
-    names.windows(2).all(|pair| match pair {
-        [a, b] => !a.eq_ignore_ascii_case(b),
-        _ => true,
-    })
-}
-
-/// Whether it is a C# identifier in ASCII. Names of HTTP headers have no other characters.
-fn is_identifier(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// A byte of a header's value.
+const fn fits_a_header(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 #[cfg(test)]

@@ -42,8 +42,7 @@ mod versioning;
 
 pub use acl::CannedAcl;
 pub use block::{
-    APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockIdError,
-    BlockListEntry, BlockSource,
+    APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockListEntry, BlockSource,
 };
 pub use checksum::{Crc32c, Crc32cHasher, Crc64, Crc64Combiner, Crc64Hasher, Md5, Md5Hasher};
 pub use chunks::{

@@ -1,6 +1,8 @@
-//! Names of accounts, containers and blobs. Constructors check them.
+//! Names of accounts, containers and blobs. Constructors check that some protocol allows them; a
+//! dialect checks its own, narrower rules (`protocol/`).
 
 use std::fmt;
+use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -48,8 +50,11 @@ impl AccountName {
     }
 }
 
-/// A container name: 3 to 63 lower-case letters, digits and single hyphens, or `$root`, `$web`,
-/// `$logs`.
+/// A container name, as wide as the rules of all protocols together: 3 to 63 lower-case letters,
+/// digits, hyphens and dots, a letter or digit at each end, no two dots in a row, not an IPv4
+/// address; or `$root`, `$web`, `$logs`. A dialect checks its own, narrower rule where a container
+/// is made. Sources: "Naming and referencing containers, blobs, and metadata", "General purpose
+/// bucket naming rules".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Box<str>")]
 pub struct ContainerName(Box<str>);
@@ -67,8 +72,12 @@ impl ContainerName {
         if matches!(text, "$root" | "$web" | "$logs") {
             return Ok(());
         }
-        let legal = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        if !legal || text.starts_with('-') || text.ends_with('-') || text.contains("--") {
+        let inside =
+            |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+        let ends = [text.bytes().next(), text.bytes().last()];
+        let at_an_end = |b: u8| !matches!(b, b'-' | b'.');
+        let legal = text.bytes().all(inside) && ends.into_iter().flatten().all(at_an_end);
+        if !legal || text.contains("..") || text.parse::<Ipv4Addr>().is_ok() {
             return Err(NameError::Invalid);
         }
         if (3..=63).contains(&text.len()) { Ok(()) } else { Err(NameError::Length) }
@@ -87,12 +96,14 @@ impl ContainerName {
     }
 }
 
-/// The most parts of a blob name between slashes.
-const SEGMENTS_MAX: usize = 254;
+/// Characters of a blob name, in UTF-16 code units, as Azure counts them. A key of S3 has at most
+/// 1,024 bytes of UTF-8, which are never more units.
+const BLOB_NAME_UNITS_MAX: usize = 1024;
 
-/// A blob name: 1 to 1,024 UTF-16 code units (as Azure counts), any except NUL, in at most 254
-/// parts between slashes. It is never normalised. Source: "Naming and referencing containers,
-/// blobs, and metadata".
+/// A blob name, as wide as the rules of all protocols together: 1 to 1,024 UTF-16 code units, any
+/// but NUL. Never normalised: `a//b` and `a/../b` are names of their own. A dialect checks its own,
+/// narrower rule where a blob is made. Sources: "Naming and referencing containers, blobs, and
+/// metadata", "Naming Amazon S3 objects".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Box<str>")]
 pub struct BlobName(Box<str>);
@@ -107,8 +118,7 @@ impl BlobName {
     }
 
     fn check(text: &str) -> Result<(), NameError> {
-        let segments = text.split('/').count();
-        if text.is_empty() || text.encode_utf16().count() > 1024 || segments > SEGMENTS_MAX {
+        if text.is_empty() || text.encode_utf16().count() > BLOB_NAME_UNITS_MAX {
             return Err(NameError::Length);
         }
         if text.contains('\0') { Err(NameError::Invalid) } else { Ok(()) }

@@ -3,8 +3,12 @@
 //!
 //! Paths are `/plain/ACCOUNT/CONTAINER/BLOB`. Who has the password may do everything; without it,
 //! what is open to the public may be read. Permission comes before validation. Metadata are headers
-//! `note-NAME`. Errors are one line of text, with words of their own.
+//! `note-NAME`. A body may come without a length. Errors are one line of text, with words of their
+//! own.
 
+mod unlike;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use blockyard::auth::Action;
@@ -34,6 +38,7 @@ use blockyard::protocol::model::operation::ContainerOperation;
 use blockyard::protocol::model::operation::ContentOperation;
 use blockyard::protocol::model::operation::Document;
 use blockyard::protocol::model::operation::DocumentBody;
+use blockyard::protocol::model::operation::Framing;
 use blockyard::protocol::model::operation::ListBlobs;
 use blockyard::protocol::model::operation::Parsed;
 use blockyard::protocol::model::operation::RequestEncryption;
@@ -70,14 +75,17 @@ use crate::wire::exchange;
 use crate::wire::send;
 
 const PASSWORD: &str = "swordfish";
+/// Bytes of a body without a length.
+const OPEN_BYTES_MAX: u64 = 4 << 20;
 
 /// What refusals are called; all others are trouble.
-const ERRORS: [(Reason, u16, &str); 5] = [
+const ERRORS: [(Reason, u16, &str); 6] = [
     (Reason::BlobNotFound, 404, "gone-fishing"),
     (Reason::ContainerNotFound, 404, "gone-fishing"),
     (Reason::NoAuthenticationInformation, 401, "who-are-you"),
     (Reason::AuthenticationFailed, 403, "liar"),
     (Reason::InvalidInput, 422, "nonsense"),
+    (Reason::RequestBodyTooLarge, 413, "whale"),
 ];
 
 #[derive(Debug)]
@@ -94,15 +102,17 @@ fn malformed(what: &str) -> Refusal {
 fn notes(head: &Parts) -> Result<Metadata, Refusal> {
     let notes = head.headers.iter().filter_map(|(name, value)| {
         let name = name.as_str().strip_prefix("note-")?;
-        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+        Some((name.to_owned(), value.as_bytes().to_vec()))
     });
-    Metadata::new(notes.collect()).map_err(|_| malformed("a note"))
+    Metadata::new(notes).map_err(|_| malformed("a note"))
 }
 
 fn upload(head: &Parts) -> Result<Upload, Refusal> {
-    let len = text(&head.headers, "content-length").and_then(|len| len.parse().ok());
-    let len = len.ok_or_else(|| malformed("the length"))?;
-    Ok(Upload { len, message_len: None, md5: None, crc64: None })
+    let framing = match text(&head.headers, "content-length") {
+        Some(len) => Framing::Known { len: len.parse().map_err(|_| malformed("the length"))? },
+        None => Framing::Open { len_max: OPEN_BYTES_MAX },
+    };
+    Ok(Upload { framing, md5: None, crc64: None })
 }
 
 /// `bytes: FIRST LAST`.
@@ -360,8 +370,7 @@ impl Both {
             head.push_str(&format!("{header}\r\n"));
         }
         let bytes = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        let address = self.node.as_ref().unwrap().serving.blob;
-        exchange(address, bytes.as_bytes(), Ending::Wait, method == "HEAD").unwrap()
+        exchange(self.address(), bytes.as_bytes(), Ending::Wait, method == "HEAD").unwrap()
     }
 
     /// As [`Self::plain`], of whoever has the password.
@@ -372,7 +381,11 @@ impl Both {
 
     /// An answer of Azure's dialect.
     fn azure(&self, message: &Message) -> Answer {
-        send(self.node.as_ref().unwrap().serving.blob, message).unwrap()
+        send(self.address(), message).unwrap()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.node.as_ref().unwrap().serving.blob
     }
 }
 

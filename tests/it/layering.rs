@@ -201,6 +201,49 @@ fn in_the_front_end_only_dialect_names_a_dialect() {
     assert!(!inside.is_empty(), "the test would see it");
 }
 
+/// What only a dialect writes: its headers and its documents.
+const WORDS_OF_DIALECTS: [&str; 2] = ["x-ms-", "xml"];
+
+#[test]
+fn in_the_front_end_only_dialect_writes_as_one() {
+    let found = lines_with("src/frontend", &WORDS_OF_DIALECTS, &["src/frontend/dialect/"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    for folder in ["src/types", "src/index", "src/reclaim", "src/capacity"] {
+        let found = lines_with(folder, &[&WORDS_OF_DIALECTS[..], &DIALECTS].concat(), &[]);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+    let inside = lines_with("src/frontend/dialect", &WORDS_OF_DIALECTS, &[]);
+    assert!(!inside.is_empty(), "the test would see it");
+}
+
+/// The fields through which a test brings a dialect along, and whether a release has them.
+fn doors(text: &str) -> Vec<bool> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let of_door = |at: usize| {
+        let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+        let mut attributes = attributes.copied();
+        !attributes.any(|attribute| attribute == "#[cfg(debug_assertions)]")
+    };
+    let is_door = |line: &str| line.ends_with(": Option<Arc<dyn Foreign>>,");
+    (0..lines.len()).filter(|at| is_door(lines[*at])).map(of_door).collect()
+}
+
+#[test]
+fn a_release_takes_no_dialect_of_a_test() {
+    let files = tree::files("src", "rs");
+    let found: Vec<(&str, bool)> = files
+        .iter()
+        .flat_map(|file| doors(&file.text).into_iter().map(|open| (file.name.as_str(), open)))
+        .collect();
+    let gated = ["src/frontend/dialect/mod.rs", "src/node/listeners.rs"].map(|name| (name, false));
+    let sorted = |mut found: Vec<(&str, bool)>| {
+        found.sort_unstable();
+        found.into_iter().map(|(name, open)| (name.to_owned(), open)).collect::<Vec<_>>()
+    };
+    assert_eq!(sorted(found), sorted(gated.to_vec()), "ADR 0031");
+    assert_eq!(doors("#[doc(hidden)]\npub dialect: Option<Arc<dyn Foreign>>,"), [true]);
+}
+
 #[test]
 fn what_dialects_share_names_none_of_them() {
     let words = ["azure", "x-ms-", "xml", "amz", "s3", "headermap"];
@@ -221,4 +264,15 @@ fn only_the_index_server_names_the_engine() {
     let found = lines_with("src", &words, &homes);
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(!lines_with("src/index/server", &words, &[]).is_empty(), "the test would see it");
+}
+
+/// A process notes its own requests. What must wait for them asks, as it would ask another process.
+#[test]
+fn reclaim_and_backups_ask_about_running_requests() {
+    let words = ["inflight"];
+    for folder in ["src/reclaim", "src/node/backup", "src/index/engine", "src/index/server"] {
+        let found = lines_with(folder, &words, &[]);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+    assert!(!lines_with("src/frontend", &words, &[]).is_empty(), "the test would see it");
 }

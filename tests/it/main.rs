@@ -7,6 +7,8 @@ mod circles;
 mod command_line;
 mod compatibility;
 mod contract;
+// A release takes no dialect of a test (ADR 0031).
+#[cfg(debug_assertions)]
 mod dialect;
 mod documents;
 mod folder;

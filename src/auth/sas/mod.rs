@@ -3,13 +3,15 @@
 //!
 //! 1. `fields.rs` reads the parameters out of a query and writes them.
 //! 2. `layout.rs` is the table of strings-to-sign by form and version.
-//! 3. `verify.rs` verifies who signed ([`Signature::verify`]), then, with the stored policy the
-//!    front end looked up, whether it holds here and now ([`Signature::settle`]).
+//! 3. `verify.rs` verifies the signature ([`Signature::verify`]). Then, with the stored policy that
+//!    the front end looked up, it checks that the signature is valid for the request
+//!    ([`Signature::settle`]).
 //! 4. `network.rs` reads addresses and protocols; `delegation.rs` derives user delegation keys.
 //! 5. `mint.rs` makes signatures.
 //!
-//! Invariants: nothing of a signature is believed before it is verified; what it is verified
-//! against comes from the URL, never from its parameters; comparisons take constant time.
+//! Invariants: no field of a signature is used before the signature is verified. The resource that
+//! it is verified against comes from the URL, never from its parameters. Comparisons take constant
+//! time.
 
 mod delegation;
 mod fields;

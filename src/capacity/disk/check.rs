@@ -20,6 +20,7 @@ use crate::capacity::extent::header::{Header, Slot, padding_at, padding_len, par
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::Walker;
+use crate::capacity::journal::create::JOURNAL;
 use crate::capacity::journal::layout::Record;
 use crate::capacity::journal::replay::{JournalError, Replay};
 use crate::capacity::units::{PAGE, index, offset_up, size};
@@ -149,7 +150,7 @@ async fn journal_records(
     report: &mut CheckReport,
 ) -> Result<BTreeMap<ExtentId, Vec<Record>>, DiskError> {
     let mut by_extent: BTreeMap<ExtentId, Vec<Record>> = BTreeMap::new();
-    let file = disk.open("journal").await?;
+    let file = disk.open(JOURNAL).await?;
     let walk = async {
         let mut replay = Replay::open(file).await?;
         while let Some(records) = replay.next().await? {

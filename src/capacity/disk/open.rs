@@ -10,7 +10,9 @@ use crate::capacity::disk::catalog::{Catalog, MemoryCatalog, SledCatalog};
 use crate::capacity::disk::format::{self, Format};
 use crate::capacity::disk::open_error::OpenError;
 use crate::capacity::disk::opening::{Opened, Opening};
-use crate::capacity::disk::recover::{Recovery, make_journal};
+use crate::capacity::disk::recover::Recovery;
+use crate::capacity::journal::create::make_journal;
+use crate::capacity::journal::layout::RingId;
 use crate::env::{Disk, DiskError};
 
 /// Opens all disks concurrently and initializes those that are empty. The result has an error for
@@ -138,7 +140,8 @@ async fn make(
     if !disk.list("extents").await.map_err(failed)?.is_empty() {
         return Err(OpenError::NoFormat { disk: place });
     }
-    if let Err(error) = make_journal(disk, opening).await {
+    let ring = RingId::new(opening.env.rand.next_u64());
+    if let Err(error) = make_journal(disk, opening.config.journal_bytes, ring).await {
         return Err(match (error, disk.space().await) {
             (DiskError::Full, Ok(space)) => {
                 let (needed, available) = (opening.config.journal_bytes, space.available);

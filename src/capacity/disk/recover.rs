@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::capacity::ExtentKind;
@@ -30,18 +29,16 @@ use crate::capacity::extent::memory::{Extent, Frees};
 use crate::capacity::extent::ranges::Ranges;
 use crate::capacity::extent::walk::{Reach, Walker};
 use crate::capacity::health::{DiskName, Health};
-use crate::capacity::journal::layout::{Lsn, RING_AT, Record, RingId, Superblock};
+use crate::capacity::journal::create::JOURNAL;
+use crate::capacity::journal::layout::{Record, Superblock};
 use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
-use crate::capacity::units::{PAGE, index, page_up};
+use crate::capacity::units::{PAGE, index};
 use crate::env::{Disk, DiskError, DiskFile};
 use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
-
-/// The name of the journal file.
-pub(crate) const JOURNAL: &str = "journal";
 
 /// How many extents are examined and sealed concurrently.
 const EXAMINED_AT_ONCE: usize = 16;
@@ -68,9 +65,6 @@ struct OpenExtent<'a> {
     file: &'a Arc<dyn DiskFile>,
 }
 
-/// Smallest ring that holds a few batches, bytes.
-const RING_MIN: u64 = 256 * 1024;
-
 /// One disk being opened.
 pub(crate) struct Recovery<'a> {
     pub(crate) disk: Arc<dyn Disk>,
@@ -92,27 +86,6 @@ struct Replayed {
     sealed: bool,
     /// The end of its last record. All bytes below it were durable, in the file or the journal.
     known_end: ExtentOffset,
-}
-
-/// Makes a disk's journal. Every byte is written once, so that later syncs do not have to commit
-/// metadata of the file system.
-pub(crate) async fn make_journal(disk: &Arc<dyn Disk>, opening: &Opening) -> Result<(), DiskError> {
-    const STEP: u64 = 1024 * 1024;
-    let size = page_up(opening.config.journal_bytes.max(RING_MIN));
-    let file = disk.create(JOURNAL).await?;
-    file.allocate(0, size).await?;
-    let zeros = Bytes::from(vec![0; index(STEP.min(size))]);
-    let mut at = 0;
-    while at < size {
-        let len = STEP.min(size - at);
-        file.write_at(at, vec![zeros.slice(..index(len))]).await?;
-        at += len;
-    }
-    let ring = RingId::new(opening.env.rand.next_u64());
-    let lsn = Lsn::FIRST;
-    let superblock = Superblock { generation: 1, ring, size, lsn, position: RING_AT };
-    file.write_sync(superblock.offset().get(), vec![superblock.encode()]).await?;
-    disk.sync_dir("").await
 }
 
 impl Recovery<'_> {

@@ -7,15 +7,16 @@
 //! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
 //!    `permit.rs` asks it.
 //! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
-//! 5. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
+//! 5. `keys.rs` keeps customer-provided keys off plain connections.
+//! 6. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
 //!    its answer.
 //!
 //! A token grants nothing by itself: its principal has a role by the account's role assignments, or
 //! by the claims of an issuer that the configuration binds to the account.
 //!
 //! Invariants: a request is parsed only after its sender is identified, and carried out only after
-//! its sender is permitted to do it. A stored policy is read from its partition for each request, so
-//! that revoking it takes effect immediately.
+//! its sender is permitted to do it. A stored policy is read from its partition for each request,
+//! so that revoking it takes effect immediately.
 
 pub(crate) mod actions;
 pub(crate) mod admit;
@@ -23,6 +24,7 @@ pub(crate) mod admitted;
 pub(crate) mod anonymous;
 pub(crate) mod caller;
 pub(crate) mod hosts;
+pub(crate) mod keys;
 pub(crate) mod overrides;
 pub(crate) mod permit;
 pub(crate) mod replace;

@@ -1,8 +1,8 @@
 //! The encryption scope that a shared access signature requires for writes.
 //!
-//! Source: Storage REST "Create a service SAS", "Create an account SAS", parameter `ses`.
+//! Source: Storage REST "Create a service SAS", "Create an account SAS", signed encryption scope.
 
-use crate::protocol::model::Detail;
+use crate::protocol::model::Hint;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
@@ -25,9 +25,7 @@ pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Refusal
         }
         RequestEncryption::Scope(own) if own == name => Ok(()),
         RequestEncryption::Scope(_) | RequestEncryption::Key(_) => {
-            Err(Refusal::new(Reason::InvalidHeaderValue)
-                .message("The signature writes under the encryption scope in ses; send no other.")
-                .detail(Detail::HeaderName, "x-ms-encryption-scope"))
+            Err(Refusal::new(Reason::InvalidHeaderValue).hint(Hint::OtherScope))
         }
     }
 }

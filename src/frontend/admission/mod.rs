@@ -11,9 +11,9 @@
 //! A request holds its place until the connection has taken the last byte of its answer.
 //!
 //! Memory for answers (`answers/budget.rs`) and for bodies (`write/budget.rs`) is shared in the
-//! same way. The queues of stored bodies (`write/group_append.rs`) and of the index's committers are
-//! bounded by time ([`crate::env::Waits`]). Connections beyond the limit are answered and closed
-//! (`server.rs`).
+//! same way. The queues of stored bodies (`write/group_append.rs`) and of the index's committers
+//! are bounded by time ([`crate::env::Waits`]). Connections beyond the limit are answered and
+//! closed (`server.rs`).
 //!
 //! Invariants: an admitted request gets no 503 for lack of resources once its outcome may be
 //! durable; a change of the partition map is not overload (`index/client`).

@@ -1,6 +1,6 @@
 //! Request bodies. While the next piece of a client's body is awaited, the body is watched
-//! (`answers/`). The body of another server is watched too, and has a deadline and a minimum rate. A
-//! blob of this store has an idle limit.
+//! (`answers/`). The body of another server is watched too, and has a deadline and a minimum rate.
+//! A blob of this store has an idle limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::frontend::source::MinimumRate;
 use crate::frontend::write::BodyMemory;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::operation;
+use crate::protocol::model::operation::Framing;
 use crate::types::AccountId;
 
 /// Bytes of an unwanted body that are read all the same.
@@ -119,9 +119,9 @@ pub struct RequestBody {
     memory: Option<Arc<BodyMemory>>,
     /// The account whose admission its request holds.
     admitted: Option<AccountId>,
-    /// Takes a structured message apart.
+    /// Takes the content out of the body.
     decoder: Option<Decoder>,
-    /// Bytes of the message that the decoder has not seen.
+    /// Bytes of the body that the decoder has not seen.
     undecoded: Bytes,
 }
 
@@ -202,17 +202,16 @@ impl RequestBody {
         Self { pace: Some(pace), ..self }
     }
 
-    /// What the head says of the body: from here on [`Self::next`] gives the content of a
-    /// structured message.
-    pub fn expect(&mut self, upload: &operation::Upload) {
-        self.decoder = upload.message_len.map(|len| Decoder::new(len, upload.len));
+    /// How the content lies in the body: from here on [`Self::next`] gives the content alone.
+    pub fn expect(&mut self, framing: Framing) {
+        self.decoder = Decoder::of(framing);
     }
 
     /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors
     /// `RequestTimeout` (408) when the client stalls or is too slow, `InvalidInput` when the
-    /// connection, its framing or the structured message broke, `Crc64Mismatch` when its content is
+    /// connection or its framing broke, `Crc64Mismatch` when its content is
     /// not what it was. `CannotVerifyCopySource` when a copy source broke off or is too slow,
     /// `ServerBusy` when the copy gives way to others.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
@@ -314,8 +313,8 @@ impl RequestBody {
         watch.flow().offer(self.env.clock.monotonic());
     }
 
-    /// Counts a piece that arrived. `since` is when the wait for it began, for a body with a minimum
-    /// rate.
+    /// Counts a piece that arrived. `since` is when the wait for it began, for a body with a
+    /// minimum rate.
     fn count(&mut self, bytes: u64, since: Option<Duration>) -> Result<(), Refusal> {
         self.received += bytes;
         if let Some(watch) = &self.watch {

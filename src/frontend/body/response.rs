@@ -43,8 +43,8 @@ pub struct BodyError(pub String);
 /// Bytes given to an HTTP/2 stream at a time: by default a frame. The client's rate is measured in
 /// such pieces.
 const STREAM_PIECE_BYTES: usize = 16 << 10;
-/// The last byte of a longer body over HTTP/2 is sent alone: a body that was given to a stream whole
-/// can no longer be cut.
+/// The last byte of a longer body over HTTP/2 is sent alone: a body that was given to a stream
+/// whole can no longer be cut.
 const STREAM_WHOLE_BYTES: u64 = 512;
 
 /// How the client of an HTTP/2 stream reads the body.

@@ -1,5 +1,5 @@
-//! The order in which a request is identified, permitted and parsed. Each dialect has its own order,
-//! because clients can observe it in refusals.
+//! The order in which a request is identified, permitted and parsed. Each dialect has its own
+//! order, because clients can observe it in refusals.
 //!
 //! Azure identifies the sender, then parses, then permits the operation. Anonymous callers get no
 //! parse errors: they would reveal what the caller may not access. A `Foreign` dialect permits
@@ -18,6 +18,7 @@ use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
 use crate::frontend::access::caller::Caller;
+use crate::frontend::access::keys::check_key_is_safe;
 use crate::frontend::access::permit::Identified;
 use crate::frontend::access::permit::permit;
 use crate::frontend::accounts::Account;
@@ -112,6 +113,7 @@ async fn foreign(
     if exposure != wanted {
         permit_anonymous(front, &caller, AnonymousRead { exposure, ..read }).await?;
     }
+    check_key_is_safe(parsed.operation(), peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
     settle(front, Identified { account, caller, address }, parsed)
 }

@@ -43,6 +43,8 @@ struct Ready<'a> {
     id: Option<String>,
     head: Parts,
     echo: Echo<'a>,
+    /// What it is about.
+    address: Option<Address>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
     context: RequestContext,
@@ -126,7 +128,7 @@ async fn admit_part<'a>(
     if let Ok(admitted) = &admitted {
         context.operation = admitted.operation.name();
     }
-    Ready { id: part.id, head, echo, draft, context, admitted }
+    Ready { id: part.id, head, echo, address, draft, context, admitted }
 }
 
 /// The address of a part, which must lie in the account or container of the batch.
@@ -164,7 +166,7 @@ async fn answer(
     outer: Arrival<'_>,
     ready: Ready<'_>,
 ) -> (Option<String>, Response<Bytes>) {
-    let Ready { id, head, echo, draft, mut context, admitted } = ready;
+    let Ready { id, head, echo, address, draft, mut context, admitted } = ready;
     let arrival = Arrival { head: &head, ..outer };
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, .. }) => {
@@ -179,6 +181,7 @@ async fn answer(
     let response = match done {
         Ok(answered) => echo.render(&answered.reply),
         Err(error) => {
+            let error = outer.dialect.explain(error, || address);
             front.count_refused(&error);
             echo.render_refusal(&error)
         }

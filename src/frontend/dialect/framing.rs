@@ -1,3 +1,54 @@
-//! Bodies that carry their checksums: Azure's structured messages.
+//! Bodies that hold more than their content: which decoder reads a framing, and the encoder of
+//! answers. A dialect that frames bodies in another way adds a variant here and to
+//! [`Framing`](crate::protocol::model::operation::Framing).
 
-pub use crate::protocol::azure::structured::{Decoder, Encoder};
+use bytes::Bytes;
+
+use crate::protocol::azure::structured;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Framing;
+
+pub use crate::protocol::azure::structured::Encoder;
+
+/// Takes the content out of a body as it arrives.
+#[derive(Debug)]
+pub enum Decoder {
+    /// Numbered segments with checksums: Azure's structured message.
+    Segmented(Box<structured::Decoder>),
+}
+
+impl Decoder {
+    /// The decoder of a framing; `None` when the body is the content.
+    #[must_use]
+    pub fn of(framing: Framing) -> Option<Self> {
+        match framing {
+            Framing::Known { .. } | Framing::Open { .. } => None,
+            Framing::Segmented { len, message_len } => {
+                let decoder = structured::Decoder::new(message_len, len);
+                Some(Self::Segmented(Box::new(decoder)))
+            }
+        }
+    }
+
+    /// Takes the next bytes of the body and gives the content among them; call until `bytes` is
+    /// empty. The content is not yet verified: nothing of it may be visible before
+    /// [`Self::finish`].
+    ///
+    /// # Errors
+    /// `InvalidInput` when the framing is broken, `Crc64Mismatch` when content is not what it was.
+    pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
+        match self {
+            Self::Segmented(decoder) => decoder.next(bytes),
+        }
+    }
+
+    /// Ends the body.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it ended early.
+    pub fn finish(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Segmented(decoder) => decoder.finish(),
+        }
+    }
+}

@@ -45,7 +45,8 @@ pub(super) async fn identify(
         Some(token) => Some(principal(front, token, peer).await?),
         None => None,
     };
-    // A signature that is bound to a user comes with that user's token, which grants nothing itself.
+    // A signature that is bound to a user comes with that user's token, which grants nothing
+    // itself.
     let bound = user.is_some() && is_bound_to_user(query);
     if bound || !head.headers.contains_key(http::header::AUTHORIZATION) {
         let request = SasRequest {

@@ -3,13 +3,14 @@
 //!
 //! 1. `Dialects::of` chooses a `Dialect`, once for each request. Its methods, and those of the
 //!    `Echo` that it makes, are the only matches on it.
-//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the sender
-//!    of an Azure request.
+//! 2. `admit.rs` has the order of checks, which is the dialect's; `identify.rs` identifies the
+//!    sender of an Azure request.
 //! 3. `echo.rs` renders replies and refusals, with the parts of the request that they repeat.
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, and `website.rs`, the web endpoint.
-//! 6. `foreign.rs` is the interface of a dialect that a test provides.
+//! 6. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
+//!    assertions take one (ADR 0031).
 //!
 //! What bytes mean is in `protocol`: a dialect there has a variant here.
 
@@ -23,6 +24,7 @@ pub(in crate::frontend) mod outside;
 pub(in crate::frontend) mod source;
 pub(in crate::frontend) mod website;
 
+#[cfg(debug_assertions)]
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -48,7 +50,8 @@ pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 pub struct Dialects {
     /// How host names name accounts in Azure's dialect.
     pub addressing: Addressing,
-    /// The dialect of a test.
+    /// The dialect of a test. A release has none (ADR 0031).
+    #[cfg(debug_assertions)]
     #[doc(hidden)]
     pub foreign: Option<Arc<dyn Foreign>>,
 }
@@ -56,10 +59,20 @@ pub struct Dialects {
 impl Dialects {
     /// The dialect of a request.
     pub(in crate::frontend) fn of(&self, head: &Parts) -> Dialect<'_> {
-        match &self.foreign {
-            Some(foreign) if foreign.recognises(head) => Dialect::Foreign(foreign.as_ref()),
-            Some(_) | None => Dialect::Azure(&self.addressing),
-        }
+        self.of_a_test(head).unwrap_or(Dialect::Azure(&self.addressing))
+    }
+
+    /// The dialect that a test brought along, if the request speaks it.
+    #[cfg(debug_assertions)]
+    fn of_a_test(&self, head: &Parts) -> Option<Dialect<'_>> {
+        let foreign = self.foreign.as_deref().filter(|foreign| foreign.recognises(head))?;
+        Some(Dialect::Foreign(foreign))
+    }
+
+    /// A release speaks no dialect of a test.
+    #[cfg(not(debug_assertions))]
+    const fn of_a_test(&self, _: &Parts) -> Option<Dialect<'_>> {
+        None
     }
 
     /// Whether a host names an account of this store.
@@ -74,6 +87,7 @@ pub(crate) enum Dialect<'a> {
     /// Azure Blob REST.
     Azure(&'a Addressing),
     /// The dialect of a test.
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "a release has none"))]
     Foreign(&'a dyn Foreign),
 }
 
@@ -113,6 +127,19 @@ impl<'a> Dialect<'a> {
                 azure::address(&head.method, &head.uri, host(head), addressing)
             }
             Self::Foreign(foreign) => foreign.address(head),
+        }
+    }
+
+    /// A refusal of a request for this address, as the dialect tells it: Azure says what is wrong
+    /// with the name of what does not exist and could not be made there.
+    pub(in crate::frontend) fn explain(
+        self,
+        refusal: Refusal,
+        address: impl FnOnce() -> Option<Address>,
+    ) -> Refusal {
+        match self {
+            Self::Azure(_) => azure::explain_missing(refusal, address),
+            Self::Foreign(_) => refusal,
         }
     }
 

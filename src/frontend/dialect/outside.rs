@@ -55,8 +55,3 @@ pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
 pub(in crate::frontend) fn error_code(headers: &HeaderMap) -> Option<&str> {
     headers.get("x-ms-error-code").and_then(|code| code.to_str().ok())
 }
-
-/// A refusal in one line, for the description of a copy that failed.
-pub(in crate::frontend) fn one_line(refusal: &Refusal) -> String {
-    azure::errors::one_line(refusal)
-}

@@ -27,6 +27,7 @@ use crate::index::Share;
 use crate::index::SharePages;
 use crate::index::SharedPages;
 use crate::index::inflight::CopyGuard;
+use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -83,9 +84,16 @@ pub(super) async fn open(
             .status(400)
             .message("The source URL names no blob."));
     };
+    let (dialect, named) = (requester.arrival.dialect, path.clone());
+    let address = || {
+        let (account, endpoint) = (owner.name.clone(), String::new());
+        let (container, blob) = (Some(named.container), Some(named.blob));
+        Some(Address { account, secondary: false, container, blob, endpoint })
+    };
     let target = BlobTarget { account: &owner, path, precondition };
+    let located = target.locate(&front.rows).await;
     let Located { blob, precondition } =
-        target.locate(&front.rows).await.map_err(refusal::explain)?;
+        located.map_err(|error| refusal::explain(dialect.explain(error, address)))?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let mut view = look_up(front, &blob, lookup::guard(precondition), range).await?;

@@ -1,4 +1,4 @@
-//! Counts fetches of keys at a URL. Every name stands here.
+//! Counts fetches of keys at a URL. Every name is defined here.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -108,6 +108,11 @@ impl WritePool {
         len <= self.config.memory_bytes_max
     }
 
+    /// Bodies up to this many bytes are held in memory.
+    pub(crate) const fn memory_bytes_max(&self) -> u64 {
+        self.config.memory_bytes_max
+    }
+
     /// Whole blobs up to this many bytes live in the row.
     pub(crate) const fn inline_bytes_max(&self) -> u64 {
         self.config.inline_bytes_max

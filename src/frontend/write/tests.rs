@@ -1,6 +1,7 @@
 //! The pool over a real capacity node on a simulated disk.
 
 mod leaving;
+mod open;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::PIECE_BYTES;
 use crate::frontend::write::group_append::QUEUE_BODIES_MAX;
 use crate::index::InFlight;
+use crate::index::LocalRequests;
 use crate::index::NewContent;
 use crate::protocol::model::Reason;
 use crate::types::AccountId;
@@ -154,14 +156,16 @@ async fn dropped_bytes_are_freed_and_committed_ones_are_not() {
     let kept = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
     let dropped = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
     let (kept_at, dropped_at) = (locations(&kept)[0], locations(&dropped)[0]);
-    assert!(rig.inflight.is_written(kept_at.extent));
+    let requests = LocalRequests::shared(rig.inflight.clone(), Arc::clone(&rig.env.clock));
+    let written = async || requests.written_extents().await.unwrap();
+    assert!(written().await.contains(&kept_at.extent));
     drop(kept.committing());
     drop(dropped);
     let refused = rig.pool.store(vec![body.clone()], 100_000).await.unwrap();
     let refused_at = locations(&refused)[0];
     refused.committing().refused();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!(!rig.inflight.is_written(kept_at.extent));
+    assert!(!written().await.contains(&kept_at.extent));
     assert!(rig.node.read(&kept_at, 0..kept_at.len.get()).await.is_ok());
     assert!(rig.node.read(&dropped_at, 0..dropped_at.len.get()).await.is_err());
     assert!(rig.node.read(&refused_at, 0..refused_at.len.get()).await.is_err());

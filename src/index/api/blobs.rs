@@ -105,6 +105,7 @@ pub struct PutBlob {
     /// System properties.
     pub properties: BlobProperties,
     /// User metadata.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Index tags.
     pub tags: Tags,
@@ -143,6 +144,7 @@ pub struct CommitBlocks {
     /// System properties, replacing all.
     pub properties: BlobProperties,
     /// User metadata, replacing all.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Index tags, replacing all.
     pub tags: Tags,
@@ -158,7 +160,7 @@ pub enum BlobChange {
     /// Replaces the system properties.
     Properties(BlobProperties),
     /// Replaces the user metadata.
-    Metadata(Metadata),
+    Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces the tags; leaves the blob's tag and time alone.
     Tags(Tags),
 }

@@ -30,6 +30,7 @@ pub struct CreateContainer {
     /// The order of its names.
     pub collation: Collation,
     /// User metadata.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Anonymous access.
     pub public_access: PublicAccess,
@@ -41,7 +42,7 @@ pub struct CreateContainer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerChange {
     /// Replaces its metadata.
-    Metadata(Metadata),
+    Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces who may do what in it.
     Access {
         /// Anonymous access.

@@ -11,7 +11,8 @@
 //!    `typed.rs`: questions that know the type of their answer, for callers.
 //! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
 //!    plans.
-//! 5. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
+//! 5. `requests.rs`: what reclaim and backups ask of those that run requests.
+//! 6. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
 //!    why a request has no answer.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
@@ -33,6 +34,7 @@ mod place;
 mod plan;
 mod read;
 mod reclaim;
+mod requests;
 mod tags;
 mod typed;
 mod versions;
@@ -68,6 +70,9 @@ pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadRe
 pub use reclaim::{
     DeletedContainer, ExpiredPage, GarbagePage, GarbageRow, ListReferences, ReferencePlace,
     References, StagedBlocks,
+};
+pub use requests::{
+    CopyWatch, CopyWatchId, Hold, HoldId, OldestRead, RequestMark, Running, RunningRequests,
 };
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork, TagWorkPage};
 #[cfg(test)]

@@ -158,6 +158,17 @@ fn content_that_is_encrypted_twice_is_not_decoded() {
     assert!(postcard::from_bytes::<Piece>(&level.repeat(100_000)).is_err());
 }
 
+/// Metadata that no request could set is refused in a request. An answer may hold what a row of an
+/// earlier release has.
+#[test]
+fn metadata_is_checked_in_requests_and_not_in_records() {
+    let pairs = |name: &str| postcard::to_stdvec(&[(name, "v")].as_slice()).unwrap();
+    let change = |name| postcard::from_bytes::<BlobChange>(&[vec![1], pairs(name)].concat());
+    assert!(matches!(change("a").unwrap(), BlobChange::Metadata(set) if !set.is_empty()));
+    assert!(change("A").is_err());
+    assert!(postcard::from_bytes::<Metadata>(&pairs("A")).is_ok());
+}
+
 /// A name that no request could have does not get in through a message.
 #[test]
 fn message_with_a_bad_name_is_not_decoded() {

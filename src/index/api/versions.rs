@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
 
 use crate::index::api::Guard;
@@ -21,7 +22,17 @@ pub struct SnapshotBlob {
     /// What must hold; a lease does not keep others from taking snapshots.
     pub guard: Guard,
     /// Metadata of the snapshot; `None` for that of the blob.
+    #[serde(deserialize_with = "checked")]
     pub metadata: Option<Metadata>,
+}
+
+/// Metadata that is checked when it is decoded.
+#[derive(Deserialize)]
+struct Checked(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata);
+
+/// Decodes metadata that may be missing.
+fn checked<'de, D: Deserializer<'de>>(decoder: D) -> Result<Option<Metadata>, D::Error> {
+    Ok(Option::<Checked>::deserialize(decoder)?.map(|Checked(metadata)| metadata))
 }
 
 /// A snapshot was taken.

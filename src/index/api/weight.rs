@@ -1,5 +1,7 @@
 //! What a queued write occupies: bounds on queues count in it.
 
+use bytes::Bytes;
+
 use crate::index::api::AccountChange;
 use crate::index::api::BlobChange;
 use crate::index::api::CommitBlocks;
@@ -262,15 +264,13 @@ fn properties(properties: &BlobProperties) -> usize {
 }
 
 fn metadata(metadata: &Metadata) -> usize {
-    pairs(metadata.iter())
+    let pair = |(name, value)| size_of::<(String, Bytes)>() + text(name) + bytes(value);
+    metadata.iter().map(pair).sum()
 }
 
 fn tags(tags: &Tags) -> usize {
-    pairs(tags.iter())
-}
-
-fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
-    pairs.map(|(key, value)| size_of::<(String, String)>() + text(key) + text(value)).sum()
+    let pair = |(key, value)| size_of::<(String, String)>() + text(key) + text(value);
+    tags.iter().map(pair).sum()
 }
 
 fn cors(rule: &CorsRule) -> usize {

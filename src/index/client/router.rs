@@ -87,7 +87,7 @@ impl Router {
             let target = owner(&map, key)?;
             match self.host.read(target, read.clone()).await {
                 Err(Error::WrongPartition) => {
-                    self.refresh(Refused { map: &map, target }, &mut retry).await?
+                    self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
                 answer => return answer,
             }
@@ -188,7 +188,7 @@ impl Router {
             let target = owner(&map, &key)?;
             match self.host.write_shared(target, Arc::clone(&write)).await {
                 Err(Error::WrongPartition) => {
-                    self.refresh(Refused { map: &map, target }, &mut retry).await?
+                    self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
                 answer => return answer,
             }

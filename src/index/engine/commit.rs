@@ -30,7 +30,6 @@ use crate::index::engine::run::reader::Run;
 use crate::index::engine::sources::Sources;
 use crate::index::engine::view::{BYTES_OF_A_ROW, Snapshot};
 use crate::index::engine::watches::{ChangedRow, Outcome};
-use crate::index::invariant::Violation;
 use crate::index::rows::RowBatch;
 use crate::index::rows::RowChange;
 use crate::types::Sequence;

@@ -13,10 +13,6 @@ use std::sync::PoisonError;
 
 use crate::index::InFlight;
 
-/// A moment between two notes of requests or commits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChangeMark(u64);
-
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     next: u64,
@@ -61,27 +57,25 @@ impl InFlight {
         ChangeGuard { inflight: self.clone(), kind, number }
     }
 
-    /// A mark between what was noted before now and what is noted after.
-    #[must_use]
-    pub fn change_mark(&self) -> ChangeMark {
-        ChangeMark(self.changes.lock().unwrap_or_else(PoisonError::into_inner).next)
+    /// The number of the next request or commit: a mark between what was noted before now and what
+    /// is noted after.
+    pub(super) fn next_change(&self) -> u64 {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).next
     }
 
     /// Whether a request noted before `mark` still runs.
-    #[must_use]
-    pub fn is_changing(&self, mark: ChangeMark) -> bool {
+    pub(super) fn is_changing(&self, mark: u64) -> bool {
         self.runs(Kind::Request, mark)
     }
 
     /// Whether a commit noted before `mark` still runs.
-    #[must_use]
-    pub fn is_committing(&self, mark: ChangeMark) -> bool {
+    pub(super) fn is_committing(&self, mark: u64) -> bool {
         self.runs(Kind::Commit, mark)
     }
 
-    fn runs(&self, kind: Kind, mark: ChangeMark) -> bool {
+    fn runs(&self, kind: Kind, mark: u64) -> bool {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.running(kind).first().is_some_and(|oldest| *oldest < mark.0)
+        changes.running(kind).first().is_some_and(|oldest| *oldest < mark)
     }
 }
 
@@ -108,18 +102,18 @@ mod tests {
     fn only_what_was_noted_before_the_mark_is_waited_for() {
         let inflight = InFlight::default();
         let early = inflight.change();
-        let mark = inflight.change_mark();
+        let mark = inflight.next_change();
         let late = inflight.change();
         assert!(inflight.is_changing(mark) && !inflight.is_committing(mark));
         drop(early);
         assert!(!inflight.is_changing(mark));
-        assert!(inflight.is_changing(inflight.change_mark()));
+        assert!(inflight.is_changing(inflight.next_change()));
         let commit = inflight.commit();
         drop(late);
-        assert!(!inflight.is_changing(inflight.change_mark()));
-        assert!(inflight.is_committing(inflight.change_mark()));
+        assert!(!inflight.is_changing(inflight.next_change()));
+        assert!(inflight.is_committing(inflight.next_change()));
         assert!(!inflight.is_committing(mark));
         drop(commit);
-        assert!(!inflight.is_committing(inflight.change_mark()));
+        assert!(!inflight.is_committing(inflight.next_change()));
     }
 }

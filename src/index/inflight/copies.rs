@@ -12,9 +12,8 @@
 //!   decided by the commit that the walk has each partition make first), so the walk met D, or what
 //!   replaced D and is covered by this same argument.
 //! - It ran at some time during the audit and its look-up was answered before the decision: its
-//!   extents are in
-//!   [`CopyWatch`], unless it has not told them yet; for that the audit waits once after its walk
-//!   ([`CopyWatch::is_looking_up`]).
+//!   extents are in the watch of the audit, unless it has not told them yet; for that the audit
+//!   waits once after its walk ([`InFlight::is_copy_looking_up`]).
 //! - It looks up after the walk ended: then S names L after the walk. Either S named it at the
 //!   walk, which met it; or S got it since the audit began: by a write, then L lies in an extent
 //!   that was open or being written when the audit listed extents, which excludes it; or by a copy,
@@ -38,15 +37,38 @@ impl InFlight {
         CopyGuard { inflight: self.clone(), id }
     }
 
-    /// Notes an audit before it lists extents.
-    #[must_use]
-    pub fn watch_copies(&self) -> CopyWatch {
+    /// Notes an audit before it lists extents, and returns the number of its watch. What copies
+    /// name is kept until [`Self::end_watch`].
+    pub(super) fn begin_watch(&self) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = state.next_copy;
         state.next_copy += 1;
         let named = state.copies.values().flatten().flatten().copied().collect();
         state.watches.insert(id, named);
-        CopyWatch { inflight: self.clone(), id }
+        id
+    }
+
+    /// Forgets what copies named for a watch.
+    pub(super) fn end_watch(&self, watch: u64) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).watches.remove(&watch);
+    }
+
+    /// The number of the next copy: a mark between the copies noted before now and those after.
+    pub(super) fn next_copy(&self) -> u64 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
+    }
+
+    /// Whether a copy noted before `mark` has yet to tell what it met.
+    pub(super) fn is_copy_looking_up(&self, mark: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.copies.range(..mark).any(|(_, met)| met.is_none())
+    }
+
+    /// Whether a copy since the watch began names bytes of this extent; so it may if there is no
+    /// such watch.
+    pub(super) fn is_copied_since(&self, watch: u64, extent: ExtentId) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.watches.get(&watch).is_none_or(|named| named.contains(&extent))
     }
 }
 
@@ -76,41 +98,6 @@ impl Drop for CopyGuard {
     }
 }
 
-/// An audit's view of the copies since it began.
-#[derive(Debug)]
-pub struct CopyWatch {
-    inflight: InFlight,
-    id: u64,
-}
-
-impl CopyWatch {
-    /// A mark between the copies noted before now and those after.
-    #[must_use]
-    pub fn mark(&self) -> u64 {
-        self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
-    }
-
-    /// Whether a copy noted before `mark` has yet to tell what it met.
-    #[must_use]
-    pub fn is_looking_up(&self, mark: u64) -> bool {
-        let state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.copies.range(..mark).any(|(_, met)| met.is_none())
-    }
-
-    /// Whether a copy since the audit began names bytes of this extent.
-    #[must_use]
-    pub fn is_named(&self, extent: ExtentId) -> bool {
-        let state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.watches.get(&self.id).is_some_and(|named| named.contains(&extent))
-    }
-}
-
-impl Drop for CopyWatch {
-    fn drop(&mut self) {
-        self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).watches.remove(&self.id);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,37 +110,41 @@ mod tests {
         let inflight = InFlight::default();
         let before = inflight.copy();
         before.met([ONE]);
-        let watch = inflight.watch_copies();
+        let watch = inflight.begin_watch();
         drop(before);
-        assert!(watch.is_named(ONE), "it ended after the audit began");
-        assert!(!watch.is_named(TWO));
+        assert!(inflight.is_copied_since(watch, ONE), "it ended after the audit began");
+        assert!(!inflight.is_copied_since(watch, TWO));
         let during = inflight.copy();
         during.met([TWO]);
         drop(during);
-        assert!(watch.is_named(TWO), "it began and ended within the audit");
-        assert!(!inflight.watch_copies().is_named(TWO), "the next audit meets its row");
+        assert!(inflight.is_copied_since(watch, TWO), "it began and ended within the audit");
+        let next = inflight.begin_watch();
+        assert!(!inflight.is_copied_since(next, TWO), "the next audit meets its row");
+        inflight.end_watch(next);
+        assert!(inflight.is_copied_since(next, TWO), "nothing is known any more");
+        assert!(inflight.is_copied_since(watch, TWO));
+        assert_eq!(inflight.state.lock().unwrap().watches.len(), 1);
     }
 
     #[test]
     fn copy_that_has_not_told_is_waited_for_and_later_ones_are_not() {
         let inflight = InFlight::default();
-        let watch = inflight.watch_copies();
+        let watch = inflight.begin_watch();
         let early = inflight.copy();
-        let mark = watch.mark();
+        let mark = inflight.next_copy();
         let _late = inflight.copy();
-        assert!(watch.is_looking_up(mark));
+        assert!(inflight.is_copy_looking_up(mark));
         early.met([ONE]);
-        assert!(!watch.is_looking_up(mark));
-        assert!(watch.is_named(ONE));
+        assert!(!inflight.is_copy_looking_up(mark));
+        assert!(inflight.is_copied_since(watch, ONE));
     }
 
     #[test]
     fn copy_given_up_before_its_look_up_was_answered_holds_nobody() {
         let inflight = InFlight::default();
-        let watch = inflight.watch_copies();
         let copy = inflight.copy();
-        let mark = watch.mark();
+        let mark = inflight.next_copy();
         drop(copy);
-        assert!(!watch.is_looking_up(mark));
+        assert!(!inflight.is_copy_looking_up(mark));
     }
 }

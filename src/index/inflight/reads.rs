@@ -15,9 +15,8 @@
 //! One read may look up several times. Before each further look-up it says so and may name anything
 //! again.
 //!
-//! In a cluster this register stays with the process that reads. [`InFlight::read_mark`],
-//! [`InFlight::is_read`] and [`InFlight::is_looking_up`] become one message to each of them and its
-//! answer: mark now, and say which extents are free of reads from before the mark.
+//! A process has a register of its own reads. Others ask it to mark now, and later whether reads
+//! from before the mark still name certain extents (`api/requests.rs`).
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -28,13 +27,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::index::InFlight;
+use crate::index::api::OldestRead;
 use crate::types::ExtentId;
 use crate::types::RoutingKey;
 use crate::types::request;
-
-/// A moment between two notes of reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReadMark(u64);
 
 /// Where a read stands in the order of notes, and which it is: reads of one look-up share the first
 /// number.
@@ -68,19 +64,6 @@ impl Reads {
     }
 }
 
-/// The read that has run for longest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OldestRead {
-    /// Tells it from other reads.
-    pub number: u64,
-    /// When it began, by the monotonic clock.
-    pub began: Duration,
-    /// What is known of it: only reads of several steps are described.
-    pub what: Option<String>,
-    /// The id of the request that reads.
-    pub request: Option<Uuid>,
-}
-
 impl InFlight {
     fn reads(&self) -> MutexGuard<'_, Reads> {
         self.reads.lock().unwrap_or_else(PoisonError::into_inner)
@@ -90,14 +73,7 @@ impl InFlight {
     /// nothing that it names is freed.
     #[must_use]
     pub fn read(&self, now: Duration) -> ReadGuard {
-        let mut reads = self.reads();
-        let number = reads.number();
-        let place = (number, number);
-        reads
-            .running
-            .insert(place, Running { began: now, what: None, request: request::current() });
-        reads.looking_up.insert(place);
-        drop(reads);
+        let place = self.reads().begin(now, None);
         ReadGuard { inflight: self.clone(), place, began: now, named: None }
     }
 
@@ -112,50 +88,77 @@ impl InFlight {
         LayerGuard { inflight: self.clone(), layer: (blob, number) }
     }
 
-    /// A mark between what was noted before now and what is noted after.
-    #[must_use]
-    pub fn read_mark(&self) -> ReadMark {
-        ReadMark(self.reads().next)
+    /// The number of the next read or layer: a mark between what was noted before now and what is
+    /// noted after.
+    pub(super) fn next_read(&self) -> u64 {
+        self.reads().next
     }
 
     /// Whether a read noted before `mark` names bytes of one of the extents, or may come to do so.
-    #[must_use]
-    pub fn is_read(&self, mark: ReadMark, extents: &[ExtentId]) -> bool {
+    /// Without extents: whether one is looking up.
+    pub(super) fn is_read(&self, mark: u64, extents: &[ExtentId]) -> bool {
         let reads = self.reads();
         let names = |extent: &ExtentId| {
-            let range = (*extent, (0, 0))..(*extent, (mark.0, 0));
+            let range = (*extent, (0, 0))..(*extent, (mark, 0));
             reads.named.range(range).next().is_some()
         };
         reads.is_looking_up(mark) || extents.iter().any(names)
     }
 
-    /// Whether a read noted before `mark` is looking up.
-    #[must_use]
-    pub fn is_looking_up(&self, mark: ReadMark) -> bool {
-        self.reads().is_looking_up(mark)
-    }
-
     /// Whether a layer of pages noted before `mark` is in the making under `blob`.
-    #[must_use]
-    pub fn is_making_layer(&self, mark: ReadMark, blob: &RoutingKey) -> bool {
+    pub(super) fn is_making_layer(&self, mark: u64, blob: &RoutingKey) -> bool {
         let reads = self.reads();
-        let first = reads.layers.range((blob.clone(), 0)..(blob.clone(), mark.0)).next();
+        let first = reads.layers.range((blob.clone(), 0)..(blob.clone(), mark)).next();
         first.is_some()
     }
 
-    /// The read that has run for longest.
-    #[must_use]
-    pub fn oldest_read(&self) -> Option<OldestRead> {
+    /// The read that has run for longest; `now` is monotonic.
+    pub(super) fn oldest_read(&self, now: Duration) -> Option<OldestRead> {
         let reads = self.reads();
         let ((number, _), running) = reads.running.first_key_value()?;
         let (what, request) = (running.what.clone(), running.request);
-        Some(OldestRead { number: *number, began: running.began, what, request })
+        Some(OldestRead { number: *number, age: now.saturating_sub(running.began), what, request })
+    }
+
+    /// Notes a read that may name anything and ends with [`Self::end_hold`]; returns its number.
+    pub(super) fn begin_hold(&self, now: Duration, what: String) -> u64 {
+        let place = self.reads().begin(now, Some(what));
+        place.0
+    }
+
+    /// Ends a hold.
+    pub(super) fn end_hold(&self, number: u64) {
+        self.reads().end((number, number), None);
     }
 }
 
 impl Reads {
-    fn is_looking_up(&self, mark: ReadMark) -> bool {
-        self.looking_up.first().is_some_and(|(number, _)| *number < mark.0)
+    /// Notes a read that looks up.
+    fn begin(&mut self, began: Duration, what: Option<String>) -> Place {
+        let number = self.number();
+        let place = (number, number);
+        self.running.insert(place, Running { began, what, request: request::current() });
+        self.looking_up.insert(place);
+        place
+    }
+
+    /// Forgets a read; `named` are the extents it told of.
+    fn end(&mut self, place: Place, named: Option<&[ExtentId]>) {
+        self.running.remove(&place);
+        match named {
+            None => {
+                self.looking_up.remove(&place);
+            }
+            Some(extents) => {
+                for extent in extents {
+                    self.named.remove(&(*extent, place));
+                }
+            }
+        }
+    }
+
+    fn is_looking_up(&self, mark: u64) -> bool {
+        self.looking_up.first().is_some_and(|(number, _)| *number < mark)
     }
 }
 
@@ -235,18 +238,7 @@ impl ReadGuard {
 
 impl Drop for ReadGuard {
     fn drop(&mut self) {
-        let mut reads = self.inflight.reads();
-        reads.running.remove(&self.place);
-        match &self.named {
-            None => {
-                reads.looking_up.remove(&self.place);
-            }
-            Some(extents) => {
-                for extent in extents {
-                    reads.named.remove(&(*extent, self.place));
-                }
-            }
-        }
+        self.inflight.reads().end(self.place, self.named.as_deref());
     }
 }
 
@@ -275,7 +267,7 @@ mod tests {
     fn read_is_waited_for_until_it_tells_and_then_for_its_extents_alone() {
         let inflight = InFlight::default();
         let mut read = inflight.read(NOW);
-        let mark = inflight.read_mark();
+        let mark = inflight.next_read();
         assert!(inflight.is_read(mark, &[ONE]) && inflight.is_read(mark, &[]));
         read.names([TWO, ONE, TWO]);
         assert!(inflight.is_read(mark, &[ONE]) && inflight.is_read(mark, &[ExtentId::new(3), TWO]));
@@ -289,12 +281,12 @@ mod tests {
     #[test]
     fn read_noted_after_the_mark_holds_nothing() {
         let inflight = InFlight::default();
-        let mark = inflight.read_mark();
+        let mark = inflight.next_read();
         let mut read = inflight.read(NOW);
-        assert!(!inflight.is_read(mark, &[ONE]) && !inflight.is_looking_up(mark));
+        assert!(!inflight.is_read(mark, &[ONE]) && !inflight.is_read(mark, &[]));
         read.names([ONE]);
         assert!(!inflight.is_read(mark, &[ONE]));
-        assert!(inflight.is_read(inflight.read_mark(), &[ONE]));
+        assert!(inflight.is_read(inflight.next_read(), &[ONE]));
     }
 
     #[test]
@@ -302,7 +294,7 @@ mod tests {
         let inflight = InFlight::default();
         let mut read = inflight.read(NOW);
         read.names([ONE]);
-        let mark = inflight.read_mark();
+        let mark = inflight.next_read();
         read.looks_up();
         read.looks_up();
         assert!(inflight.is_read(mark, &[TWO]), "as one noted before the mark");
@@ -316,12 +308,12 @@ mod tests {
         let mut first = inflight.read(NOW);
         let while_looking_up = first.another();
         first.names([ONE]);
-        let mark = inflight.read_mark();
+        let mark = inflight.next_read();
         let second = first.another();
         drop(first);
-        assert!(inflight.is_looking_up(mark));
+        assert!(inflight.is_read(mark, &[]));
         drop(while_looking_up);
-        assert!(!inflight.is_looking_up(mark) && inflight.is_read(mark, &[ONE]));
+        assert!(!inflight.is_read(mark, &[]) && inflight.is_read(mark, &[ONE]));
         drop(second);
         assert!(!inflight.is_read(mark, &[ONE]));
     }
@@ -349,9 +341,9 @@ mod tests {
     fn layer_is_in_the_making_for_marks_after_its_note_alone() {
         let inflight = InFlight::default();
         let (blob, other) = (RoutingKey::from_bytes(vec![1].into()), RoutingKey::min());
-        let before = inflight.read_mark();
+        let before = inflight.next_read();
         let layer = inflight.layer(blob.clone());
-        let mark = inflight.read_mark();
+        let mark = inflight.next_read();
         assert!(inflight.is_making_layer(mark, &blob));
         assert!(
             !inflight.is_making_layer(mark, &other) && !inflight.is_making_layer(before, &blob)
@@ -364,22 +356,22 @@ mod tests {
     #[test]
     fn oldest_read_is_the_first_of_those_that_run() {
         let inflight = InFlight::default();
-        assert_eq!(inflight.oldest_read(), None);
+        assert_eq!(inflight.oldest_read(NOW * 3), None);
         let first = inflight.read(NOW);
         let id = Some(Uuid::from_u128(17));
         let entered = request::enter(id);
         let second = inflight.read(NOW * 2);
         drop(entered);
         second.describe("a long one".to_owned());
-        let oldest = inflight.oldest_read().unwrap();
-        assert_eq!((oldest.began, oldest.request), (NOW, None));
+        let oldest = inflight.oldest_read(NOW * 3).unwrap();
+        assert_eq!((oldest.age, oldest.request), (NOW * 2, None));
         drop(first);
-        let expected = (NOW * 2, Some("a long one".to_owned()), id);
-        let oldest = inflight.oldest_read().unwrap();
-        assert_eq!((oldest.began, oldest.what, oldest.request), expected);
+        let expected = (NOW, Some("a long one".to_owned()), id);
+        let oldest = inflight.oldest_read(NOW * 3).unwrap();
+        assert_eq!((oldest.age, oldest.what, oldest.request), expected);
         let again = second.another();
         drop(second);
-        assert_eq!(inflight.oldest_read().unwrap().request, id, "of the same request");
+        assert_eq!(inflight.oldest_read(NOW * 3).unwrap().request, id, "of the same request");
         drop(again);
     }
 }

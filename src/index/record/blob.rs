@@ -88,7 +88,8 @@ impl BlobRecord {
     #[must_use]
     pub fn weight(&self) -> usize {
         let Self { properties, metadata, tags, copy, fields, .. } = self;
-        let pairs = metadata.iter().chain(tags.iter());
+        let metadata = metadata.iter().map(|(key, value)| key.len() + value.len());
+        let tags = tags.iter().map(|(key, value)| key.len() + value.len());
         let texts = [
             &properties.content_type,
             &properties.content_encoding,
@@ -99,7 +100,7 @@ impl BlobRecord {
         let copied = copy
             .as_ref()
             .map_or(0, |copy| copy.source.len() + copy.description.as_ref().map_or(0, String::len));
-        pairs.map(|(key, value)| key.len() + value.len()).sum::<usize>()
+        metadata.chain(tags).sum::<usize>()
             + texts.into_iter().flatten().map(String::len).sum::<usize>()
             + copied
             + fields.as_ref().map_or(0, |fields| fields.weight())

@@ -8,7 +8,6 @@ use std::fmt;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
-use serde::de::Error as _;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use uuid::Uuid;
@@ -201,12 +200,10 @@ impl<'de> Visitor<'de> for PairsVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(pair) = pairs.next_element::<(&str, &str)>()? {
-            all.push(pair);
+        let mut len = 0;
+        while let Some((name, value)) = pairs.next_element::<(&str, &[u8])>()? {
+            len += name.len() + value.len();
         }
-        // What whole records refuse, a list refuses too.
-        let len = Metadata::check(&all).map_err(A::Error::custom)?;
         Ok(MetadataReadOver { len })
     }
 }

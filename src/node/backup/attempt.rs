@@ -10,8 +10,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::env::Clock;
+use crate::index::Hold;
 use crate::index::KeptExtents;
-use crate::index::ReadGuard;
 
 /// A backup of a node that serves is given up after this time without a step. It is longer than a
 /// consistent cut may take.
@@ -25,7 +25,7 @@ pub struct GivenUp;
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// Content.
-    pub(super) read: Option<ReadGuard>,
+    pub(super) content: Option<Hold>,
     /// Logs and runs.
     pub(super) index: Option<KeptExtents>,
 }
@@ -119,6 +119,7 @@ mod tests {
     use super::*;
     use crate::env::SimClock;
     use crate::index::InFlight;
+    use crate::index::LocalRequests;
 
     const IDLE: Duration = Duration::from_secs(600);
 
@@ -126,24 +127,25 @@ mod tests {
     async fn what_makes_no_step_is_given_up_and_keeps_nothing() {
         let clock = Arc::new(SimClock::new());
         let attempt = Attempt::new(Arc::clone(&clock) as Arc<dyn Clock>);
-        let inflight = InFlight::default();
-        let read = inflight.read(clock.monotonic());
-        attempt.keep(|kept| kept.read = Some(read)).unwrap();
+        let of = Arc::clone(&clock) as Arc<dyn Clock>;
+        let requests = LocalRequests::shared(InFlight::default(), of);
+        let hold = Hold::begin(&requests, "a backup".to_owned()).await.unwrap();
+        attempt.keep(|kept| kept.content = Some(hold)).unwrap();
         let steps = async {
             for _ in 0..3 {
                 clock.sleep(IDLE - Duration::from_secs(1)).await;
                 attempt.go_on().unwrap();
             }
-            assert!(inflight.oldest_read().is_some());
+            assert!(requests.oldest_read().await.unwrap().is_some());
         };
         tokio::join!(steps, attempt.give_up_after(IDLE));
         assert!(attempt.is_given_up());
-        assert_eq!(inflight.oldest_read(), None);
+        assert_eq!(requests.oldest_read().await.unwrap(), None);
         // The task does not get to keep more.
-        let read = inflight.read(clock.monotonic());
-        let late = attempt.keep(|kept| kept.read = Some(read));
+        let hold = Hold::begin(&requests, "a backup".to_owned()).await.unwrap();
+        let late = attempt.keep(|kept| kept.content = Some(hold));
         assert!(matches!(late, Err(GivenUp)));
         assert!(matches!(attempt.let_go(), Err(GivenUp)));
-        assert_eq!(inflight.oldest_read(), None);
+        assert_eq!(requests.oldest_read().await.unwrap(), None);
     }
 }

@@ -17,9 +17,10 @@ use crate::coordinator::counter;
 use crate::env::Env;
 use crate::index::ConsistentCut;
 use crate::index::CutPartition;
-use crate::index::InFlight;
+use crate::index::Hold;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
+use crate::index::RunningRequests;
 use crate::index::open_offline;
 use crate::node::disks::list;
 use crate::node::storage::Storage;
@@ -43,7 +44,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 enum State {
     /// A node serves it.
-    Serving(Arc<IndexServer>, InFlight),
+    Serving(Arc<IndexServer>, Arc<dyn RunningRequests>),
     /// No other process has it open.
     Stopped,
     /// It is a backup.
@@ -66,8 +67,12 @@ pub(super) struct Contents {
 impl Source {
     /// The store of a node that serves.
     #[must_use]
-    pub fn serving(storage: &Storage, index: Arc<IndexServer>, inflight: InFlight) -> Self {
-        Self::of(storage, State::Serving(index, inflight))
+    pub fn serving(
+        storage: &Storage,
+        index: Arc<IndexServer>,
+        requests: Arc<dyn RunningRequests>,
+    ) -> Self {
+        Self::of(storage, State::Serving(index, requests))
     }
 
     /// A store that no other process has open.
@@ -115,11 +120,11 @@ impl Source {
             return Err(BackupError::DiskStopped(stopped.number));
         }
         let mut contents = match &self.state {
-            State::Serving(index, inflight) => {
+            State::Serving(index, requests) => {
                 // Before the cut: from now on reclaim frees no content.
-                let read = inflight.read(env.clock.monotonic());
-                read.describe("a backup".to_owned());
-                attempt.keep(|kept| kept.read = Some(read))?;
+                let hold = Hold::begin(requests, "a backup".to_owned()).await;
+                let hold = hold.map_err(BackupError::Index)?;
+                attempt.keep(|kept| kept.content = Some(hold))?;
                 let cut = index.consistent_cut().await?;
                 of_a_cut(cut, attempt)?
             }

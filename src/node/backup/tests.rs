@@ -113,8 +113,8 @@ impl Running {
     }
 
     fn source(&self) -> Source {
-        let (index, inflight) = (Arc::clone(&self.assembly.index), self.assembly.inflight.clone());
-        Source::serving(&self.storage, index, inflight)
+        let (index, requests) = (Arc::clone(&self.assembly.index), self.assembly.requests());
+        Source::serving(&self.storage, index, requests)
     }
 
     async fn stop(self) {

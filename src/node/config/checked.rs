@@ -206,10 +206,7 @@ impl Config {
         let data = data_directories(s.data, &add_disk);
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
-        let master_key_file = match s.master_key_file {
-            Some(path) => path,
-            None => master_key_beside(first)?,
-        };
+        let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,

@@ -48,7 +48,7 @@ pub enum ConfigError {
         /// Why.
         error: std::io::Error,
     },
-    /// Other users may know the keys.
+    /// Other users may read the account file.
     #[error(
         "the account file {path} is open to other users (mode {mode:o}): `chmod 600 {path}`, and \
          replace its keys if somebody may have read them"
@@ -69,7 +69,7 @@ pub enum ConfigError {
         /// Why.
         error: AccountError,
     },
-    /// No client could authenticate.
+    /// There is no account, so no client could authenticate.
     #[error(
         "there is no account, and the development account is served on loopback addresses only: give one with \
          --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
@@ -82,13 +82,13 @@ pub enum ConfigError {
     /// An issuer of bearer tokens is not written as it should be.
     #[error("{0}")]
     Oidc(#[from] OidcError),
-    /// Two disks in one folder.
+    /// Two disks have the same directory.
     #[error("data directory {0} is given twice; each disk needs its own")]
     DataTwice(PathBuf),
-    /// Empty path.
+    /// A data directory has an empty path, or there is none.
     #[error("a data directory has no name; give --data DIR")]
     DataEmpty,
-    /// The keys would go into every backup of what they protect.
+    /// The master key file lies in a data directory: every backup of the data would hold the keys.
     #[error(
         "the master key file {path} is inside the data directory {folder}: give it a place of \
          its own with --master-key-file"
@@ -99,33 +99,33 @@ pub enum ConfigError {
         /// The directory.
         folder: PathBuf,
     },
-    /// There is no place beside the first data directory.
+    /// The first data directory has no name to which `.key` could be appended.
     #[error("data directory {0} has no name to put .key behind: give --master-key-file FILE")]
     MasterKeyPlace(PathBuf),
-    /// One port for two listeners.
+    /// Both listeners have the same address.
     #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
     SameAddress(SocketAddr),
     /// A certificate without its key, or the reverse.
     #[error("tls_cert and tls_key go together: give both, or --tls auto")]
     TlsHalf,
-    /// Two certificates.
+    /// Two certificates are configured.
     #[error(
         "--tls auto makes a certificate of its own: leave tls_cert and tls_key out, or leave out --tls"
     )]
     TlsTwice,
-    /// Nothing to serve it with.
+    /// The admin listener is to serve https, and there is no certificate.
     #[error("--admin-tls needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     AdminTls,
-    /// The token would go over the network for everybody to read.
+    /// The admin token would cross the network unencrypted.
     #[error(
         "the admin listener at {0} can be reached from other machines, and without TLS its token can be read on the way: give \
          it --admin-tls, listen on 127.0.0.1 or unix:PATH, or give --admin-plain when something else protects it"
     )]
     AdminPlain(AdminAddress),
-    /// Nothing would be written.
+    /// Requests are to be logged, and there is no audit log.
     #[error("--audit-requests needs --audit-log FILE, or - for standard output")]
     AuditRequests,
-    /// Nothing would be served.
+    /// Only https is to be served, and there is no certificate.
     #[error("--https-only needs a certificate: give --tls auto, or --tls-cert and --tls-key")]
     HttpsOnly,
     /// The log filter does not parse.

@@ -7,7 +7,7 @@
 //!    tokens; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`:
 //!    how values are written.
 //!
-//! Invariants: nothing behind [`Config`] looks at a flag or a variable; an error names the setting
+//! Invariants: nothing behind [`Config`] reads a flag or a variable; an error names the setting
 //! and never shows a key.
 
 mod account_file;

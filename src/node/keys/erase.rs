@@ -71,7 +71,7 @@ impl Erase {
                     return;
                 }
                 Err(Left::UntilStart(what)) => {
-                    let next = "may hold plain secrets: the next start looks again";
+                    let next = "may hold plain secrets: the next start checks again";
                     return tracing::warn!("{what} is out of service and {next}");
                 }
                 Err(Left::Now(error)) => {

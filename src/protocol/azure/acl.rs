@@ -26,7 +26,7 @@ const ID_CHARS_MAX: usize = 64;
 /// Letters a policy may have: those of containers.
 const LETTERS: &str = "racwdxyltfmeopi";
 
-/// Reads `x-ms-blob-public-access`; without it nobody may read who does not sign.
+/// Reads `x-ms-blob-public-access`; without it anonymous callers may not read.
 pub(super) fn public_access(all: &HeaderMap) -> Result<PublicAccess, Refusal> {
     match headers::text(all, "x-ms-blob-public-access")? {
         None => Ok(PublicAccess::Private),

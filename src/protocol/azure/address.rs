@@ -3,6 +3,7 @@
 use http::Method;
 use http::Uri;
 
+use crate::protocol::azure::naming;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -10,7 +11,6 @@ use crate::protocol::wire::percent::decode;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
-use crate::types::NameError;
 
 /// How host names are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,8 @@ const SECONDARY: &str = "-secondary";
 ///
 /// # Errors
 /// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `InvalidUri` when there is no account or the escapes
-/// are broken; `InvalidResourceName`, `OutOfRangeInput` for names that break the naming rules.
+/// are broken; `InvalidResourceName`, `OutOfRangeInput` for names that nothing can have, or that
+/// the request makes against the rules of Azure (`naming.rs`).
 pub fn address(
     method: &Method,
     uri: &Uri,
@@ -72,6 +73,7 @@ pub fn address(
     })?;
     let secondary = raw_account.len() > split.account.len();
     let (container, blob) = names(split.rest, uri.query().unwrap_or(""))?;
+    naming::check_made(method, uri.query(), (container.as_ref(), blob.as_ref()))?;
     Ok(Address { account, secondary, container, blob, endpoint: split.endpoint })
 }
 
@@ -150,16 +152,9 @@ fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
     if text.is_empty() {
         return Err(Reason::InvalidUri.into());
     }
-    ContainerName::new(&text).map_err(name_error)
+    ContainerName::new(&text).map_err(naming::refused)
 }
 
 fn blob_name(raw: &str) -> Result<BlobName, Refusal> {
-    BlobName::new(&decode(raw).ok_or(Reason::InvalidUri)?).map_err(name_error)
-}
-
-fn name_error(error: NameError) -> Refusal {
-    match error {
-        NameError::Length => Reason::OutOfRangeInput.into(),
-        NameError::Invalid => Reason::InvalidResourceName.into(),
-    }
+    BlobName::new(&decode(raw).ok_or(Reason::InvalidUri)?).map_err(naming::refused)
 }

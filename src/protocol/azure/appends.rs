@@ -18,7 +18,7 @@ use crate::protocol::model::operation::ContentOperation;
 pub(super) fn append(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
     let upload = upload::upload(all, limits::append_block(request.version))?;
-    if upload.len == 0 {
+    if upload.framing.len_max() == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
     Ok(ContentOperation::AppendBlock {

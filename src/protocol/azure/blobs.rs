@@ -4,6 +4,8 @@ use http::HeaderMap;
 use http::Method;
 
 use crate::protocol::azure::appends;
+use crate::protocol::azure::block_id;
+use crate::protocol::azure::block_id::BlockIdError;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy;
@@ -33,7 +35,6 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::BlockId;
-use crate::types::BlockIdError;
 use crate::types::Crc64;
 use crate::types::NewKind;
 use crate::types::Tags;
@@ -166,8 +167,9 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
         }
     };
     let upload = upload::upload(all, limits::put_blob(request.version))?;
-    if kind != NewKind::Block && upload.len != 0 {
-        return Err(headers::invalid("Content-Length", &upload.len.to_string()));
+    let len = upload.framing.len_max();
+    if kind != NewKind::Block && len != 0 {
+        return Err(headers::invalid("Content-Length", &len.to_string()));
     }
     Ok(ContentOperation::PutBlob {
         path,
@@ -189,7 +191,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal
         return copy::put_block(request, path, id);
     }
     let upload = upload::upload(all, limits::put_block(request.version))?;
-    if upload.len == 0 {
+    if upload.framing.len_max() == 0 {
         return Err(headers::invalid("Content-Length", "0"));
     }
     let precondition = encryption::with(all, conditions::dated(all, Dates::None)?)?;
@@ -198,7 +200,7 @@ fn put_block(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal
 
 fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
     let text = parameters.get("blockid")?.ok_or_else(|| query::missing("blockid"))?;
-    BlockId::from_base64(text).map_err(|error| match error {
+    block_id::read(text).map_err(|error| match error {
         BlockIdError::NotBase64 => query::invalid("blockid", text)
             .detail(Detail::Explanation, "The block id is not base64."),
         BlockIdError::Length => query::parameter(Reason::InvalidBlockId, "blockid", text),

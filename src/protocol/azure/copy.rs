@@ -319,5 +319,5 @@ pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
         cache_control: text("cache-control"),
         content_md5: md5("x-ms-blob-content-md5").or_else(|| md5("content-md5")).into(),
     };
-    (properties, headers::metadata(all).unwrap_or_default())
+    (properties, headers::any_metadata(all).unwrap_or_default())
 }

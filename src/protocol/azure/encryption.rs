@@ -49,6 +49,14 @@ pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) ->
     }
 }
 
+/// The header that shows how content is encrypted, with its value.
+pub(super) fn header(encryption: &Encryption) -> (&'static str, String) {
+    match encryption {
+        Encryption::Customer(sha256) => ("x-ms-encryption-key-sha256", STANDARD.encode(sha256)),
+        Encryption::Scope(name) => ("x-ms-encryption-scope", name.clone()),
+    }
+}
+
 /// A key may not travel in the clear; on the machine's own loopback it does not travel.
 ///
 /// # Errors

@@ -2,8 +2,10 @@
 //! refusal is called here, its status and its text.
 
 use crate::protocol::model::Detail;
+use crate::protocol::model::Hint;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopyFailure;
 
 /// How Blob REST answers a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,18 +147,39 @@ pub fn status(refusal: &Refusal) -> u16 {
     status.unwrap_or(error_row(reason).status)
 }
 
-/// The message of a refusal: its own, or the one that its row has; of a refused copy source that
-/// of the source.
+/// How Blob REST words a hint, and the header that it is about.
+const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
+    match hint {
+        Hint::OtherScope => (
+            "The signature writes under the encryption scope in ses; send no other.",
+            Some("x-ms-encryption-scope"),
+        ),
+        Hint::SourceTooLongToWait => {
+            ("A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.", None)
+        }
+    }
+}
+
+/// The message of a refusal: its own, that of its hint, or the one that its row has; of a refused
+/// copy source that of the source.
 #[must_use]
 pub fn message(refusal: &Refusal) -> &str {
     let reason = refusal.source.as_ref().map_or(refusal.reason, |source| source.reason);
-    refusal.message.as_deref().unwrap_or(error_row(reason).message)
+    let hint = refusal.hint.map(|hint| words(hint).0);
+    refusal.message.as_deref().or(hint).unwrap_or(error_row(reason).message)
 }
 
 /// A refusal in one line, as `x-ms-copy-status-description` has it: status, code and message.
-#[must_use]
-pub fn one_line(refusal: &Refusal) -> String {
+fn one_line(refusal: &Refusal) -> String {
     format!("{} {} \"{}\"", status(refusal), error_row(refusal.reason).code, message(refusal))
+}
+
+/// Why a copy failed, as `x-ms-copy-status-description` has it. Earlier releases kept that line.
+pub(super) fn copy_failure(failure: &CopyFailure) -> String {
+    match failure {
+        CopyFailure::Refused(refusal) => one_line(refusal),
+        CopyFailure::Line(line) => line.clone(),
+    }
 }
 
 /// Where Blob REST shows a detail.
@@ -200,8 +223,15 @@ pub(super) fn details(refusal: &Refusal) -> impl Iterator<Item = (Place, String)
         let code = error_row(source.reason).code.to_owned();
         [(Detail::SourceStatus, status(refusal).to_string()), (Detail::SourceCode, code)]
     });
+    let header = refusal.hint.and_then(|hint| words(hint).1);
+    let header = header.map(|header| (Detail::HeaderName, header.to_owned()));
     let own = refusal.details.iter().cloned();
-    source.into_iter().flatten().chain(own).map(|(detail, value)| (place(detail), value))
+    source
+        .into_iter()
+        .flatten()
+        .chain(header)
+        .chain(own)
+        .map(|(detail, value)| (place(detail), value))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Headers that many operations have: lease, metadata, properties.
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderName;
+use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use http::header::CONTENT_DISPOSITION;
 use http::header::CONTENT_ENCODING;
@@ -10,6 +12,7 @@ use http::header::CONTENT_TYPE;
 use uuid::Uuid;
 
 use crate::protocol::azure::names;
+use crate::protocol::azure::naming;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::BlobProperties;
@@ -18,24 +21,46 @@ use crate::types::MetadataError;
 
 pub(super) use crate::protocol::wire::headers::{flag, guid, invalid, md5, number, text};
 
+/// What headers of metadata begin with.
+const META: &str = "x-ms-meta-";
+
 /// `x-ms-lease-id`, a GUID.
 pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Refusal> {
     guid(headers, &names::LEASE_ID)
 }
 
-/// `x-ms-meta-*`. Names arrive in lower case: HTTP names have no case, and hyper keeps none.
+/// `x-ms-meta-*`, by the rules of Azure: names are identifiers, values are ASCII. Names arrive in
+/// lower case: HTTP names have no case, and hyper keeps none.
 pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Refusal> {
-    let mut pairs = Vec::new();
-    for (name, value) in headers {
-        let Some(key) = name.as_str().strip_prefix("x-ms-meta-") else { continue };
-        let value = value.to_str().map_err(|_| Reason::InvalidMetadata)?;
-        pairs.push((key.to_owned(), value.trim().to_owned()));
+    if pairs(headers).any(|(_, value)| value.to_str().is_err()) {
+        return Err(Reason::InvalidMetadata.into());
     }
-    Metadata::new(pairs).map_err(|error| match error {
+    let mut before = None;
+    for (key, _) in pairs(headers) {
+        if key.is_empty() {
+            return Err(Reason::EmptyMetadataKey.into());
+        }
+        // Headers of one name stand together.
+        if before.replace(key) == Some(key) || !naming::is_metadata_name(key) {
+            return Err(Reason::InvalidMetadata.into());
+        }
+    }
+    any_metadata(headers).map_err(|error| match error {
         MetadataError::EmptyKey => Reason::EmptyMetadataKey.into(),
         MetadataError::Invalid => Reason::InvalidMetadata.into(),
         MetadataError::TooLarge => Reason::MetadataTooLarge.into(),
     })
+}
+
+/// As [`metadata`], without the rules of Azure: the answer of a server may show what another
+/// dialect has set.
+pub(super) fn any_metadata(headers: &HeaderMap) -> Result<Metadata, MetadataError> {
+    let value = |value: &HeaderValue| Bytes::copy_from_slice(value.as_bytes().trim_ascii());
+    Metadata::new(pairs(headers).map(|(key, given)| (key.to_owned(), value(given))))
+}
+
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &HeaderValue)> {
+    headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(META)?, value)))
 }
 
 /// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put

@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
+use crate::protocol::azure::block_id;
 use crate::protocol::azure::encryption;
+use crate::protocol::azure::errors;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words;
 use crate::protocol::model::copy::CopyFacts;
@@ -221,7 +223,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     }
     match &facts.encryption {
         Some(encryption @ Encryption::Customer(_)) => {
-            escape::element(out, "CustomerProvidedKeySha256", &encryption.header().1);
+            escape::element(out, "CustomerProvidedKeySha256", &encryption::header(encryption).1);
         }
         Some(Encryption::Scope(name)) => escape::element(out, "EncryptionScope", name),
         None => {}
@@ -237,7 +239,11 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
     if let Some(completed) = copy.completed {
         escape::plain(out, "CopyCompletionTime", completed);
     }
-    optional(out, "CopyStatusDescription", copy.description.as_deref());
+    optional(
+        out,
+        "CopyStatusDescription",
+        copy.failure.as_ref().map(errors::copy_failure).as_deref(),
+    );
 }
 
 fn tier(out: &mut String, tier: Option<&TierFacts>) {
@@ -314,7 +320,7 @@ fn blocks(out: &mut String, tag: &str, blocks: Option<&[BlockItem]>) {
     out.push('>');
     for block in blocks {
         out.push_str("<Block>");
-        escape::plain(out, "Name", block.id.to_base64());
+        escape::plain(out, "Name", block_id::write(&block.id));
         escape::plain(out, "Size", block.len);
         out.push_str("</Block>");
     }
@@ -366,6 +372,18 @@ fn max_results(out: &mut String, max_results: Option<u32>) {
     }
 }
 
+/// In the place of a metadata name that XML cannot hold, or whose value it cannot: the name is its
+/// text. Source: "List Blobs".
+const INVALID_NAME: &str = "x-ms-invalid-name";
+
+/// Whether a metadata name, which is a header name, is an XML name that means itself.
+fn is_element(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        && !name.eq_ignore_ascii_case(INVALID_NAME)
+}
+
 fn metadata(out: &mut String, metadata: &Metadata) {
     if metadata.is_empty() {
         out.push_str("<Metadata/>");
@@ -373,7 +391,13 @@ fn metadata(out: &mut String, metadata: &Metadata) {
     }
     out.push_str("<Metadata>");
     for (name, value) in metadata.iter() {
-        escape::element(out, name, value);
+        match std::str::from_utf8(value) {
+            Ok(value) if is_element(name) && value.chars().all(escape::fits_xml) => {
+                escape::element(out, name, value);
+            }
+            // The service says no more of it either; Get Blob Properties shows the value.
+            Ok(_) | Err(_) => escape::element(out, INVALID_NAME, name),
+        }
     }
     out.push_str("</Metadata>");
 }

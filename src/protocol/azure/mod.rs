@@ -2,6 +2,7 @@
 //! [`Operation`](crate::protocol::model::Operation)s and back.
 //!
 //! 1. `address.rs` finds account, container and blob, path-style or host-style; decodes once.
+//!    `naming.rs` has the rules of names that a request makes.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`,
 //!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
@@ -26,6 +27,7 @@ mod address;
 mod appends;
 mod batch;
 mod blobs;
+pub mod block_id;
 mod conditions;
 mod containers;
 mod context;
@@ -42,6 +44,7 @@ mod limits;
 mod listing;
 mod lists;
 mod names;
+mod naming;
 mod pages;
 mod parse;
 mod range;
@@ -65,6 +68,7 @@ pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
+pub use naming::explain_missing;
 pub use parse::parse;
 pub use render::{render, render_error, render_error_without_text};
 pub use web::{

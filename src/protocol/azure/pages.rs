@@ -46,11 +46,12 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Re
     if update {
         check_len(len)?;
     }
-    if update && upload.len != len {
+    let given = upload.framing.len_max();
+    if update && given != len {
         return Err(Reason::InvalidPageRange.into());
     }
-    if !update && upload.len != 0 {
-        return Err(headers::invalid("Content-Length", &upload.len.to_string()));
+    if !update && given != 0 {
+        return Err(headers::invalid("Content-Length", &given.to_string()));
     }
     Ok(ContentOperation::PutPage {
         path,

@@ -13,6 +13,7 @@ use crate::protocol::azure::delegation;
 use crate::protocol::azure::echo::Listing;
 use crate::protocol::azure::echo::Parameters;
 use crate::protocol::azure::echo::RequestEcho;
+use crate::protocol::azure::encryption;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
@@ -25,6 +26,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::BlobListing;
@@ -34,6 +36,7 @@ use crate::protocol::model::reply::FoundBlobs;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::protocol::wire::escape;
 use crate::types::Crc64;
+use crate::types::Encryption;
 use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
@@ -63,14 +66,10 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::ContainerDeleted => head(202).empty(),
         Reply::BlobPut { change, md5, crc64 } => blob_put(change, *md5, *crc64, echo),
         Reply::BlockAppended { change, offset, blocks, checksum } => {
-            let head = head(201).change(change).checksum(checksum).encrypted();
-            let head = head.shown("x-ms-blob-append-offset", offset);
-            head.shown("x-ms-blob-committed-block-count", blocks).empty()
+            block_appended(head(201).change(change), *offset, *blocks, checksum)
         }
         Reply::PagesPut { change, sequence, checksum } => {
-            let head = head(201).change(change).encrypted();
-            let head = head.shown("x-ms-blob-sequence-number", sequence);
-            head.checksum_if_any(checksum.as_ref()).empty()
+            pages_put(head(201).change(change), *sequence, checksum.as_ref())
         }
         Reply::PagePropertiesSet { change, sequence } => {
             head(200).change(change).shown("x-ms-blob-sequence-number", sequence).empty()
@@ -83,9 +82,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             head(200).change(change).fixed("x-ms-blob-sealed", "true").empty()
         }
         Reply::BlobCopied { change, id, state, checksum } => {
-            let head = head(202).change(change).shown("x-ms-copy-id", id.hyphenated());
-            let head = head.fixed("x-ms-copy-status", state.as_str());
-            head.checksum_if_any(checksum.as_ref()).empty()
+            blob_copied(head(202).change(change), *id, *state, checksum.as_ref())
         }
         Reply::CopyAborted | Reply::BlobTagsSet => head(204).bodiless(),
         Reply::BlockPut(checksum) => head(201).checksum(checksum).encrypted().empty(),
@@ -110,10 +107,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobTags(pairs) => head(200).xml(tags::write_document(pairs)),
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
-        Reply::Encrypted(reply, encryption) => {
-            let (name, value) = encryption.header();
-            Head::of(render(reply, echo)).set(name, &value).bodiless()
-        }
+        Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }
@@ -166,6 +160,39 @@ fn blob_put(
         .optional("content-md5", md5.map(Md5::to_base64).as_deref())
         .optional("x-ms-content-crc64", crc64.map(Crc64::to_base64).as_deref())
         .empty()
+}
+
+fn block_appended(
+    head: Head,
+    offset: u64,
+    blocks: u32,
+    checksum: &BodyChecksum,
+) -> Response<Bytes> {
+    head.checksum(checksum)
+        .encrypted()
+        .shown("x-ms-blob-append-offset", offset)
+        .shown("x-ms-blob-committed-block-count", blocks)
+        .empty()
+}
+
+fn pages_put(head: Head, sequence: u64, checksum: Option<&BodyChecksum>) -> Response<Bytes> {
+    let head = head.encrypted().shown("x-ms-blob-sequence-number", sequence);
+    head.checksum_if_any(checksum).empty()
+}
+
+fn blob_copied(
+    head: Head,
+    id: Uuid,
+    state: CopyState,
+    checksum: Option<&BodyChecksum>,
+) -> Response<Bytes> {
+    let head = head.shown("x-ms-copy-id", id.hyphenated());
+    head.fixed("x-ms-copy-status", state.as_str()).checksum_if_any(checksum).empty()
+}
+
+fn encrypted(response: Response<Bytes>, encryption: &Encryption) -> Response<Bytes> {
+    let (name, value) = encryption::header(encryption);
+    Head::of(response).set(name, &value).bodiless()
 }
 
 fn blob_properties(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {

@@ -6,7 +6,7 @@ use http::Method;
 use crate::protocol::azure::ServiceVersion;
 use crate::protocol::wire::query::Query;
 
-/// One request on its way through the router.
+/// A request, as the parsers of its resource read it.
 pub(super) struct Request<'a> {
     pub(super) method: &'a Method,
     pub(super) headers: &'a HeaderMap,

@@ -9,6 +9,7 @@ use crate::protocol::azure::structured;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 
@@ -32,14 +33,14 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
     } else {
         return Err(headers::invalid("Content-Length", text));
     };
-    let (len, message_len) = match structured::content_len(all)? {
-        None => (len, None),
-        Some(content_len) => (content_len, Some(len)),
+    let framing = match structured::content_len(all)? {
+        None => Framing::Known { len },
+        Some(content_len) => Framing::Segmented { len: content_len, message_len: len },
     };
-    if len > len_max {
+    if framing.len_max() > len_max {
         return Err(
             Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string())
         );
     }
-    Ok(Upload { len, message_len, md5, crc64 })
+    Ok(Upload { framing, md5, crc64 })
 }

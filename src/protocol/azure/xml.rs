@@ -5,6 +5,7 @@ use quick_xml::events::BytesRef;
 use quick_xml::events::BytesStart;
 use quick_xml::events::Event;
 
+use crate::protocol::azure::block_id;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -12,7 +13,6 @@ use crate::protocol::wire::xml::check_encoding;
 use crate::protocol::wire::xml::not_xml;
 use crate::protocol::wire::xml::reference;
 use crate::types::BLOCKS_COMMITTED_MAX;
-use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::BlockSource;
 
@@ -110,7 +110,7 @@ fn close(place: Place, entries: &mut Vec<BlockListEntry>) -> Result<Place, Refus
             if text.is_empty() {
                 return Err(Reason::InvalidElementValue.into());
             }
-            let id = BlockId::from_base64(text).map_err(|_| {
+            let id = block_id::read(text).map_err(|_| {
                 Refusal::new(Reason::InvalidBlockId).detail(Detail::ElementValue, text)
             })?;
             entries.push(BlockListEntry { source, id });

@@ -5,6 +5,7 @@ use std::fmt;
 use http::Uri;
 use uuid::Uuid;
 
+use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::parts::BlobPath;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::types::AccessTier;
@@ -168,6 +169,15 @@ impl CopyState {
     }
 }
 
+/// Why a copy failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyFailure {
+    /// The refusal that ended it.
+    Refused(Box<Refusal>),
+    /// A line that an earlier release kept, in the words of its dialect.
+    Line(String),
+}
+
 /// What clients see of the last copy into a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFacts {
@@ -177,8 +187,8 @@ pub struct CopyFacts {
     pub source: String,
     /// How it stands.
     pub state: CopyState,
-    /// Why it failed, in one line.
-    pub description: Option<String>,
+    /// Why it failed.
+    pub failure: Option<CopyFailure>,
     /// Bytes so far.
     pub copied: u64,
     /// Bytes in all.

@@ -13,5 +13,5 @@ pub mod reply;
 pub use address::Address;
 pub use operation::{OPERATION_NAMES, Operation, Precondition};
 pub use reason::Reason;
-pub use refusal::{Cause, Detail, Refusal, SourceRefusal};
+pub use refusal::{Cause, Detail, Hint, Refusal, SourceRefusal};
 pub use reply::Reply;

@@ -13,6 +13,8 @@ pub struct Refusal {
     pub status: Option<u16>,
     /// Replaces the text that the dialect has for the reason; says what to do next.
     pub message: Option<String>,
+    /// Narrows the reason: each dialect has words of its own for it.
+    pub hint: Option<Hint>,
     /// The refusal of a copy source that this refusal passes on.
     pub source: Option<SourceRefusal>,
     /// Further facts for the client, in order.
@@ -28,6 +30,16 @@ pub struct SourceRefusal {
     pub reason: Reason,
     /// As [`Refusal::status`].
     pub status: Option<u16>,
+}
+
+/// What is wrong beyond the reason, where what to do next differs between dialects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The signature names the encryption scope of its writes; the request brings another one, or a
+    /// key.
+    OtherScope,
+    /// The answer of the copy would wait for more bytes than it may.
+    SourceTooLongToWait,
 }
 
 /// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.
@@ -90,7 +102,8 @@ impl Refusal {
     /// The reason alone.
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
-        Self { reason, status: None, message: None, source: None, details: Vec::new(), cause: None }
+        let (status, message, hint, source, cause) = (None, None, None, None, None);
+        Self { reason, status, message, hint, source, details: Vec::new(), cause }
     }
 
     /// With a detail for the client.
@@ -111,6 +124,13 @@ impl Refusal {
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
+        self
+    }
+
+    /// With what is wrong beyond the reason.
+    #[must_use]
+    pub const fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
         self
     }
 

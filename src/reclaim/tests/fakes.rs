@@ -393,7 +393,7 @@ impl Bench {
             host: Arc::clone(&self.index) as _,
             partitions: Arc::clone(&self.index) as _,
             capacity: Arc::clone(&self.capacity) as _,
-            inflight: self.inflight.clone(),
+            requests: LocalRequests::shared(self.inflight.clone(), Arc::clone(&self.env.clock)),
             coordinator: Arc::clone(&self.coordinator),
             env: self.env.clone(),
             config: ReclaimConfig { audit_blobs: 1, ..ReclaimConfig::default() },

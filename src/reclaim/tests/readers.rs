@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use uuid::Uuid;
 
 use super::fakes::*;
@@ -209,7 +210,7 @@ async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     let _kept = log.begin();
     let first = read(&bench);
     let mut warnings = || {
-        readers::watch(&reclaim, &mut warned);
+        readers::watch(&reclaim, &mut warned).now_or_never().unwrap();
         bench.metrics.long_reads.get()
     };
     bench.after(SECOND * 299).await;
@@ -243,7 +244,7 @@ async fn warning_names_the_read_and_its_request() {
     };
     guard.describe("Get Blob photos/cat".to_owned());
     bench.after(SECOND * 301).await;
-    readers::watch(&reclaim, &mut LastWarning::default());
+    readers::watch(&reclaim, &mut LastWarning::default()).await;
     drop(guard);
     let told = format!("{TOLD} seconds=301 read=\"Get Blob photos/cat\" request={id}");
     assert_eq!(log.lines_with(&["WARN", &told]), 1, "{}", log.text());

@@ -81,7 +81,7 @@ impl Machine {
             host: Arc::clone(&host) as _,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&coordinator) as _)),
             capacity: Arc::clone(&capacity) as _,
-            inflight: InFlight::default(),
+            requests: LocalRequests::shared(InFlight::default(), Arc::clone(&env.clock)),
             coordinator: Arc::clone(&coordinator) as _,
             env: env.clone(),
             config: ReclaimConfig { audit_blobs: 2, ..ReclaimConfig::default() },

@@ -154,7 +154,7 @@ fn container() -> ContainerName {
     ContainerName::new("abc").unwrap()
 }
 
-fn make_and_delete_container(bench: &Bench) {
+pub(super) fn make_and_delete_container(bench: &Bench) {
     bench.index.must(&Write::CreateContainer(CreateContainer {
         account: ACCOUNT,
         name: container(),

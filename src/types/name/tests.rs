@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -20,7 +22,20 @@ fn account_names() {
 #[test]
 fn container_names() {
     let longest = "a".repeat(63);
-    for good in ["abc", "a-b", "1-2-3", "$root", "$web", "$logs", longest.as_str()] {
+    for good in [
+        "abc",
+        "a-b",
+        "1-2-3",
+        "a--b",
+        "a.b",
+        "1.2.3",
+        "a.-b",
+        "1.2.3.4.5",
+        "$root",
+        "$web",
+        "$logs",
+        &longest,
+    ] {
         assert_eq!(ContainerName::new(good).unwrap().to_string(), good);
     }
     let too_long = "a".repeat(64);
@@ -31,9 +46,12 @@ fn container_names() {
         ("Abc", NameError::Invalid),
         ("-abc", NameError::Invalid),
         ("abc-", NameError::Invalid),
-        ("a--b", NameError::Invalid),
+        (".abc", NameError::Invalid),
+        ("abc.", NameError::Invalid),
+        ("a..b", NameError::Invalid),
+        ("192.168.5.4", NameError::Invalid),
         ("a_b", NameError::Invalid),
-        ("a.b", NameError::Invalid),
+        ("a/b", NameError::Invalid),
         ("$other", NameError::Invalid),
         ("ab\0", NameError::Invalid),
     ] {
@@ -44,7 +62,9 @@ fn container_names() {
 #[test]
 fn blob_names_are_counted_in_utf16_units() {
     let (longest, emoji) = ("x".repeat(1024), "\u{1F600}".repeat(512));
-    for good in ["a", "/", ".", "a//b/", "a\\b", " ", "\u{FFFF}", longest.as_str(), emoji.as_str()]
+    let slashes = format!("{}a/../b", "/".repeat(300));
+    for good in
+        ["a", "/", ".", "a//b/", "a/../b", "a\\b", " ", "\u{FFFF}", &longest, &emoji, &slashes]
     {
         assert_eq!(BlobName::new(good).unwrap().as_str(), good);
     }
@@ -53,8 +73,28 @@ fn blob_names_are_counted_in_utf16_units() {
         assert_eq!(BlobName::new(bad), Err(NameError::Length));
     }
     assert_eq!(BlobName::new("a\0b"), Err(NameError::Invalid));
-    assert!(BlobName::new(&"/".repeat(253)).is_ok(), "254 segments");
-    assert_eq!(BlobName::new(&"/".repeat(254)), Err(NameError::Length));
+}
+
+proptest! {
+    /// The rule of S3 for keys, but for NUL.
+    #[test]
+    fn blob_names_hold_every_key_of_1024_bytes(key in "[^\0]{1,1024}") {
+        let end = key.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= 1024);
+        let key = &key[..end.last().unwrap_or(0)];
+        prop_assert_eq!(BlobName::new(key).map(|name| name.to_string()), Ok(key.to_owned()));
+    }
+
+    /// Azure's rule for containers: parts of letters and digits with one hyphen between them.
+    #[test]
+    fn container_names_hold_azures(name in "[a-z0-9]{1,10}(-[a-z0-9]{1,10}){1,4}") {
+        prop_assert!(ContainerName::new(&name).is_ok());
+    }
+
+    /// S3's: labels with dots between them, but for addresses.
+    #[test]
+    fn container_names_hold_buckets(name in "[a-z][a-z0-9-]{1,14}[a-z0-9](\\.[a-z0-9]{1,14}){0,3}") {
+        prop_assert!(ContainerName::new(&name).is_ok());
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::index::NewContent;
 use crate::index::PutCopy;
+use crate::protocol::model::Hint;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -163,9 +164,9 @@ pub(crate) async fn copy(
     let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
-        return Err(Refusal::new(Reason::CannotVerifyCopySource).status(409).message(
-            "A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.",
-        ));
+        return Err(Refusal::new(Reason::CannotVerifyCopySource)
+            .status(409)
+            .hint(Hint::SourceTooLongToWait));
     }
     let facts = found.facts();
     let kind = kind_of_copy(facts.kind, copy.seal)?;

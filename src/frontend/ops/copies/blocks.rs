@@ -90,7 +90,7 @@ pub(crate) async fn put_pages(
     let located = blob.locate(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     let upload = take::upload(source, found.len());
-    if upload.len != range.end - range.start {
+    if found.len() != range.end - range.start {
         // The source ends before its range does.
         return Err(Reason::InvalidRange.into());
     }

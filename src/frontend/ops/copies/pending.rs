@@ -22,7 +22,7 @@ use crate::frontend::commit;
 use crate::frontend::copies::AGAIN;
 use crate::frontend::copies::Place;
 use crate::frontend::copies::Running;
-use crate::frontend::dialect::outside::one_line;
+use crate::frontend::copy_failure;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup::BlobTarget;
@@ -297,7 +297,7 @@ async fn settle(
     let Outcome { end, hold } = match done {
         Ok(done) => done,
         Err(error) if error.reason == Reason::ServerBusy => return Err(index::Error::Overloaded),
-        Err(error) => Outcome { end: CopyEnd::Failed(one_line(&error)), hold: None },
+        Err(error) => Outcome { end: CopyEnd::Failed(copy_failure::write(&error)), hold: None },
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
     match take::commit(&front.rows, Box::new(end), hold).await {

@@ -16,6 +16,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
@@ -44,7 +45,7 @@ pub(super) enum Hold {
 
 /// The length and checksums that the bytes of a source must have.
 pub(super) const fn upload(source: &CopySource, len: u64) -> Upload {
-    Upload { len, message_len: None, md5: source.md5, crc64: source.crc64 }
+    Upload { framing: Framing::Known { len }, md5: source.md5, crc64: source.crc64 }
 }
 
 pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {

@@ -3,7 +3,7 @@
 
 use crate::index::engine::change::held::Held;
 use crate::index::engine::change::replacement::{New, Old};
-use crate::index::engine::context::Deps;
+use crate::index::engine::context::Dependencies;
 use crate::index::engine::failed::Failed;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::map::PartitionDescriptor;
@@ -13,7 +13,7 @@ use crate::types::Sequence;
 use crate::types::Timestamp;
 
 /// Logs a violation, and returns the refusal of the change.
-pub(super) fn refused(deps: &Deps, violation: &Violation) -> Failed {
+pub(super) fn refused(deps: &Dependencies, violation: &Violation) -> Failed {
     violation.report(&deps.env.tasks.health(), "a change of the partition map");
     tracing::error!(%violation, "a change of the partition map is refused");
     Failed::Refused(violation.to_string())

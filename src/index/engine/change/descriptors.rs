@@ -130,7 +130,7 @@ pub(super) async fn replace(
 /// # Errors
 /// As of [`replace`].
 pub(super) async fn move_over(
-    deps: &Deps,
+    deps: &Dependencies,
     old: &LogState,
     new: &PartitionDescriptor,
 ) -> Result<Revision, Failed> {

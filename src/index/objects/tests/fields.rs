@@ -240,7 +240,7 @@ fn a_field_of_a_later_release_stays_or_is_refused() {
     // Number 200, which a reader may leave alone.
     with_fields(&mut p, &[0x90, 3, 2, 8, 9]);
     let (guard, snapshot) = (Guard::default(), None);
-    let metadata = Metadata::new(vec![("k".into(), "v".into())]).unwrap();
+    let metadata = Metadata::new([("k".to_owned(), "v")]).unwrap();
     let change = BlobChange::Metadata(metadata.clone());
     p.must(&Write::UpdateBlob(UpdateBlob { key: key("a"), snapshot, guard, change }));
     let found = p.blob(&read(&key("a"))).unwrap();

@@ -62,7 +62,7 @@ fn everything() -> Partition {
     let mut p = partition();
     append_and_pages(&mut p);
     p.must(&Write::PutBlob(put(&key("sn"), stored(&[location(6, 0, 9)]))));
-    p.must(&snapshot("sn", Some(Metadata::new(vec![("k".into(), "v".into())]).unwrap())));
+    p.must(&snapshot("sn", Some(Metadata::new([("k".to_owned(), "v")]).unwrap())));
     p.must(&Write::PutBlob(put(&key("le"), inline(b"l"))));
     p.must(&lease("le", LeaseAction::Acquire { proposed: Some(ID), duration: Some(SECOND * 60) }));
     p.must(&lease("le", LeaseAction::Break { period: Some(SECOND * 10) }));

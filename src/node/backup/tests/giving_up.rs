@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use prometheus_client::encoding::text::encode;
 use rustix::fs::CWD;
 use rustix::fs::FileType;
@@ -111,7 +112,7 @@ async fn a_directory_that_hangs_keeps_nothing_of_the_store_for_long() {
     let env = Env { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..running.env.clone() };
     let mut registry = Registry::default();
     let backups = NodeBackups::new(running.source(), env).registered(&mut registry);
-    let inflight = &running.assembly.inflight;
+    let requests = running.assembly.requests();
     let map = index::PartitionMap::load(running.storage.coordinator.as_ref()).await.unwrap();
     let log = map.partitions().iter().find_map(|one| one.log.first().copied()).unwrap();
     let keeps = || running.assembly.index.keeps(log);
@@ -121,7 +122,7 @@ async fn a_directory_that_hangs_keeps_nothing_of_the_store_for_long() {
     // First the mark is read to see whether the directory may become a backup.
     write_end().await.unwrap().write_all(of_the_store.as_bytes()).unwrap();
     // It is read again when the store is cut, and what the cut names is kept.
-    until(|| inflight.oldest_read().is_some()).await;
+    until(|| requests.oldest_read().now_or_never().unwrap().unwrap().is_some()).await;
     let mut hung = write_end().await.unwrap();
     assert!(keeps());
     assert_eq!(last(&backups).state, "running");
@@ -130,7 +131,7 @@ async fn a_directory_that_hangs_keeps_nothing_of_the_store_for_long() {
 
     let error = last(&backups).error.unwrap();
     assert!(error.contains("did not answer for 10 minutes"), "{error}");
-    assert_eq!(inflight.oldest_read(), None);
+    assert_eq!(requests.oldest_read().await.unwrap(), None);
     assert!(!keeps());
     assert_eq!(shown(&registry, "backups_given_up_total"), "1");
     assert_eq!(shown(&registry, "backups_unanswered"), "1");

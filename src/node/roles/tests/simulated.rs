@@ -53,7 +53,7 @@ impl Simulated {
         let audit_log = AuditLog::default();
         let front = FrontEndSetup {
             blob: bound,
-            dialect: None,
+            dialects: Dialects::default(),
             tls: None,
             secrets: &secrets,
             audit_log: &audit_log,

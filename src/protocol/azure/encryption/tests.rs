@@ -21,7 +21,7 @@ fn all(pairs: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 fn sha256() -> String {
-    CustomerKey::from_base64(KEY_TEXT).unwrap().encryption().header().1
+    header(&CustomerKey::from_base64(KEY_TEXT).unwrap().encryption()).1
 }
 
 fn refused(pairs: &[(&'static str, &str)]) -> (Reason, String) {

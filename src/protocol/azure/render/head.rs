@@ -12,6 +12,7 @@ use http::StatusCode;
 
 use crate::protocol::azure::echo::RequestEcho;
 use crate::protocol::azure::encryption;
+use crate::protocol::azure::errors;
 use crate::protocol::azure::words::lease_duration;
 use crate::protocol::azure::words::lease_state;
 use crate::protocol::azure::words::lease_status;
@@ -79,10 +80,11 @@ impl Head {
         self.insert_some(HeaderName::from_static(name), value)
     }
 
-    /// Sets a header whose name is known only now; one that cannot be a header is left out.
-    pub(super) fn named(mut self, name: &str, value: &str) -> Self {
+    /// Sets a header whose name is known only now to bytes; what cannot be a header is left out.
+    pub(super) fn named(mut self, name: &str, value: &[u8]) -> Self {
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return self };
-        let value = self.value(value);
+        self.values.extend_from_slice(value);
+        let value = HeaderValue::from_maybe_shared(self.values.split().freeze()).ok();
         self.insert_some(name, value)
     }
 
@@ -145,7 +147,7 @@ impl Head {
     }
 
     pub(super) fn encryption(self, encryption: Option<&Encryption>) -> Self {
-        match encryption.map(Encryption::header) {
+        match encryption.map(encryption::header) {
             Some((name, value)) => self.set(name, &value),
             None => self,
         }
@@ -206,7 +208,10 @@ impl Head {
             .fixed("x-ms-copy-status", copy.state.as_str())
             .shown("x-ms-copy-progress", format_args!("{}/{}", copy.copied, copy.total))
             .optional("x-ms-copy-completion-time", completed.as_deref())
-            .optional("x-ms-copy-status-description", copy.description.as_deref())
+            .optional(
+                "x-ms-copy-status-description",
+                copy.failure.as_ref().map(errors::copy_failure).as_deref(),
+            )
     }
 
     pub(super) fn lease(self, lease: LeaseFacts) -> Self {

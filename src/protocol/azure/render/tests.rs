@@ -281,6 +281,41 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
     );
 }
 
+#[test]
+fn metadata_that_another_dialect_allows_is_shown_as_far_as_it_can_be() {
+    let metadata: [(&str, &[u8]); 7] = [
+        ("plain", "a<b".as_bytes()),
+        ("a-b.c_d", "\u{e9}".as_bytes()),
+        ("1st", b"v"),
+        ("it's", b"v"),
+        ("x-ms-invalid-name", b"v"),
+        ("latin", b"caf\xe9"),
+        ("noncharacter", "\u{ffff}".as_bytes()),
+    ];
+    let metadata = metadata.map(|(name, value)| (name.to_owned(), value.to_vec()));
+    let facts = BlobFacts { metadata: Metadata::new(metadata).unwrap(), ..facts() };
+    let named = Box::new(facts.clone());
+    let items = vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: named }];
+    let listing = BlobListing { items, after: Vec::new(), next: None };
+    let echo_of_list = list_echo("/acct/con?restype=container&comp=list&include=metadata");
+    let response = render(&Reply::Blobs(listing), &echo_of_list);
+    let shown = "<Metadata><plain>a&lt;b</plain><a-b.c_d>\u{e9}</a-b.c_d>\
+        <x-ms-invalid-name>1st</x-ms-invalid-name><x-ms-invalid-name>it's</x-ms-invalid-name>\
+        <x-ms-invalid-name>x-ms-invalid-name</x-ms-invalid-name>\
+        <x-ms-invalid-name>latin</x-ms-invalid-name>\
+        <x-ms-invalid-name>noncharacter</x-ms-invalid-name></Metadata>";
+    let body = text(&response);
+    assert!(body.contains(shown), "{body}");
+    assert_eq!(names_in(body), ["a"]);
+
+    let reply = Reply::Blob { facts: Box::new(facts), range: None, checksum: None };
+    let response = render(&reply, &echo("GET", "/a/b/c"));
+    let header = |name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes);
+    assert_eq!(header("x-ms-meta-1st"), Some(b"v".as_slice()));
+    assert_eq!(header("x-ms-meta-it's"), Some(b"v".as_slice()));
+    assert_eq!(header("x-ms-meta-latin"), Some(b"caf\xe9".as_slice()));
+}
+
 /// The names a parser finds, references resolved; fails when the document is not well-formed.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only names matter here")]
 fn names_in(body: &str) -> Vec<String> {

@@ -113,7 +113,7 @@ fn container_facts_are_read() {
         panic!("{made:?}")
     };
     assert_eq!(public_access, PublicAccess::Container);
-    assert_eq!(metadata.iter().collect::<Vec<_>>(), [("k", "v")]);
+    assert_eq!(metadata.iter().collect::<Vec<_>>(), [("k", b"v".as_slice())]);
 }
 
 #[test]

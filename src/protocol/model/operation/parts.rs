@@ -62,15 +62,54 @@ pub struct BlobPath {
     pub snapshot: Option<Timestamp>,
 }
 
+/// How the content lies in the body. The dialect reads it in the head and checks the length against
+/// the operation's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// The body is the content, of a known length.
+    Known {
+        /// Bytes of content.
+        len: u64,
+    },
+    /// The body is the content. Its length is known when it has ended.
+    Open {
+        /// Bytes of content at most; more are `RequestBodyTooLarge`.
+        len_max: u64,
+    },
+    /// The body is a message that holds the content in numbered segments with checksums.
+    Segmented {
+        /// Bytes of content.
+        len: u64,
+        /// Bytes of the message.
+        message_len: u64,
+    },
+}
+
+impl Framing {
+    /// Bytes of content; `None` when the head does not say.
+    #[must_use]
+    pub const fn content_len(self) -> Option<u64> {
+        match self {
+            Self::Known { len } | Self::Segmented { len, .. } => Some(len),
+            Self::Open { .. } => None,
+        }
+    }
+
+    /// Bytes that the content has at most.
+    #[must_use]
+    pub const fn len_max(self) -> u64 {
+        match self {
+            Self::Known { len } | Self::Segmented { len, .. } => len,
+            Self::Open { len_max } => len_max,
+        }
+    }
+}
+
 /// A body to be streamed, and what the client says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Bytes of content: of the body, or what a message around it holds. Checked against the
-    /// operation's limit.
-    pub len: u64,
-    /// Bytes of the message that holds the content with its checksums; `None` when the body is the
-    /// content.
-    pub message_len: Option<u64>,
+    /// How its content lies in it.
+    pub framing: Framing,
     /// MD5 of the body: a mismatch is `Md5Mismatch`.
     pub md5: Option<Md5>,
     /// CRC-64 of the body: a mismatch is `Crc64Mismatch`.
@@ -90,7 +129,7 @@ pub struct AccessPolicy {
     pub permissions: Option<String>,
 }
 
-/// Whoever a user delegation key is made for.
+/// The user for whom a user delegation key is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The object id.
@@ -201,8 +240,8 @@ pub struct Batch {
 pub struct BatchPart {
     /// Its id, repeated by the answer.
     pub id: Option<String>,
-    /// The request. It stays as it came: the dialect of the batch identifies its sender by these
-    /// very bytes, and only then reads it.
+    /// The request, unchanged: the dialect of the batch verifies its signature over these bytes
+    /// before it parses them.
     pub request: http::Request<()>,
 }
 

@@ -193,7 +193,7 @@ prop_compose! {
     fn record()(
         (created, last_modified, len, crc) in (time(), time(), any::<u64>(), any::<[u8; 8]>()),
         properties in properties(),
-        metadata in option::of("[a-z]{1,9}"),
+        metadata in option::of(("[a-z.-]{1,9}", vec(0x80..=0xff_u8, 0..=9))),
         kind in prop_oneof![
             Just(BlobKind::Block),
             any::<(u32, bool)>().prop_map(|(blocks, sealed)| BlobKind::Append { blocks, sealed }),
@@ -213,7 +213,7 @@ prop_compose! {
         let pair = |key: String| (key.clone(), key);
         BlobRecord {
             properties,
-            metadata: Metadata::new(metadata.map(pair).into_iter().collect()).unwrap(),
+            metadata: Metadata::new(metadata).unwrap(),
             kind,
             tags: Tags::new(tag.map(pair).into_iter().collect()).unwrap(),
             lease: lease.map(|(id, since, breaks_at)| Lease {

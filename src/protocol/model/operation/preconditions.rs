@@ -1,0 +1,72 @@
+//! What must hold before an operation is carried out.
+
+use crate::protocol::model::Operation;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContentOperation;
+
+impl Operation {
+    /// What must hold of the container or blob; `None` when the operation asks for nothing.
+    #[must_use]
+    pub const fn precondition(&self) -> Option<&Precondition> {
+        match self {
+            Self::Account(_) => None,
+            Self::Container(operation) => of_container(operation),
+            Self::Content(operation) => Some(of_content(operation)),
+            Self::Blob(operation) => of_blob(operation),
+        }
+    }
+}
+
+const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
+    use ContainerOperation as O;
+    match operation {
+        O::GetContainer { precondition, .. }
+        | O::GetContainerAcl { precondition, .. }
+        | O::SetContainerAcl { precondition, .. }
+        | O::SetContainerMetadata { precondition, .. }
+        | O::DeleteContainer { precondition, .. }
+        | O::LeaseContainer { precondition, .. } => Some(precondition),
+        O::CreateContainer { .. } | O::RestoreContainer { .. } | O::ListBlobs(_) => None,
+    }
+}
+
+const fn of_content(operation: &ContentOperation) -> &Precondition {
+    use ContentOperation as O;
+    match operation {
+        O::PutBlobFromUrl(put) => &put.precondition,
+        O::CopyBlob(copy) => &copy.precondition,
+        O::PutBlob { precondition, .. }
+        | O::AppendBlock { precondition, .. }
+        | O::AppendBlockFromUrl { precondition, .. }
+        | O::PutPage { precondition, .. }
+        | O::PutPageFromUrl { precondition, .. }
+        | O::AbortCopy { precondition, .. }
+        | O::PutBlockFromUrl { precondition, .. }
+        | O::PutBlock { precondition, .. }
+        | O::PutBlockList { precondition, .. } => precondition,
+    }
+}
+
+const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
+    use BlobOperation as O;
+    match operation {
+        O::SetPageProperties { precondition, .. }
+        | O::GetPageRanges { precondition, .. }
+        | O::SealBlob { precondition, .. }
+        | O::GetBlockList { precondition, .. }
+        | O::GetBlob { precondition, .. }
+        | O::GetBlobProperties { precondition, .. }
+        | O::SetBlobProperties { precondition, .. }
+        | O::GetBlobMetadata { precondition, .. }
+        | O::SetBlobMetadata { precondition, .. }
+        | O::SnapshotBlob { precondition, .. }
+        | O::SetBlobTier { precondition, .. }
+        | O::LeaseBlob { precondition, .. }
+        | O::GetBlobTags { precondition, .. }
+        | O::SetBlobTags { precondition, .. }
+        | O::DeleteBlob { precondition, .. } => Some(precondition),
+        O::UndeleteBlob { .. } => None,
+    }
+}
