@@ -107,6 +107,7 @@ const fn row(name: &'static str, kind: Kind, ops: u64, c: usize, unit: Unit) -> 
 
 const SMALL: Set = set("small", 2_000, 4 * KIB);
 const NAMES: Set = set("names", 5_000, 64);
+const BODIES: Set = set("bodies", 5_000, 4 * KIB);
 const MEGA: Set = set("mega", 64, MIB);
 const HUGE: Set = set("huge", 4, 16 * MIB);
 /// Written once before the measurement, so that its figures do not include the first requests of a
@@ -124,7 +125,7 @@ const GROWING: Set = ordered("growing", Order::Growing);
 const SCATTERED: Set = ordered("scattered", Order::Scattered);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 22] = [
+pub(crate) const ALL: [Workload; 23] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
@@ -132,6 +133,7 @@ pub(crate) const ALL: [Workload; 22] = [
     row("head", Kind::Head(SMALL), 40_000, 16, Unit::Op),
     row("delete", Kind::Delete(set("delete", 0, 4 * KIB)), 10_000, 16, Unit::Op),
     row("list", Kind::List(NAMES, 1_000), 400, 4, Unit::Key),
+    row("list4k", Kind::List(BODIES, 1_000), 400, 4, Unit::Key),
     row("mixed", Kind::Mixed(SMALL, set("mixed", 400, 4 * KIB)), 20_000, 16, Unit::Op),
     row("put1m", Kind::Put(set("put1m", 0, MIB)), 400, 4, Unit::MiB),
     row("block8m", Kind::Blocks(16, 8 * MIB), 12, 4, Unit::MiB),

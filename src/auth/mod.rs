@@ -9,7 +9,8 @@
 //! 5. `action.rs`: what a sender wants to do, in no dialect's words. `needs.rs`: the signatures,
 //!    roles and public access that permit it. `sas_permissions.rs`, `grant.rs`: what a signature or
 //!    a token grants. `delegator.rs`: the entitlements that user delegation keys depend on.
-//! 6. `key_ring/`: the master keys, and the secrets that are sealed under them.
+//! 6. `s3/`: signatures of S3 requests, versions 4 and 2.
+//! 7. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and operations to actions
 //! (`frontend/access/actions.rs`).
@@ -27,6 +28,7 @@ mod grant;
 mod key_ring;
 mod keys;
 mod needs;
+mod s3;
 mod sas;
 mod sas_permissions;
 mod shared_key;
@@ -43,6 +45,7 @@ pub use key_ring::{
     sealed_under,
 };
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
+pub use s3::{ChunkVerifier, Claim, Payload, S3Error, S3Secrets, SignedS3Request, Verified, claim};
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, Delegator, MINT_VERSION,
     Policy, SasRequest, Signature, Signers, Target, Terms, is_bound_to_user, mint_account,

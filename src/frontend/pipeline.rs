@@ -104,8 +104,8 @@ impl FrontEnd {
         let mut echo = dialect.echo(&head, id, arrived);
         let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
-        let acceptable = access::hosts::is_acceptable(self, &head, peer);
-        let mut response = match acceptable.map(|()| dialect.site(&head)) {
+        let host = access::hosts::is_acceptable(self, &head, peer);
+        let mut response = match host.map(|()| dialect.site(&head)) {
             Err(error) => {
                 context.log_refusal(&error);
                 self.refused(&head, &mut body, &error, &echo).await
@@ -151,13 +151,12 @@ impl FrontEnd {
             draft.answered(context.operation, principal, body.received(), answer).await;
         }
         let response = self.apply_fault(context.fault, response).await;
-        let traffic = context.traffic.take();
-        if let Some(traffic) = &traffic {
+        if let Some(traffic) = &context.traffic {
             traffic.received.inc_by(body.received());
         }
         let response = response.map(|response| {
             response.map(|body| {
-                let body = body.passing(context.pass.take()).counted(traffic);
+                let body = body.passing(context.pass.take()).counted(context.traffic.take());
                 body.drafting(context.draft.take())
             })
         });

@@ -166,7 +166,6 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let requests = assembly.requests();
         let listener = BlobListener { bound: blob, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
@@ -174,7 +173,7 @@ impl Roles {
             host,
             manager,
             router,
-            requests,
+            requests: assembly.requests(),
             serving,
             stop_serving,
             all_sealed,

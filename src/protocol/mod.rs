@@ -10,12 +10,16 @@
 //!    still to be read (`model/operation/parsed.rs`); `azure/documents.rs` names its decoder.
 //! 4. `azure/render.rs` turns a reply or a refusal into a response head and body.
 //!
-//! `azure/errors.rs` has the dialect's code, status and text for each reason of a refusal;
+//! `s3/` is the second of them.
+//!
+//! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason
+//! of a refusal;
 //! `api-spec/errors.json` shows the columns of all dialects.
 
 pub mod azure;
 pub mod host;
 pub mod model;
+pub mod s3;
 pub mod wire;
 
 pub use host::{HostError, KnownHosts};

@@ -1,6 +1,6 @@
 //! Bodies that hold more than their content: which decoder reads a framing, and the encoder of
 //! answers. A dialect that frames bodies in another way adds a variant here and to
-//! [`Framing`](crate::protocol::model::operation::Framing).
+//! [`Framing`].
 
 use bytes::Bytes;
 

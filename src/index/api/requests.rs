@@ -31,7 +31,8 @@ pub struct RequestMark {
 /// What may be running. The answer says whether something of that kind is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Running {
-    /// A read noted before the mark that names bytes of one of the extents, or is looking up and may
+    /// A read noted before the mark that names bytes of one of the extents, or is looking up and
+    /// may
     /// come to name any. Without extents: one that is looking up.
     Read {
         /// Reads noted later are not meant.

@@ -92,8 +92,8 @@ impl IndexServer {
     /// their tasks only; they share the memory that `config` grants.
     ///
     /// A partition that needs files which are damaged or missing is quarantined: it answers
-    /// [`Damage::Quarantined`], all others serve. One whose files cannot be used for another reason
-    /// is tried again until it opens.
+    /// [`crate::index::Damage::Quarantined`], all others serve. One whose files cannot be used for
+    /// another reason is tried again until it opens.
     ///
     /// # Errors
     /// When all partitions are quarantined, why the first is. [`Error::Unavailable`] when the

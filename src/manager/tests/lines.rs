@@ -49,11 +49,20 @@ async fn each_change_is_told_and_what_was_refused_is_not() {
     rig.carry_out(Plan::Split(rig.serving(1), vec![key(5)]), &kept).await;
     world.capacity.set_full(false);
     assert_eq!(told(&kept.changes()), []);
-    rig.carry_out(Plan::SplitEvenly(rig.serving(20), 3), &kept).await;
+    rig.check(1..21).await;
+    rig.server.shutdown().await;
+}
+
+#[tokio::test]
+async fn split_into_even_parts_is_told_with_their_number() {
+    let rig = open(&World::empty()).await;
+    rig.write_all(1..21).await;
+    let kept = Kept::new();
+    rig.carry_out(Plan::SplitEvenly(rig.serving(1), 3), &kept).await;
     let lines = kept.changes();
     assert_eq!(told(&lines), [of("SplitPartition", "done")]);
     assert_eq!(lines[0]["detail"]["ways"], 3);
-    rig.check(1..21).await;
+    assert_eq!(rig.server.partitions(), 3);
     rig.server.shutdown().await;
 }
 

@@ -137,6 +137,11 @@ error_table! {
     ServerBusy => "ServerBusy", 503, "The server is busy. Retry the request after the time in Retry-After.";
     InsufficientStorage => "InsufficientStorage", 507, "The disks are full. Free space or add a data directory; reads and deletes go on.";
     NotImplemented => "NotImplemented", 501, "Blockyard does not serve this operation.";
+    IncompleteBody => "InvalidInput", 400, "One of the request inputs is not valid.";
+    UnknownAccessKey => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    RequestTimeTooSkewed => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

@@ -252,4 +252,14 @@ reasons! {
     InsufficientStorage,
     /// Blockyard does not serve this operation.
     NotImplemented,
+    /// The body is shorter or longer than the request says, or its chunks are malformed.
+    IncompleteBody,
+    /// There is no such access key.
+    UnknownAccessKey,
+    /// The time of the request is too far from the server's.
+    RequestTimeTooSkewed,
+    /// The parameters of a presigned URL are missing or malformed.
+    MalformedQueryAuthentication,
+    /// The body has another SHA-256 than was signed.
+    PayloadHashMismatch,
 }

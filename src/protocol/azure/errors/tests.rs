@@ -32,11 +32,20 @@ fn published_table_has_every_row_and_no_other() {
     assert_eq!(published, coded, "api-spec/errors.json differs from src/protocol/azure/errors.rs");
 }
 
+/// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
+const OF_OTHER_DIALECTS: [Reason; 5] = [
+    Reason::IncompleteBody,
+    Reason::UnknownAccessKey,
+    Reason::RequestTimeTooSkewed,
+    Reason::MalformedQueryAuthentication,
+    Reason::PayloadHashMismatch,
+];
+
 #[test]
 fn rows_are_distinct_errors_with_messages() {
     let rows = Reason::ALL.iter().map(|reason| error_row(*reason));
     let codes: HashSet<&str> = rows.clone().map(|row| row.code).collect();
-    assert_eq!(codes.len(), Reason::ALL.len());
+    assert_eq!(codes.len(), Reason::ALL.len() - OF_OTHER_DIALECTS.len());
     for row in rows {
         assert!(matches!(row.status, 304 | 400..=599), "{row:?}");
         assert!(row.message.ends_with('.'), "{row:?}");

@@ -151,12 +151,12 @@ async fn plans_are_carried_out_or_refused() {
     assert_eq!(striped, Err(ChangeError::NotStripable));
 
     let both = || Plan::Merge(vec![rig.serving(1), rig.serving(20)]);
-    world.store.set_full(true);
-    assert!(is_refused(&carry_out(both()).await));
-    world.store.set_full(false);
     carry_out(both()).await.unwrap();
     let evenly = carry_out(Plan::SplitEvenly(rig.serving(1), 4)).await.unwrap();
     assert_eq!(evenly.partitions.len(), 4);
+    world.store.set_full(true);
+    assert!(is_refused(&carry_out(Plan::Merge(evenly.partitions.clone())).await));
+    world.store.set_full(false);
     rig.check(20).await;
     rig.host.shutdown().await;
     let late = carry_out(Plan::Move(evenly.partitions[0], HostId::new(0))).await;

@@ -1,0 +1,93 @@
+//! What a request says of who signed it, not yet verified.
+
+use http::header::AUTHORIZATION;
+
+use crate::auth::s3::error::S3Error;
+use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::Verified;
+use crate::auth::s3::request::parameter;
+use crate::auth::s3::secrets::S3Secrets;
+use crate::auth::s3::v2;
+use crate::auth::s3::v4;
+use crate::types::Timestamp;
+
+/// What a request says of who signed it.
+#[derive(Clone, Debug)]
+pub struct Claim(Version);
+
+#[derive(Clone, Debug)]
+enum Version {
+    V4(v4::Claim),
+    V2(v2::Claim),
+}
+
+/// Reads what a request says of who signed it; `None` when it says nothing.
+///
+/// # Errors
+/// [`S3Error`]: it cannot be read.
+pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
+    let presigned = has(request, "X-Amz-Algorithm");
+    let presigned_v2 = has(request, "Signature") && has(request, "AWSAccessKeyId");
+    let mut values = request.headers.get_all(AUTHORIZATION).iter();
+    let header = values.next();
+    let ways = [presigned, presigned_v2, header.is_some(), values.next().is_some()];
+    if ways.into_iter().filter(|way| *way).count() > 1 {
+        return Err(S3Error::SignedTwice);
+    }
+    if presigned {
+        return v4::Claim::of_query(request).map(|claim| Some(Claim(Version::V4(claim))));
+    }
+    if presigned_v2 {
+        return v2::Claim::of_query(request).map(|claim| Some(Claim(Version::V2(claim))));
+    }
+    let Some(header) = header else { return Ok(None) };
+    let text = header.to_str().map_err(|_| S3Error::header("it is not plain ASCII"))?.trim();
+    let (scheme, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match scheme {
+        "AWS4-HMAC-SHA256" => {
+            v4::Claim::of_header(request, rest.trim()).map(|claim| Some(Claim(Version::V4(claim))))
+        }
+        "AWS" => v2::Claim::of_header(rest.trim()).map(|claim| Some(Claim(Version::V2(claim)))),
+        _ => Err(S3Error::Unsupported { detail: "the authorization type".to_owned() }),
+    }
+}
+
+impl Claim {
+    /// The id of the key that signed.
+    #[must_use]
+    pub fn access_key_id(&self) -> &str {
+        match &self.0 {
+            Version::V4(claim) => claim.access_key_id(),
+            Version::V2(claim) => claim.access_key_id(),
+        }
+    }
+
+    /// Whether the query is signed: only then may it override headers of the answer.
+    #[must_use]
+    pub const fn is_presigned(&self) -> bool {
+        match &self.0 {
+            Version::V4(claim) => claim.is_presigned(),
+            Version::V2(claim) => claim.is_presigned(),
+        }
+    }
+
+    /// Verifies the claim with the secrets of its access key.
+    ///
+    /// # Errors
+    /// [`S3Error`]: dates first, then what has to be signed, then the signature.
+    pub fn verify(
+        &self,
+        request: &SignedS3Request<'_>,
+        secrets: &S3Secrets,
+        now: Timestamp,
+    ) -> Result<Verified, S3Error> {
+        match &self.0 {
+            Version::V4(claim) => claim.verify(request, secrets, now),
+            Version::V2(claim) => claim.verify(request, secrets, now),
+        }
+    }
+}
+
+fn has(request: &SignedS3Request<'_>, name: &str) -> bool {
+    parameter(request, name).is_some()
+}
