@@ -399,7 +399,7 @@ impl AccountStore {
         loop {
             let page = self.router.ask(list.clone()).await?;
             if let Some(entry) = page.entries.into_iter().next() {
-                return ContainerName::new(&entry.name).map(Some).map_err(|_| mismatched());
+                return Ok(Some(entry.name));
             }
             list.from = page.next;
             if list.from.is_none() {
@@ -477,8 +477,4 @@ struct StoredAccount<'a> {
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {
     AccountName::new(name).map_err(|_| StoreError::Name(name.to_owned()))
-}
-
-fn mismatched() -> StoreError {
-    StoreError::Index(index::Error::Unavailable("an answer of another kind".to_owned()))
 }

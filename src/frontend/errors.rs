@@ -321,12 +321,6 @@ pub(crate) fn only_bearer() -> Refusal {
     Refusal::new(Reason::AuthenticationFailed).detail(Detail::AuthenticationFailure, detail)
 }
 
-/// The index answered with the wrong kind of reply. This is a bug.
-pub(crate) fn mismatched() -> Refusal {
-    tracing::error!("the index answered with the wrong kind of reply");
-    Reason::InternalError.into()
-}
-
 pub(crate) fn internal(message: &str) -> Refusal {
     Refusal::new(Reason::InternalError).message(message)
 }

@@ -35,14 +35,14 @@ pub mod server;
 
 pub use api::NoteRead;
 pub use api::{
-    AccountChange, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView, BlockView,
-    CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer, Damage,
-    DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow, Guard,
-    IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, Leased, ListAccounts, ListBlobs,
-    ListContainers, ListEntry, ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX, Piece,
-    PutBlob, Read, ReadBlob, ReadReply, ReferencePlace, References, Refused, SealBlob, SetTier,
-    SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
-    Write, WriteReply, Written, check_lease,
+    AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
+    BlockView, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
+    Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow,
+    Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult, Leased, ListAccounts,
+    ListBlobs, ListContainers, ListEntry, ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX,
+    Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace, References, Refused, SealBlob,
+    SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob,
+    UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{
     AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,

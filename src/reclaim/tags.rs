@@ -122,7 +122,7 @@ impl<'a> TagPass<'a> {
             let page = self.reclaim.owners(self.map).ask(list.clone()).await?;
             for entry in page.entries {
                 if entry.record.id == wanted.id {
-                    found = ContainerName::new(&entry.name).ok();
+                    found = Some(entry.name);
                 }
             }
             list.from = page.next;

@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for IdVisitor {
 }
 
 /// The list from which a named block is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlockSource {
     /// The blob's committed block list.
     Committed,
@@ -119,7 +119,7 @@ pub enum BlockSource {
 }
 
 /// One entry of a Put Block List request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockListEntry {
     /// The list to take it from.
     pub source: BlockSource,

@@ -2,10 +2,13 @@
 //!
 //! Rules: Blob REST "Specifying conditional headers for Blob service operations".
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::types::{Etag, Timestamp};
 
 /// The value of `If-Match` or `If-None-Match`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EtagMatch {
     /// `*`
     Any,
@@ -23,7 +26,7 @@ impl EtagMatch {
 }
 
 /// The conditions of one request, dates at whole seconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Proceed if the current tag is one of these.
     pub if_match: Option<EtagMatch>,
@@ -36,7 +39,7 @@ pub struct Conditions {
 }
 
 /// The result of the conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Proceed with the request.
     Proceed,

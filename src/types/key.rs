@@ -200,7 +200,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
 }
 
 /// The full name of a blob, with the collation that its key needs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobKey {
     /// The account.
     pub account: AccountId,

@@ -35,7 +35,7 @@ impl BlobKind {
 }
 
 /// The kind of blob that Put Blob makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewKind {
     /// A block blob with the content of the request.
     #[default]

@@ -61,7 +61,7 @@ impl Lease {
 }
 
 /// An action of Lease Blob or Lease Container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaseAction {
     /// Takes a lease, or takes it again if the client holds it.
     Acquire {

@@ -1,7 +1,8 @@
 //! User metadata.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 /// The most bytes of names and values together; Azure's limit, the largest of all protocols.
@@ -52,6 +53,16 @@ impl Metadata {
             checked.push((name, value));
         }
         if bytes > METADATA_BYTES_MAX { Err(MetadataError::TooLarge) } else { Ok(Self(checked)) }
+    }
+
+    /// Decodes the metadata of a request and checks it as [`Self::new`] does. Rows are decoded
+    /// without a check: those of earlier releases keep what was allowed then.
+    ///
+    /// # Errors
+    /// Those of the decoder, and [`MetadataError`].
+    pub fn deserialize_checked<'de, D: Deserializer<'de>>(decoder: D) -> Result<Self, D::Error> {
+        let Self(pairs) = Self::deserialize(decoder)?;
+        Self::new(pairs).map_err(D::Error::custom)
     }
 
     /// The pairs in order.

@@ -20,6 +20,7 @@ pub enum NameError {
 
 /// An account name: 3 to 24 lower-case letters and digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct AccountName(Box<str>);
 
 impl AccountName {
@@ -28,11 +29,15 @@ impl AccountName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         if !(3..=24).contains(&text.len()) {
             return Err(NameError::Length);
         }
         if text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
-            Ok(Self(text.into()))
+            Ok(())
         } else {
             Err(NameError::Invalid)
         }
@@ -51,6 +56,7 @@ impl AccountName {
 /// is made. Sources: "Naming and referencing containers, blobs, and metadata", "General purpose
 /// bucket naming rules".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct ContainerName(Box<str>);
 
 impl ContainerName {
@@ -59,8 +65,12 @@ impl ContainerName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         if matches!(text, "$root" | "$web" | "$logs") {
-            return Ok(Self(text.into()));
+            return Ok(());
         }
         let inside =
             |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
@@ -70,13 +80,19 @@ impl ContainerName {
         if !legal || text.contains("..") || text.parse::<Ipv4Addr>().is_ok() {
             return Err(NameError::Invalid);
         }
-        if (3..=63).contains(&text.len()) { Ok(Self(text.into())) } else { Err(NameError::Length) }
+        if (3..=63).contains(&text.len()) { Ok(()) } else { Err(NameError::Length) }
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, without a copy.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0.into_string()
     }
 }
 
@@ -89,6 +105,7 @@ const BLOB_NAME_UNITS_MAX: usize = 1024;
 /// narrower rule where a blob is made. Sources: "Naming and referencing containers, blobs, and
 /// metadata", "Naming Amazon S3 objects".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Box<str>")]
 pub struct BlobName(Box<str>);
 
 impl BlobName {
@@ -97,10 +114,14 @@ impl BlobName {
     /// # Errors
     /// [`NameError`].
     pub fn new(text: &str) -> Result<Self, NameError> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+
+    fn check(text: &str) -> Result<(), NameError> {
         if text.is_empty() || text.encode_utf16().count() > BLOB_NAME_UNITS_MAX {
             return Err(NameError::Length);
         }
-        if text.contains('\0') { Err(NameError::Invalid) } else { Ok(Self(text.into())) }
+        if text.contains('\0') { Err(NameError::Invalid) } else { Ok(()) }
     }
 
     /// The text.
@@ -110,8 +131,16 @@ impl BlobName {
     }
 }
 
-macro_rules! display_as_text {
+macro_rules! texts {
     ($($name:ident),*) => {$(
+        impl TryFrom<Box<str>> for $name {
+            type Error = NameError;
+
+            fn try_from(text: Box<str>) -> Result<Self, NameError> {
+                Self::check(&text).map(|()| Self(text))
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -119,7 +148,7 @@ macro_rules! display_as_text {
         }
     )*};
 }
-display_as_text!(AccountName, ContainerName, BlobName);
+texts!(AccountName, ContainerName, BlobName);
 
 #[cfg(test)]
 mod tests;

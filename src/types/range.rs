@@ -3,8 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde::Serialize;
+
 /// A requested range: `bytes=first-` or `bytes=first-last`, both ends inclusive, `first <= last`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(u64, Option<u64>)", into = "(u64, Option<u64>)")]
 pub struct ByteRange {
     first: u64,
     last: Option<u64>,
@@ -38,6 +42,20 @@ impl ByteRange {
         }
         let end = self.last.map_or(len, |last| last.saturating_add(1).min(len));
         Some(self.first..end)
+    }
+}
+
+impl TryFrom<(u64, Option<u64>)> for ByteRange {
+    type Error = &'static str;
+
+    fn try_from((first, last): (u64, Option<u64>)) -> Result<Self, Self::Error> {
+        Self::new(first, last).ok_or("a range ends before it begins")
+    }
+}
+
+impl From<ByteRange> for (u64, Option<u64>) {
+    fn from(range: ByteRange) -> Self {
+        (range.first, range.last)
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Website {
 }
 
 /// A change of [`ServiceProperties`]. Fields that are `None` are not changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicePropertiesChange {
     /// Request logging.
     pub logging: Option<Logging>,

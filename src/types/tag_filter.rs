@@ -3,6 +3,8 @@
 //! Source: "Specify conditional headers (tags)", "Find Blobs by Tags". AND binds more tightly than
 //! OR. Tag values are compared as strings, byte by byte.
 
+use serde::Deserialize;
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::types::ContainerName;
@@ -26,7 +28,7 @@ pub enum TagFilterError {
 }
 
 /// How a tag's value is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     /// `=`
     Equal,
@@ -43,7 +45,7 @@ pub enum Comparison {
 }
 
 /// One condition on one tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagClause {
     /// The tag.
     pub key: String,
@@ -70,7 +72,8 @@ impl TagClause {
 }
 
 /// A condition on a blob's tags: all clauses of one of several groups must hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Vec<TagClause>>")]
 pub struct TagCondition(Vec<Vec<TagClause>>);
 
 impl TagCondition {
@@ -103,6 +106,23 @@ impl TagCondition {
     #[must_use]
     pub fn matches(&self, tags: &Tags) -> bool {
         self.0.iter().any(|group| group.iter().all(|clause| clause.matches(tags)))
+    }
+}
+
+impl TryFrom<Vec<Vec<TagClause>>> for TagCondition {
+    type Error = TagFilterError;
+
+    /// # Errors
+    /// [`TagFilterError::NoTag`]: a group without clauses would be satisfied by everything.
+    fn try_from(groups: Vec<Vec<TagClause>>) -> Result<Self, TagFilterError> {
+        let has_tags = |group: &Vec<TagClause>| {
+            !group.is_empty() && group.iter().all(|clause| !clause.key.is_empty())
+        };
+        if !groups.is_empty() && groups.iter().all(has_tags) {
+            Ok(Self(groups))
+        } else {
+            Err(TagFilterError::NoTag)
+        }
     }
 }
 
@@ -297,6 +317,21 @@ mod tests {
             TagCondition::parse("@container = 'pics'").unwrap_err(),
             TagFilterError::Unsupported("@container")
         );
+    }
+
+    #[test]
+    fn condition_without_a_tag_is_not_decoded() {
+        let decode = |groups: &Vec<Vec<TagClause>>| {
+            postcard::from_bytes::<TagCondition>(&postcard::to_stdvec(groups).unwrap())
+        };
+        let parsed = TagCondition::parse("a = '1' OR b > '2' AND c <> ''").unwrap();
+        assert_eq!(decode(&parsed.0), Ok(parsed.clone()));
+        let nameless = TagClause { key: String::new(), ..parsed.0[0][0].clone() };
+        for groups in
+            [vec![], vec![vec![]], vec![parsed.0[0].clone(), vec![]], vec![vec![nameless]]]
+        {
+            assert!(decode(&groups).is_err(), "{groups:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ const VALUE_CHARS_MAX: usize = 256;
 
 /// Key/value pairs of a blob, sorted by key, each key once. Source: Set Blob Tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(String, String)>")]
 pub struct Tags(Vec<(String, String)>);
 
 /// Why tags are refused.
@@ -90,6 +91,14 @@ impl Tags {
     }
 }
 
+impl TryFrom<Vec<(String, String)>> for Tags {
+    type Error = TagsError;
+
+    fn try_from(pairs: Vec<(String, String)>) -> Result<Self, TagsError> {
+        Self::new(pairs)
+    }
+}
+
 fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || " +-./:=_".contains(c)
 }
@@ -108,6 +117,19 @@ mod tests {
         assert_eq!(tags.iter().collect::<Vec<_>>(), [("a", ""), ("b", "2")]);
         assert_eq!(tags.get("b"), Some("2"));
         assert_eq!(tags.get("c"), None);
+    }
+
+    #[test]
+    fn tags_that_could_not_be_made_are_not_decoded() {
+        let decode = |pairs: &[(&str, &str)]| {
+            postcard::from_bytes::<Tags>(&postcard::to_stdvec(pairs).unwrap())
+        };
+        assert_eq!(
+            decode(&[("b", "2"), ("a", "")]).unwrap(),
+            tags(&[("a", ""), ("b", "2")]).unwrap()
+        );
+        assert!(decode(&[("", "2")]).is_err());
+        assert!(decode(&[("a", "1"), ("a", "2")]).is_err());
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Lease {
 
 /// Whether the answer to an action fits this lease.
 pub(crate) fn answered(lease: &mut Option<Lease>, seen: &index::Leased) -> bool {
-    match (lease, &seen.lease) {
+    match (lease, &seen.result.lease()) {
         (None, None) => true,
         (Some(lease), Some(seen)) => lease.see(seen),
         (None, Some(_)) | (Some(_), None) => false,

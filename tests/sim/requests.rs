@@ -191,8 +191,8 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
     };
     Some(match reply {
         WriteReply::Written(written) => of(written, More::Nothing),
-        WriteReply::Appended { written, offset, blocks } => {
-            of(written, More::Appended { offset: *offset, blocks: *blocks })
+        WriteReply::Appended(block) => {
+            of(&block.written, More::Appended { offset: block.offset, blocks: block.blocks })
         }
         WriteReply::Pages(pages) if pages.rest.is_none() => {
             of(&pages.written, More::Sequence(pages.sequence))

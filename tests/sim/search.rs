@@ -66,10 +66,10 @@ impl Client<'_> {
         let blob = RoutingKey::blob(&key(name));
         let read = Read::TagWork { blob: Some(blob.clone()), from: Bytes::new(), limit: 64 };
         let reply = self.stack.router.read(blob.as_bytes(), read).await?;
-        let ReadReply::TagWork(work, _) = reply else {
+        let ReadReply::TagWork(page) = reply else {
             panic!("tag work was asked for: {reply:?}");
         };
-        Ok(work)
+        Ok(page.work)
     }
 
     /// Checks that a search finds exactly the blobs with a tag, when no updates of the tag index

@@ -101,7 +101,8 @@ impl Directory {
                 let owner = ContainerKey { account, id: entry.record.id };
                 seen.missing.remove(&owner);
                 let collation = entry.record.collation;
-                seen.containers.insert(owner, KnownContainer { name: entry.name, collation });
+                let name = entry.name.into_string();
+                seen.containers.insert(owner, KnownContainer { name, collation });
             }
             drop(seen);
             list.from = page.next;

@@ -3,6 +3,7 @@
 use futures_util::future::try_join_all;
 
 use crate::frontend::accounts::Unread;
+use crate::index::AccountEntry;
 use crate::index::AccountRecord;
 use crate::index::Error;
 use crate::index::ListAccounts;
@@ -72,7 +73,7 @@ impl AccountRows {
                     continue;
                 }
             };
-            let rows = page.entries.into_iter().filter_map(|(name, record)| {
+            let rows = page.entries.into_iter().filter_map(|AccountEntry { name, record }| {
                 let Ok(name) = AccountName::new(&name) else {
                     tracing::error!(
                         name,

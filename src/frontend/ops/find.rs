@@ -68,7 +68,7 @@ pub(crate) async fn find(
             Ok(record) => Some(record.id),
             // The search names the container, not the URL: nothing is found.
             Err(e) if e.reason == Reason::ContainerNotFound && find.container.is_none() => {
-                return Ok(Reply::FoundBlobs(FoundBlobs { items: Vec::new(), next_marker: None }));
+                return Ok(Reply::FoundBlobs(FoundBlobs::default()));
             }
             Err(error) => return Err(error),
         },
@@ -79,7 +79,11 @@ pub(crate) async fn find(
         Search { front, account, query: &find.query, scope, containers: HashMap::new() };
     let Start { range, position } = match start(find.marker.as_deref(), &ranges)? {
         Some(start) => start,
-        None => search.narrowest(&ranges).await?,
+        None => match search.narrowest(&ranges).await? {
+            Some(start) => start,
+            // A search without a tag finds nothing; no dialect parses one.
+            None => return Ok(Reply::FoundBlobs(FoundBlobs::default())),
+        },
     };
     let (mut items, mut seen, mut weight) = (Vec::new(), 0, 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
@@ -201,8 +205,9 @@ impl Search<'_> {
         found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
-    /// The range with the fewest candidates, as far as the first page of each shows.
-    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<Start<'r>, Refusal> {
+    /// The range with the fewest candidates, as far as the first page of each shows; `None` if
+    /// there is no range.
+    async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<Option<Start<'r>>, Refusal> {
         let mut best: Option<(usize, &Range)> = None;
         for range in ranges {
             let count = if ranges.len() == 1 {
@@ -215,8 +220,7 @@ impl Search<'_> {
                 best = Some((count, range));
             }
         }
-        let start = best.map(|(_, range)| Start { range, position: range.from.clone() });
-        start.ok_or_else(errors::mismatched)
+        Ok(best.map(|(_, range)| Start { range, position: range.from.clone() }))
     }
 
     /// The candidates that match the search, in order.

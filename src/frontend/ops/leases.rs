@@ -14,6 +14,7 @@ use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::index::LeaseBlob;
 use crate::index::LeaseContainer;
+use crate::index::LeaseResult;
 use crate::index::Leased;
 use crate::index::WriteRequest;
 use crate::protocol::model::Refusal;
@@ -31,7 +32,7 @@ pub(crate) async fn blob(
     let Located { blob, precondition } = blob.locate(&front.rows).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseBlob { key: blob.key, guard, action };
-    carry_out(front, write, action, Subject::Blob).await
+    carry_out(front, write, Subject::Blob).await
 }
 
 /// Lease Container.
@@ -43,7 +44,7 @@ pub(crate) async fn container(
     let ContainerTarget { account, name, precondition } = container;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseContainer { account: account.id, name, guard, action };
-    carry_out(front, write, action, Subject::Container).await
+    carry_out(front, write, Subject::Container).await
 }
 
 /// Draws the id of a lease that names none: writes of the index must be deterministic.
@@ -58,27 +59,24 @@ fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
 async fn carry_out<W: WriteRequest<Reply = Leased>>(
     front: &FrontEnd,
     write: W,
-    action: LeaseAction,
     subject: Subject,
 ) -> Result<Reply, Refusal> {
     let leased = commit::commit(&front.rows, write, None).await;
     let leased = leased.map_err(|error| errors::from_index(&error, subject))?;
     let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
-    let outcome = outcome(action, leased).ok_or_else(errors::mismatched)?;
-    Ok(Reply::Leased { change, outcome })
+    Ok(Reply::Leased { change, outcome: outcome(leased.result) })
 }
 
-fn outcome(action: LeaseAction, leased: Leased) -> Option<LeaseOutcome> {
-    Some(match action {
-        LeaseAction::Acquire { .. } => LeaseOutcome::Acquired(leased.lease?.id),
-        LeaseAction::Renew { .. } => LeaseOutcome::Renewed(leased.lease?.id),
-        LeaseAction::Change { .. } => LeaseOutcome::Changed(leased.lease?.id),
-        LeaseAction::Release { .. } => LeaseOutcome::Released,
-        LeaseAction::Break { .. } => {
-            let left = leased.lease?.breaks_at?.since(leased.now);
+fn outcome(result: LeaseResult) -> LeaseOutcome {
+    match result {
+        LeaseResult::Acquired(lease) => LeaseOutcome::Acquired(lease.id),
+        LeaseResult::Renewed(lease) => LeaseOutcome::Renewed(lease.id),
+        LeaseResult::Changed(lease) => LeaseOutcome::Changed(lease.id),
+        LeaseResult::Released => LeaseOutcome::Released,
+        LeaseResult::Broken { left, .. } => {
             // Rounded up: a client that waits so long finds the lease broken.
             let seconds = left.as_secs() + u64::from(left > Duration::from_secs(left.as_secs()));
             LeaseOutcome::Broken { seconds }
         }
-    })
+    }
 }

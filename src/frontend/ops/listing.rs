@@ -122,7 +122,7 @@ pub(crate) async fn containers(
         let page = front.rows.router.ask(list).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
         items.extend(page.entries.into_iter().map(|entry| ContainerItem {
-            name: entry.name,
+            name: entry.name.into_string(),
             facts: facts::of_container(entry.record, now),
         }));
         after.extend(page.after);

@@ -1,6 +1,8 @@
 //! Changes and pages of accounts.
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::record::AccountRecord;
 use crate::types::AccountId;
@@ -12,7 +14,7 @@ use crate::types::Secret;
 use crate::types::ServicePropertiesChange;
 
 /// A change of an account's row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountChange {
     /// Set Blob Service Properties.
     Properties(Box<ServicePropertiesChange>),
@@ -33,7 +35,7 @@ pub enum AccountChange {
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListAccounts {
     /// Where to go on: `next` of the page before.
     pub from: Option<Bytes>,
@@ -51,11 +53,20 @@ impl ListAccounts {
     }
 }
 
+/// An account in a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountEntry {
+    /// The name as its row has it: the caller reports one that is not valid.
+    pub name: String,
+    /// The record.
+    pub record: AccountRecord,
+}
+
 /// A page of accounts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountPage {
-    /// Names and records.
-    pub entries: Vec<(String, AccountRecord)>,
+    /// In name order.
+    pub entries: Vec<AccountEntry>,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
 }

@@ -1,12 +1,16 @@
 //! Changes of append blobs.
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
+use crate::index::api::Written;
 use crate::types::BlobKey;
 use crate::types::Crc64;
 
 /// Adds one block at the end of an append blob; where that is, is decided at the commit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendBlock {
     /// The blob.
     pub key: BlobKey,
@@ -23,7 +27,7 @@ pub struct AppendBlock {
 }
 
 /// Seals an append blob; one that is sealed stays as it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealBlob {
     /// The blob.
     pub key: BlobKey,
@@ -31,4 +35,15 @@ pub struct SealBlob {
     pub guard: Guard,
     /// The end must be here: `x-ms-blob-condition-appendpos`, bytes.
     pub position: Option<u64>,
+}
+
+/// What an append answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppendedBlock {
+    /// The blob's new tag and time.
+    pub written: Written,
+    /// Where the block begins, bytes.
+    pub offset: u64,
+    /// Blocks of the blob, this one included.
+    pub blocks: u32,
 }

@@ -3,6 +3,9 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::types::AccessTier;
@@ -23,7 +26,7 @@ use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// What a request demands of the current state before it is carried out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
     /// `If-*`.
     pub conditions: Conditions,
@@ -37,7 +40,7 @@ pub struct Guard {
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it
 /// should be under.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EncryptionClaim {
     /// Not looked at: neither content nor metadata are read or written.
     #[default]
@@ -58,7 +61,7 @@ impl EncryptionClaim {
 }
 
 /// Content whose bytes are durable already, or small enough to live in the row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewContent {
     /// Kept in the row; may be empty.
     Inline(Bytes),
@@ -67,15 +70,33 @@ pub enum NewContent {
     /// Stored in extents, in order; other rows refer to them too.
     Shared(Vec<Location>),
     /// Any of those above, encrypted as earlier releases did; their bytes are ciphertext.
-    Encrypted(KeyedNonce, Box<Self>),
+    Encrypted(KeyedNonce, #[serde(deserialize_with = "unencrypted")] Box<Self>),
     /// Any of those above but encrypted ones: their bytes are authenticated chunks
     /// (`types::chunks`). In a Put Page each location is a content by itself, under its part of the
     /// nonce.
-    Authenticated(KeyedNonce, Box<Self>),
+    Authenticated(KeyedNonce, #[serde(deserialize_with = "unencrypted")] Box<Self>),
+}
+
+/// Content that is not encrypted, as a message holds it: the first variants of [`NewContent`].
+#[derive(Deserialize)]
+enum Unencrypted {
+    Inline(Bytes),
+    Stored(Vec<Location>),
+    Shared(Vec<Location>),
+}
+
+/// Decodes what is encrypted. Content is encrypted once: deeper levels are refused, so that a
+/// message cannot exhaust the stack.
+fn unencrypted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<NewContent>, D::Error> {
+    Ok(Box::new(match Unencrypted::deserialize(deserializer)? {
+        Unencrypted::Inline(bytes) => NewContent::Inline(bytes),
+        Unencrypted::Stored(locations) => NewContent::Stored(locations),
+        Unencrypted::Shared(locations) => NewContent::Shared(locations),
+    }))
 }
 
 /// Makes or replaces a blob; its staged blocks are discarded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutBlob {
     /// The blob.
     pub key: BlobKey,
@@ -84,6 +105,7 @@ pub struct PutBlob {
     /// System properties.
     pub properties: BlobProperties,
     /// User metadata.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Index tags.
     pub tags: Tags,
@@ -98,7 +120,7 @@ pub struct PutBlob {
 }
 
 /// Stages one block, replacing a staged one of the same id.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageBlock {
     /// The blob.
     pub key: BlobKey,
@@ -113,7 +135,7 @@ pub struct StageBlock {
 }
 
 /// Commits a block list: the named blocks become the blob, all other staged ones are discarded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBlocks {
     /// The blob.
     pub key: BlobKey,
@@ -122,6 +144,7 @@ pub struct CommitBlocks {
     /// System properties, replacing all.
     pub properties: BlobProperties,
     /// User metadata, replacing all.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Index tags, replacing all.
     pub tags: Tags,
@@ -132,18 +155,18 @@ pub struct CommitBlocks {
 }
 
 /// A change of a blob that leaves its content alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobChange {
     /// Replaces the system properties.
     Properties(BlobProperties),
     /// Replaces the user metadata.
-    Metadata(Metadata),
+    Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces the tags; leaves the blob's tag and time alone.
     Tags(Tags),
 }
 
 /// Changes properties or metadata.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateBlob {
     /// The blob.
     pub key: BlobKey,
@@ -156,7 +179,7 @@ pub struct UpdateBlob {
 }
 
 /// Deletes a blob with its staged blocks, or snapshots of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteBlob {
     /// The blob.
     pub key: BlobKey,

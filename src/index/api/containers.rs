@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::api::Guard;
 use crate::index::record::ContainerRecord;
@@ -17,7 +19,7 @@ use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 
 /// Creates a container under an id already issued.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateContainer {
     /// The account.
     pub account: AccountId,
@@ -28,6 +30,7 @@ pub struct CreateContainer {
     /// The order of its names.
     pub collation: Collation,
     /// User metadata.
+    #[serde(deserialize_with = "Metadata::deserialize_checked")]
     pub metadata: Metadata,
     /// Anonymous access.
     pub public_access: PublicAccess,
@@ -36,10 +39,10 @@ pub struct CreateContainer {
 }
 
 /// What changes about a container.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerChange {
     /// Replaces its metadata.
-    Metadata(Metadata),
+    Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces who may do what in it.
     Access {
         /// Anonymous access.
@@ -50,7 +53,7 @@ pub enum ContainerChange {
 }
 
 /// Changes a container.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateContainer {
     /// The account.
     pub account: AccountId,
@@ -63,7 +66,7 @@ pub struct UpdateContainer {
 }
 
 /// Deletes a container: its name is free at once, its rows are purged later.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteContainer {
     /// The account.
     pub account: AccountId,
@@ -74,7 +77,7 @@ pub struct DeleteContainer {
 }
 
 /// List Containers: one page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListContainers {
     /// The account.
     pub account: AccountId,
@@ -97,16 +100,16 @@ impl ListContainers {
 }
 
 /// A container in a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerEntry {
     /// The name.
-    pub name: String,
+    pub name: ContainerName,
     /// The record.
     pub record: ContainerRecord,
 }
 
 /// A page of containers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerPage {
     /// In name order.
     pub entries: Vec<ContainerEntry>,

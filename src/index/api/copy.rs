@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::Guard;
@@ -24,7 +27,7 @@ use crate::types::Timestamp;
 /// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
 /// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
 /// before it asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// The source.
     pub key: BlobKey,
@@ -37,7 +40,7 @@ pub struct Share {
 }
 
 /// Content of a source, as its rows hold it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CopiedContent {
     /// Without blocks.
     Whole(NewContent),
@@ -65,7 +68,7 @@ impl CopiedContent {
 }
 
 /// One committed block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopiedBlock {
     /// The block.
     pub id: BlockId,
@@ -78,7 +81,7 @@ pub struct CopiedBlock {
 }
 
 /// The answer to [`Share`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedBlob {
     /// The source.
     pub record: BlobRecord,
@@ -88,7 +91,7 @@ pub struct SharedBlob {
 }
 
 /// Makes or replaces a blob with content that came from another; its staged blocks are discarded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutCopy {
     /// The destination.
     pub key: BlobKey,
@@ -116,7 +119,7 @@ pub struct PutCopy {
 }
 
 /// A pending copy as [`crate::index::Read::CopyJobs`] finds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCopy {
     /// The destination.
     pub blob: RoutingKey,
@@ -125,7 +128,7 @@ pub struct PendingCopy {
 }
 
 /// Ends a pending copy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndCopy {
     /// The destination.
     pub blob: RoutingKey,
@@ -136,7 +139,7 @@ pub struct EndCopy {
 }
 
 /// How a pending copy ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CopyEnd {
     /// All bytes are there.
     Success {
@@ -152,7 +155,7 @@ pub enum CopyEnd {
 }
 
 /// Puts another sealing of the source of a pending copy in the place of one that is still there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResealCopy {
     /// The destination.
     pub blob: RoutingKey,
@@ -160,4 +163,13 @@ pub struct ResealCopy {
     pub from: Secret,
     /// What is to stand there.
     pub to: Secret,
+}
+
+/// Pending copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyJobPage {
+    /// The copies.
+    pub jobs: Vec<PendingCopy>,
+    /// Where to go on, perhaps in the next partition.
+    pub next: Option<Bytes>,
 }

@@ -3,13 +3,15 @@
 
 use std::fmt::Debug;
 
+use serde::Deserialize;
+use serde::Serialize;
 use thiserror::Error as ThisError;
 
 use crate::types::Outcome;
 use crate::types::PartitionId;
 
 /// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum LeaseRefusal {
     /// An id was sent but there is no lease.
     #[error("there is no lease")]
@@ -44,7 +46,7 @@ pub enum LeaseRefusal {
 }
 
 /// How the encryption headers of a request differ from how a blob or block is encrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EncryptionFault {
     /// It is under a customer-provided key, and none came.
     KeyMissing,
@@ -55,7 +57,7 @@ pub enum EncryptionFault {
 }
 
 /// Where there is no space.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum Full {
     /// On the disks that logs and runs are written to.
     #[error("the disks are full; free some space or add a data directory")]
@@ -67,7 +69,7 @@ pub enum Full {
 
 /// Files that a request needs cannot be used until they are repaired or their disk is back. The
 /// request changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum Damage {
     /// Rows whose checksum does not match, or that are malformed: which.
     #[error("index rows are damaged: {0}")]
@@ -87,7 +89,7 @@ pub enum Damage {
 
 /// Why the state that a request met does not permit it. The partition works, and the same request
 /// gets the same answer until that state changes: the client corrects the request.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum Refused {
     /// No such account.
     #[error("no such account")]
@@ -189,7 +191,7 @@ pub enum Refused {
 
 /// Why a request has no answer. Each variant is a different next step of the caller; all but
 /// [`Self::Refused`] are about the partition and not about the request.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum Error {
     /// The partition is not here, not at this epoch, or does not own the key. The caller reads the
     /// map again and retries.

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::api::Error;
 use crate::index::api::Read;
@@ -17,7 +19,7 @@ use crate::types::HostId;
 use crate::types::PartitionId;
 
 /// The partition a router believes to own the key, and the epoch it knows it by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The partition.
     pub partition: PartitionId,

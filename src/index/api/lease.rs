@@ -1,5 +1,9 @@
 //! Leases on blobs and containers.
 
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::Guard;
@@ -13,7 +17,7 @@ use crate::types::LeaseAction;
 use crate::types::Timestamp;
 
 /// Lease Blob.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseBlob {
     /// The blob.
     pub key: BlobKey,
@@ -24,7 +28,7 @@ pub struct LeaseBlob {
 }
 
 /// Lease Container.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseContainer {
     /// The account.
     pub account: AccountId,
@@ -36,13 +40,47 @@ pub struct LeaseContainer {
     pub action: LeaseAction,
 }
 
-/// What a lease action left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a lease action did, with the lease as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LeaseResult {
+    /// There is a lease.
+    Acquired(Lease),
+    /// Its duration began again.
+    Renewed(Lease),
+    /// It has another id.
+    Changed(Lease),
+    /// There is none any more.
+    Released,
+    /// It is broken, or will be.
+    Broken {
+        /// The lease.
+        lease: Lease,
+        /// Until it is broken.
+        left: Duration,
+    },
+}
+
+impl LeaseResult {
+    /// The lease; none after a release.
+    #[must_use]
+    pub const fn lease(&self) -> Option<Lease> {
+        match self {
+            Self::Acquired(lease)
+            | Self::Renewed(lease)
+            | Self::Changed(lease)
+            | Self::Broken { lease, .. } => Some(*lease),
+            Self::Released => None,
+        }
+    }
+}
+
+/// The answer to a lease action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leased {
     /// Tag and time of the blob or container, which a lease leaves alone.
     pub written: Written,
-    /// The lease; none after a release.
-    pub lease: Option<Lease>,
+    /// What the action did.
+    pub result: LeaseResult,
     /// When it was done.
     pub now: Timestamp,
 }

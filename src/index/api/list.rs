@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::record::BlobRecord;
 use crate::index::record::ListedFields;
@@ -13,7 +15,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// List Blobs: one page of one container, as far as this partition reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListBlobs {
     /// The account.
     pub account: AccountId,
@@ -81,7 +83,7 @@ impl ListBlobs {
 }
 
 /// An entry of a blob list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListEntry {
     /// A committed blob, or a snapshot of one.
     Blob {
@@ -112,7 +114,7 @@ pub const PAGE_WEIGHT_MAX: usize = 4 << 20;
 pub const ENTRY_WEIGHT: usize = 512;
 
 /// A page of blobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListPage {
     /// In the container's order, prefixes among them.
     pub entries: Vec<ListEntry>,

@@ -12,9 +12,10 @@
 //!    plans.
 //! 5. `requests.rs`: what reclaim and backups ask of those that run requests.
 //! 6. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
-//!    why not.
+//!    why a request has no answer.
 //!
 //! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
+//! They hold nothing of a process and can be sent as bytes, which postcard encodes (ADR 0029).
 
 mod accessed;
 mod accounts;
@@ -41,8 +42,8 @@ mod write;
 mod written;
 
 pub use accessed::NoteRead;
-pub use accounts::{AccountChange, AccountPage, ListAccounts};
-pub use appends::{AppendBlock, SealBlob};
+pub use accounts::{AccountChange, AccountEntry, AccountPage, ListAccounts};
+pub use appends::{AppendBlock, AppendedBlock, SealBlob};
 pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, EncryptionClaim, Guard, NewContent, PutBlob, StageBlock,
     UpdateBlob,
@@ -52,10 +53,10 @@ pub use containers::{
     ListContainers, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
-pub use copy::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
+pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused};
 pub use host::{IndexHost, Target};
-pub use lease::{LeaseBlob, LeaseContainer, Leased, check_lease};
+pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
 pub use load::{LoadReport, PartitionLoad};
 pub use pages::{
@@ -65,19 +66,25 @@ pub use pages::{
 pub use place::Place;
 pub use plan::Plan;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
-pub use reclaim::{GarbageRow, ListReferences, ReferencePlace, References, StagedBlocks};
+pub use reclaim::{
+    DeletedContainer, ExpiredPage, GarbagePage, GarbageRow, ListReferences, ReferencePlace,
+    References, StagedBlocks,
+};
 pub use requests::{
     CopyWatch, CopyWatchId, Hold, HoldId, OldestRead, RequestMark, Running, RunningRequests,
 };
-pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
+pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork, TagWorkPage};
 #[cfg(test)]
 pub(crate) use typed::is_answer;
 pub use typed::{
-    AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
-    ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage, ForgetTagWork, GarbagePage, Prove,
-    PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
-    ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
+    AskPartition, CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage,
+    ForgetTagWork, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs,
+    ReadDeadContainers, ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, UpdateAccount,
+    WriteRequest,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, purge_key};
 pub use written::Written;
+
+#[cfg(test)]
+mod tests;

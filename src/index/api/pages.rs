@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::index::api::Guard;
 use crate::index::api::NewContent;
 use crate::index::api::Written;
@@ -14,7 +17,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// `x-ms-if-sequence-number-*`: what the sequence number must be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceBounds {
     /// At most.
     pub at_most: Option<u64>,
@@ -35,7 +38,7 @@ impl SequenceBounds {
 }
 
 /// Writes or clears a range of pages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WritePages {
     /// The blob.
     pub key: BlobKey,
@@ -50,7 +53,7 @@ pub struct WritePages {
 }
 
 /// What becomes of the sequence number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SequenceAction {
     /// The higher of this and what it is.
     Max(u64),
@@ -61,7 +64,7 @@ pub enum SequenceAction {
 }
 
 /// Set Blob Properties of a page blob: its length, sequence number, and properties.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdatePages {
     /// The blob.
     pub key: BlobKey,
@@ -76,7 +79,7 @@ pub struct UpdatePages {
 }
 
 /// What a change of pages answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesWritten {
     /// The new tag and time.
     pub written: Written,
@@ -88,7 +91,7 @@ pub struct PagesWritten {
 }
 
 /// Get Page Ranges, with and without a difference.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadPages {
     /// The blob.
     pub key: BlobKey,
@@ -105,7 +108,7 @@ pub struct ReadPages {
 }
 
 /// A range of pages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRange {
     /// Bytes, half-open.
     pub range: Range<u64>,
@@ -114,7 +117,7 @@ pub struct PageRange {
 }
 
 /// A part of a blob's page ranges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRanges {
     /// The blob.
     pub record: BlobRecord,
@@ -125,7 +128,7 @@ pub struct PageRanges {
 }
 
 /// Pages of one location, or kept in the row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageSpan {
     /// Bytes of the blob, half-open.
     pub range: Range<u64>,
@@ -138,7 +141,7 @@ pub struct PageSpan {
 /// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies;
 /// the other parts are asked for one by one. Answers [`SharedPages`]. As [`crate::index::Share`]
 /// otherwise.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharePages {
     /// The source.
     pub key: BlobKey,
@@ -151,7 +154,7 @@ pub struct SharePages {
 }
 
 /// The answer to [`SharePages`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPages {
     /// What is written, in order; the rest is zeros.
     pub spans: Vec<PageSpan>,
@@ -162,7 +165,7 @@ pub struct SharedPages {
 /// Adds spans to a layer that no row names yet: the pages of a copy in the making. Until
 /// [`crate::index::PutCopy`] names the layer it counts as garbage, so the caller notes it in
 /// [`crate::index::InFlight`] before the first of these.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillLayer {
     /// The destination.
     pub blob: RoutingKey,

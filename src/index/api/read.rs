@@ -4,11 +4,16 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
 
 use crate::index::api::AccountPage;
 use crate::index::api::ContainerPage;
+use crate::index::api::CopyJobPage;
 use crate::index::api::DeletedContainer;
-use crate::index::api::GarbageRow;
+use crate::index::api::ExpiredPage;
+use crate::index::api::GarbagePage;
 use crate::index::api::Guard;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
@@ -17,13 +22,11 @@ use crate::index::api::ListPage;
 use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
 use crate::index::api::PageRanges;
-use crate::index::api::PendingCopy;
 use crate::index::api::Place;
 use crate::index::api::ReadPages;
 use crate::index::api::References;
-use crate::index::api::StagedBlocks;
 use crate::index::api::TagPage;
-use crate::index::api::TagWork;
+use crate::index::api::TagWorkPage;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
@@ -40,7 +43,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// Get Blob, Get Blob Properties.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBlob {
     /// The blob.
     pub key: BlobKey,
@@ -56,7 +59,7 @@ pub struct ReadBlob {
 }
 
 /// A part of a blob's content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// Here it is.
     Inline(Bytes),
@@ -74,6 +77,7 @@ pub enum Piece {
         /// Where the piece begins in what was encrypted as one.
         at: u64,
         /// The ciphertext.
+        #[serde(deserialize_with = "unencrypted")]
         piece: Box<Self>,
     },
     /// Authenticated chunks (`types::chunks`).
@@ -85,10 +89,27 @@ pub enum Piece {
         /// Which of its bytes are wanted.
         range: Range<u64>,
         /// The authenticated chunks that cover them, whole.
+        #[serde(deserialize_with = "unencrypted")]
         piece: Box<Self>,
     },
     /// So many zeros.
     Zeros(u64),
+}
+
+/// A piece that is not encrypted, as a message holds it: the first variants of [`Piece`].
+#[derive(Deserialize)]
+enum Unencrypted {
+    Inline(Bytes),
+    Stored { location: Location, range: Range<u64> },
+}
+
+/// Decodes what is encrypted. A piece is encrypted once: deeper levels are refused, so that a
+/// message cannot exhaust the stack.
+fn unencrypted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Piece>, D::Error> {
+    Ok(Box::new(match Unencrypted::deserialize(deserializer)? {
+        Unencrypted::Inline(bytes) => Piece::Inline(bytes),
+        Unencrypted::Stored { location, range } => Piece::Stored { location, range },
+    }))
 }
 
 impl Piece {
@@ -104,7 +125,7 @@ impl Piece {
 }
 
 /// A blob as of one instant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobView {
     /// The blob.
     pub record: BlobRecord,
@@ -121,7 +142,7 @@ pub struct BlobView {
 }
 
 /// One block of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockView {
     /// The block.
     pub id: BlockId,
@@ -130,7 +151,7 @@ pub struct BlockView {
 }
 
 /// Get Block List.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockListView {
     /// The committed blob, if there is one.
     pub record: Option<BlobRecord>,
@@ -141,7 +162,7 @@ pub struct BlockListView {
 }
 
 /// A question to one partition; linearizable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Read {
     /// An account.
     Account(AccountName),
@@ -227,7 +248,7 @@ impl Read {
 }
 
 /// The answer to a [`Read`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadReply {
     /// To [`Read::Account`].
     Account(AccountRecord),
@@ -247,16 +268,16 @@ pub enum ReadReply {
     Blobs(ListPage),
     /// To [`Read::Tags`].
     Tags(TagPage),
-    /// To [`Read::CopyJobs`]; with where to go on, perhaps in the next partition.
-    CopyJobs(Vec<PendingCopy>, Option<Bytes>),
-    /// To [`Read::TagWork`]; with where to go on.
-    TagWork(Vec<TagWork>, Option<Bytes>),
-    /// To [`Read::Garbage`]; with where to go on.
-    Garbage(Vec<GarbageRow>, Option<Bytes>),
+    /// To [`Read::CopyJobs`].
+    CopyJobs(CopyJobPage),
+    /// To [`Read::TagWork`].
+    TagWork(TagWorkPage),
+    /// To [`Read::Garbage`].
+    Garbage(GarbagePage),
     /// To [`Read::DeadContainers`].
     DeadContainers(Vec<DeletedContainer>),
-    /// To [`Read::Expired`]; with where to go on.
-    Expired(Vec<StagedBlocks>, Option<Bytes>),
+    /// To [`Read::Expired`].
+    Expired(ExpiredPage),
     /// To [`Read::References`].
     References(References),
 }
@@ -264,8 +285,8 @@ pub enum ReadReply {
 impl ReadReply {
     /// Leaves out garbage of that time and later; other answers stay as they are.
     pub(in crate::index) fn keep_garbage_before(&mut self, time: Timestamp) {
-        if let Self::Garbage(rows, _) = self {
-            rows.retain(|row| row.since < time);
+        if let Self::Garbage(page) = self {
+            page.rows.retain(|row| row.since < time);
         }
     }
 }

@@ -4,14 +4,18 @@ use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
+use crate::types::AccountId;
+use crate::types::ContainerId;
 use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// Something to free.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GarbageRow {
     /// For [`Write::ForgetGarbage`](crate::index::api::Write::ForgetGarbage).
     pub key: Bytes,
@@ -26,7 +30,7 @@ pub struct GarbageRow {
 }
 
 /// A blob with staged blocks, for expiry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedBlocks {
     /// The blob.
     pub key: RoutingKey,
@@ -40,7 +44,7 @@ pub struct StagedBlocks {
 /// again. The next answer then goes on in the same blob *in the order of locations*, not of rows.
 /// Between two answers locations move from row to row of the blob, and could pass a place among
 /// the rows. A location in a row never changes, so its place among the locations never does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListReferences {
     /// Where to begin.
     pub from: ReferencePlace,
@@ -67,7 +71,7 @@ impl ListReferences {
 }
 
 /// A place in a walk over references, ordered as the walk goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ReferencePlace {
     /// The first row key; empty for the beginning.
     pub key: Bytes,
@@ -84,10 +88,39 @@ impl ReferencePlace {
 }
 
 /// What some rows refer to, for the audit: current, staged and garbage alike.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct References {
     /// Locations. Of one blob they are sorted, each once.
     pub locations: Vec<Location>,
     /// Where to go on; `None` at the end of the partition.
     pub next: Option<ReferencePlace>,
+}
+
+/// Garbage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GarbagePage {
+    /// The rows.
+    pub rows: Vec<GarbageRow>,
+    /// Where to go on.
+    pub next: Option<Bytes>,
+}
+
+/// A deleted container whose rows are not yet purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub container: ContainerId,
+    /// When it was deleted.
+    pub deleted: Timestamp,
+}
+
+/// Blobs whose staged blocks have expired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpiredPage {
+    /// The blobs.
+    pub blobs: Vec<StagedBlocks>,
+    /// Where to go on.
+    pub next: Option<Bytes>,
 }

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
@@ -18,7 +20,7 @@ use crate::types::Tags;
 use crate::types::Timestamp;
 
 /// A change of a blob's tags that the tag index may not show yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagWork {
     /// For [`crate::index::Write::ForgetTagWork`].
     pub row: Bytes,
@@ -33,7 +35,7 @@ pub struct TagWork {
 }
 
 /// What is to become of one entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
     /// The entry.
     pub entry: TagEntryKey,
@@ -67,7 +69,7 @@ impl TagWork {
 }
 
 /// Puts or removes an entry of the tag index, unless a later change touched it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexTag {
     /// The entry's key.
     pub entry: RoutingKey,
@@ -78,7 +80,7 @@ pub struct IndexTag {
 }
 
 /// Entries between two positions, as far as this partition reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListTags {
     /// Where to start; routed by it.
     pub from: Bytes,
@@ -90,7 +92,7 @@ pub struct ListTags {
 
 /// An entry of the tag index: a blob that had this tag at a time. What it has now, its record
 /// tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagEntry {
     /// Tag and blob.
     pub key: TagEntryKey,
@@ -101,7 +103,7 @@ pub struct TagEntry {
 }
 
 /// A page of entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagPage {
     /// In key order.
     pub entries: Vec<TagEntry>,
@@ -109,4 +111,13 @@ pub struct TagPage {
     pub next: Option<Bytes>,
     /// Rows looked at for it, removed ones included.
     pub seen: usize,
+}
+
+/// Changes of tags that the tag index may not show yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagWorkPage {
+    /// The changes.
+    pub work: Vec<TagWork>,
+    /// Where to go on.
+    pub next: Option<Bytes>,
 }

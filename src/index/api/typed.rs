@@ -11,10 +11,12 @@ use bytes::Bytes;
 
 use crate::index::api::AccountPage;
 use crate::index::api::AppendBlock;
+use crate::index::api::AppendedBlock;
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
 use crate::index::api::CommitBlocks;
 use crate::index::api::ContainerPage;
+use crate::index::api::CopyJobPage;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
@@ -36,7 +38,6 @@ use crate::index::api::ListTags;
 use crate::index::api::NoteRead;
 use crate::index::api::PageRanges;
 use crate::index::api::PagesWritten;
-use crate::index::api::PendingCopy;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::Read;
@@ -55,7 +56,7 @@ use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::TagPage;
-use crate::index::api::TagWork;
+use crate::index::api::TagWorkPage;
 use crate::index::api::Target;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
@@ -77,9 +78,7 @@ pub use commands::{
     CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage, ForgetTagWork,
     Prove, PurgeContainer, UpdateAccount,
 };
-pub use sweeps::{
-    DeletedContainer, ExpiredPage, GarbagePage, ReadDeadContainers, ReadExpired, ReadGarbage,
-};
+pub use sweeps::{ReadDeadContainers, ReadExpired, ReadGarbage};
 
 /// A question to one partition.
 pub trait ReadRequest: Into<Read> + Clone + Send {
@@ -177,24 +176,6 @@ macro_rules! read_requests {
 }
 pub(super) use read_requests;
 
-/// Pending copies.
-#[derive(Clone, Debug)]
-pub struct CopyJobPage {
-    /// The copies.
-    pub jobs: Vec<PendingCopy>,
-    /// Where to go on, perhaps in the next partition.
-    pub next: Option<Bytes>,
-}
-
-/// Changes of tags that the tag index may not show yet.
-#[derive(Clone, Debug)]
-pub struct TagWorkPage {
-    /// The changes.
-    pub work: Vec<TagWork>,
-    /// Where to go on.
-    pub next: Option<Bytes>,
-}
-
 read_requests! {
     ReadAccount => AccountRecord:
         ReadAccount(name) => Self::Account(name), ReadReply::Account(record) => record;
@@ -218,23 +199,12 @@ read_requests! {
         list => Self::Tags(list), ReadReply::Tags(page) => page;
     ReadCopyJobs => CopyJobPage:
         ReadCopyJobs { from, limit } => Self::CopyJobs { from, limit },
-        ReadReply::CopyJobs(jobs, next) => CopyJobPage { jobs, next };
+        ReadReply::CopyJobs(page) => page;
     ReadTagWork => TagWorkPage:
         ReadTagWork { blob, from, limit } => Self::TagWork { blob, from, limit },
-        ReadReply::TagWork(work, next) => TagWorkPage { work, next };
+        ReadReply::TagWork(page) => page;
     ListReferences => References:
         list => Self::References(list), ReadReply::References(page) => page;
-}
-
-/// What an append answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AppendedBlock {
-    /// The blob's new tag and time.
-    pub written: Written,
-    /// Where the block begins, bytes.
-    pub offset: u64,
-    /// Blocks of the blob, this one included.
-    pub blocks: u32,
 }
 
 /// Implements [`WriteRequest`] for changes that are the whole field of a variant of [`Write`].
@@ -282,8 +252,7 @@ write_requests! {
     StageBlock => (): StageBlock, WriteReply::Done => ();
     CommitBlocks => Written: CommitBlocks, WriteReply::Written(written) => written;
     AppendBlock => AppendedBlock: AppendBlock,
-        WriteReply::Appended { written, offset, blocks } =>
-            AppendedBlock { written, offset, blocks };
+        WriteReply::Appended(appended) => appended;
     SealBlob => Written: SealBlob, WriteReply::Written(written) => written;
     WritePages => PagesWritten: WritePages, WriteReply::Pages(written) => written;
     UpdatePages => PagesWritten: UpdatePages, WriteReply::Pages(written) => written;

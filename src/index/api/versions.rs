@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+
 use crate::index::api::Guard;
 use crate::index::api::Written;
 use crate::types::AccessTier;
@@ -11,18 +15,28 @@ use crate::types::RehydratePriority;
 use crate::types::Timestamp;
 
 /// Snapshot Blob.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotBlob {
     /// The blob.
     pub key: BlobKey,
     /// What must hold; a lease does not keep others from taking snapshots.
     pub guard: Guard,
     /// Metadata of the snapshot; `None` for that of the blob.
+    #[serde(deserialize_with = "checked")]
     pub metadata: Option<Metadata>,
 }
 
+/// Metadata that is checked when it is decoded.
+#[derive(Deserialize)]
+struct Checked(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata);
+
+/// Decodes metadata that may be missing.
+fn checked<'de, D: Deserializer<'de>>(decoder: D) -> Result<Option<Metadata>, D::Error> {
+    Ok(Option::<Checked>::deserialize(decoder)?.map(|Checked(metadata)| metadata))
+}
+
 /// A snapshot was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshotted {
     /// Its time, by which it is read.
     pub snapshot: Timestamp,
@@ -31,7 +45,7 @@ pub struct Snapshotted {
 }
 
 /// Set Blob Tier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetTier {
     /// The blob.
     pub key: BlobKey,

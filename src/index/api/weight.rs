@@ -301,4 +301,4 @@ fn list<T>(elements: &[T]) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -3,9 +3,12 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
+use crate::index::api::AppendedBlock;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
@@ -45,7 +48,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
 /// A change of one partition's rows, durable when answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Write {
     /// Makes an account under an id already issued; one that exists is left as it is and returned.
     CreateAccount {
@@ -300,7 +303,7 @@ pub fn purge_key(account: AccountId, container: ContainerId) -> Bytes {
 }
 
 /// The answer to a [`Write`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteReply {
     /// The account, new or not.
     Account(Box<AccountRecord>),
@@ -317,14 +320,7 @@ pub enum WriteReply {
     /// Pages changed.
     Pages(PagesWritten),
     /// A block was appended.
-    Appended {
-        /// The blob's new tag and time.
-        written: Written,
-        /// Where the block begins, bytes.
-        offset: u64,
-        /// Blocks of the blob, this one included.
-        blocks: u32,
-    },
+    Appended(AppendedBlock),
     /// A snapshot was taken.
     Snapshotted(Snapshotted),
     /// A tier was set.

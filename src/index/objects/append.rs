@@ -3,6 +3,7 @@
 //! the blob.
 
 use crate::index::api::AppendBlock;
+use crate::index::api::AppendedBlock;
 use crate::index::api::Error;
 use crate::index::api::Refused;
 use crate::index::api::SealBlob;
@@ -87,7 +88,7 @@ pub(super) async fn append(
     let content = BlobContent { id_len: ID_LEN, layout };
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(record, &content));
     let written = Written { etag: record.etag, last_modified: eval.now };
-    Ok(WriteReply::Appended { written, offset, blocks })
+    Ok(WriteReply::Appended(AppendedBlock { written, offset, blocks }))
 }
 
 /// Append Blob Seal.

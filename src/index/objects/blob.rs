@@ -146,12 +146,12 @@ pub(super) async fn lease(
     let key = RoutingKey::blob(&lease.key);
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
-    let after = machine::act(blob.record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
-    blob.record.lease = after;
+    let result = machine::act(blob.record.lease, lease.action, eval.now)?;
+    blob.record.lease = result.lease();
     let BlobRecord { etag, last_modified, .. } = blob.record;
     let now = eval.now;
     eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Ok(WriteReply::Leased(Leased { written: Written { etag, last_modified }, lease: after, now }))
+    Ok(WriteReply::Leased(Leased { written: Written { etag, last_modified }, result, now }))
 }
 
 /// Delete Blob.

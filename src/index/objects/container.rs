@@ -1,6 +1,7 @@
 //! Accounts and containers. Each has one row.
 
 use crate::index::api::AccountChange;
+use crate::index::api::AccountEntry;
 use crate::index::api::AccountPage;
 use crate::index::api::ContainerChange;
 use crate::index::api::ContainerEntry;
@@ -129,7 +130,8 @@ pub(super) async fn list_accounts(
         let name = key
             .name(Collation::Utf8)
             .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no account name"))?;
-        entries.push((name, values::decode_record(Family::Main, &row.key, &row.value)?));
+        let record = values::decode_record(Family::Main, &row.key, &row.value)?;
+        entries.push(AccountEntry { name, record });
         window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         rows.seek(&window.position);
     }
@@ -214,10 +216,11 @@ pub(super) async fn lease(
 ) -> Result<WriteReply, Error> {
     let mut record = existing(eval.view, lease.account, &lease.name).await?;
     guard::conditions(&lease.guard, &record)?;
-    record.lease = machine::act(record.lease, lease.action, eval.now).map_err(Refused::Lease)?;
+    let result = machine::act(record.lease, lease.action, eval.now)?;
+    record.lease = result.lease();
     store(eval, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified };
-    Ok(WriteReply::Leased(Leased { written, lease: record.lease, now: eval.now }))
+    Ok(WriteReply::Leased(Leased { written, result, now: eval.now }))
 }
 
 /// Delete Container. The name is free immediately; a purge row names the container whose rows must
@@ -254,11 +257,11 @@ pub(super) async fn list(
             return Ok(ContainerPage { entries, after, weight, next, seen });
         }
         let key = keys::routing_key(Family::Main, &row.key)?;
-        let name = key
-            .name(Collation::Utf8)
-            .ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no container name"))?;
+        let name = key.name(Collation::Utf8).and_then(|name| ContainerName::new(&name).ok());
+        let name =
+            name.ok_or_else(|| keys::corrupt(Family::Main, &row.key, "no container name"))?;
         let record: ContainerRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
-        weight += ENTRY_WEIGHT + name.len() + record.weight();
+        weight += ENTRY_WEIGHT + name.as_str().len() + record.weight();
         entries.push(ContainerEntry { name, record });
         window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
         after.push(window.position.clone());

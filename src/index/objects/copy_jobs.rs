@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use crate::index::api::CopiedContent;
 use crate::index::api::CopyEnd;
+use crate::index::api::CopyJobPage;
 use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
@@ -42,21 +43,21 @@ pub(super) async fn list(
     range: &KeyRange,
     from: &Bytes,
     limit: usize,
-) -> Result<(Vec<PendingCopy>, Option<Bytes>), Error> {
+) -> Result<CopyJobPage, Error> {
     let end = range.high().map(|high| high.as_bytes().clone());
     let mut cursor = Cursor::new(view, Family::Work, from.clone(), end.clone()).pausing();
-    let mut found = Vec::new();
+    let mut jobs = Vec::new();
     while let Some(row) = cursor.take().await? {
         let blob = keys::routing_key(Family::Work, &row.key)?;
         if !keys::is_copy_work(&row.key, &blob) {
             continue;
         }
-        if found.len() >= limit {
-            return Ok((found, Some(row.key)));
+        if jobs.len() >= limit {
+            return Ok(CopyJobPage { jobs, next: Some(row.key) });
         }
-        found.push(PendingCopy { blob, job: decode(&row)? });
+        jobs.push(PendingCopy { blob, job: decode(&row)? });
     }
-    Ok((found, cursor.paused().cloned().or(end)))
+    Ok(CopyJobPage { jobs, next: cursor.paused().cloned().or(end) })
 }
 
 /// Replaces the sealed source of a pending copy, unless it was replaced meanwhile or the copy has

@@ -5,21 +5,22 @@
 use std::time::Duration;
 
 use crate::index::api::LeaseRefusal;
+use crate::index::api::LeaseResult;
 use crate::types::Lease;
 use crate::types::LeaseAction;
 use crate::types::LeaseState;
 use crate::types::Timestamp;
 
-/// The lease after `action`; `None` after a release.
+/// What `action` does to a lease.
 pub(super) fn act(
     current: Option<Lease>,
     action: LeaseAction,
     now: Timestamp,
-) -> Result<Option<Lease>, LeaseRefusal> {
+) -> Result<LeaseResult, LeaseRefusal> {
     if let LeaseAction::Acquire { proposed, duration } = action {
         let id = proposed.unwrap_or_default();
         let fresh = Lease { id, duration, since: now, breaks_at: None };
-        return acquire(current, fresh, now).map(Some);
+        return acquire(current, fresh, now).map(LeaseResult::Acquired);
     }
     let lease = current.ok_or(LeaseRefusal::NothingToActOn)?;
     let state = lease.state(now);
@@ -29,7 +30,7 @@ pub(super) fn act(
         LeaseAction::Renew { .. } => match state {
             LeaseState::Breaking | LeaseState::Broken => Err(LeaseRefusal::BrokenNotRenewed),
             LeaseState::Leased | LeaseState::Expired | LeaseState::Available => {
-                Ok(Some(Lease { since: now, ..lease }))
+                Ok(LeaseResult::Renewed(Lease { since: now, ..lease }))
             }
         },
         // A change that is repeated because its answer was lost finds the new id already set.
@@ -37,15 +38,15 @@ pub(super) fn act(
             Err(LeaseRefusal::ActsOnOther)
         }
         LeaseAction::Change { to, .. } => match state {
-            LeaseState::Leased => Ok(Some(Lease { id: to, ..lease })),
+            LeaseState::Leased => Ok(LeaseResult::Changed(Lease { id: to, ..lease })),
             LeaseState::Breaking => Err(LeaseRefusal::BreakingNotChanged),
             LeaseState::Broken | LeaseState::Expired | LeaseState::Available => {
                 Err(LeaseRefusal::NothingToActOn)
             }
         },
         LeaseAction::Release { id } if id != lease.id => Err(LeaseRefusal::ActsOnOther),
-        LeaseAction::Release { .. } => Ok(None),
-        LeaseAction::Break { period } => Ok(Some(broken(lease, period, now))),
+        LeaseAction::Release { .. } => Ok(LeaseResult::Released),
+        LeaseAction::Break { period } => Ok(broken(lease, period, now)),
     }
 }
 
@@ -64,7 +65,7 @@ fn acquire(current: Option<Lease>, fresh: Lease, now: Timestamp) -> Result<Lease
 
 /// The lease after a break. The break period ends no later than the lease. A second break can only
 /// shorten the period.
-fn broken(lease: Lease, period: Option<Duration>, now: Timestamp) -> Lease {
+fn broken(lease: Lease, period: Option<Duration>, now: Timestamp) -> LeaseResult {
     let asked = period.map(|period| now.plus(period));
     let breaks_at = match lease.state(now) {
         LeaseState::Leased => match (asked, lease.expires()) {
@@ -79,7 +80,8 @@ fn broken(lease: Lease, period: Option<Duration>, now: Timestamp) -> Lease {
         LeaseState::Broken => lease.breaks_at.unwrap_or(now),
         LeaseState::Expired | LeaseState::Available => now,
     };
-    Lease { breaks_at: Some(breaks_at), ..lease }
+    let lease = Lease { breaks_at: Some(breaks_at), ..lease };
+    LeaseResult::Broken { lease, left: breaks_at.since(now) }
 }
 
 #[cfg(test)]

@@ -133,22 +133,18 @@ impl Machine for Objects {
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
             Read::CopyJobs { from, limit } => {
-                let (jobs, next) = copy_jobs::list(view, range, from, *limit).await?;
-                ReadReply::CopyJobs(jobs, next)
+                ReadReply::CopyJobs(copy_jobs::list(view, range, from, *limit).await?)
             }
             Read::TagWork { blob, from, limit } => {
-                let (work, next) = tags::work(view, blob.as_ref(), from, *limit).await?;
-                ReadReply::TagWork(work, next)
+                ReadReply::TagWork(tags::work(view, blob.as_ref(), from, *limit).await?)
             }
             Read::Tags(page) => ReadReply::Tags(tags::list(view, range, page).await?),
             Read::Garbage { from, limit } => {
-                let (rows, next) = sweep::garbage(view, from, *limit).await?;
-                ReadReply::Garbage(rows, next)
+                ReadReply::Garbage(sweep::garbage(view, from, *limit).await?)
             }
             Read::DeadContainers => ReadReply::DeadContainers(sweep::dead_containers(view).await?),
             Read::Expired { from, before, limit } => {
-                let (blobs, next) = sweep::expired(view, from, *before, *limit).await?;
-                ReadReply::Expired(blobs, next)
+                ReadReply::Expired(sweep::expired(view, from, *before, *limit).await?)
             }
             Read::References(list) => {
                 ReadReply::References(references::references(view, list).await?)

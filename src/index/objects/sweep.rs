@@ -4,6 +4,8 @@ use bytes::Bytes;
 
 use crate::index::api::DeletedContainer;
 use crate::index::api::Error;
+use crate::index::api::ExpiredPage;
+use crate::index::api::GarbagePage;
 use crate::index::api::GarbageRow;
 use crate::index::api::StagedBlocks;
 use crate::index::api::WriteReply;
@@ -32,7 +34,7 @@ pub(super) async fn garbage(
     view: &dyn Rows,
     from: &Bytes,
     limit: usize,
-) -> Result<(Vec<GarbageRow>, Option<Bytes>), Error> {
+) -> Result<GarbagePage, Error> {
     let mut cursor = Cursor::new(view, Family::Garbage, from.clone(), None)
         .expecting(limit.saturating_add(1))
         .pausing();
@@ -42,7 +44,7 @@ pub(super) async fn garbage(
             continue;
         }
         if rows.len() >= limit {
-            return Ok((rows, Some(row.key)));
+            return Ok(GarbagePage { rows, next: Some(row.key) });
         }
         let blob = keys::routing_key(Family::Garbage, &row.key)?;
         if keys::parse_dead_layer(&row.key, &blob).is_some() {
@@ -55,7 +57,7 @@ pub(super) async fn garbage(
         let (since, locations) = (value.since, value.locations);
         rows.push(GarbageRow { key: row.key, since, locations, layer: None });
     }
-    Ok((rows, cursor.paused().cloned()))
+    Ok(GarbagePage { rows, next: cursor.paused().cloned() })
 }
 
 /// Removes garbage rows whose locations were freed. Of one dead layer among them, removes the next
@@ -125,23 +127,23 @@ pub(super) async fn expired(
     from: &Bytes,
     before: Timestamp,
     limit: usize,
-) -> Result<(Vec<StagedBlocks>, Option<Bytes>), Error> {
+) -> Result<ExpiredPage, Error> {
     let mut cursor = Cursor::new(view, Family::Staged, from.clone(), None).pausing();
-    let mut found = Vec::new();
+    let mut blobs = Vec::new();
     while let Some(row) = cursor.peek().await? {
         let key = keys::routing_key(Family::Staged, &row.key)?;
         if keys::parse_staged(&row.key, &key)? == StagedKey::Summary {
             let summary: StagedSummary = values::decode(Family::Staged, &row.key, &row.value)?;
             if summary.last_staged < before {
-                if found.len() >= limit {
-                    return Ok((found, Some(row.key.clone())));
+                if blobs.len() >= limit {
+                    return Ok(ExpiredPage { blobs, next: Some(row.key.clone()) });
                 }
-                found.push(StagedBlocks { key: key.clone(), last_staged: summary.last_staged });
+                blobs.push(StagedBlocks { key: key.clone(), last_staged: summary.last_staged });
             }
         }
         cursor.seek(&keys::after(&key));
     }
-    Ok((found, cursor.paused().cloned()))
+    Ok(ExpiredPage { blobs, next: cursor.paused().cloned() })
 }
 
 /// A step of a purge ends after so many row changes: blobs with long layouts make long batches.

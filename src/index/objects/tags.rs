@@ -10,6 +10,7 @@ use crate::index::api::ListTags;
 use crate::index::api::TagEntry;
 use crate::index::api::TagPage;
 use crate::index::api::TagWork;
+use crate::index::api::TagWorkPage;
 use crate::index::api::WriteReply;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::evaluation::Evaluation;
@@ -59,23 +60,23 @@ pub(super) async fn work(
     blob: Option<&RoutingKey>,
     from: &Bytes,
     limit: usize,
-) -> Result<(Vec<TagWork>, Option<Bytes>), Error> {
+) -> Result<TagWorkPage, Error> {
     let (from, to) = match blob {
         Some(blob) => (blob.as_bytes().max(from).clone(), Some(keys::after(blob))),
         None => (from.clone(), None),
     };
     let mut cursor = Cursor::new(view, Family::Work, from, to).pausing();
-    let mut found = Vec::new();
+    let mut work = Vec::new();
     while let Some(row) = cursor.take().await? {
         let blob = keys::routing_key(Family::Work, &row.key)?;
         let Some(time) = keys::parse_tag_work(&row.key, &blob) else { continue };
-        if found.len() >= limit {
-            return Ok((found, Some(row.key)));
+        if work.len() >= limit {
+            return Ok(TagWorkPage { work, next: Some(row.key) });
         }
         let TagWorkValue { removed, added } = decode_work(&row)?;
-        found.push(TagWork { row: row.key, blob, time, removed, added });
+        work.push(TagWork { row: row.key, blob, time, removed, added });
     }
-    Ok((found, cursor.paused().cloned()))
+    Ok(TagWorkPage { work, next: cursor.paused().cloned() })
 }
 
 /// Decodes the value of a work row.

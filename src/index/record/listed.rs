@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::Deserializer;
+use serde::Serialize;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use uuid::Uuid;
@@ -27,7 +28,7 @@ use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// Which of the fields that a list shows on request it shows. The others are empty in its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedFields {
     /// User metadata.
     pub metadata: bool,

@@ -264,7 +264,7 @@ pub struct FoundBlob {
 }
 
 /// A page of found blobs; the request's own parameters are echoed by the renderer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundBlobs {
     /// By tag value, container and name, as far as the search follows one tag.
     pub items: Vec<FoundBlob>,

@@ -80,7 +80,7 @@ fn work(bench: &Bench) -> Vec<TagWork> {
     let read = Read::TagWork { blob: None, from: Bytes::new(), limit: usize::MAX - 1 };
     let partitions = bench.index.partitions.lock().unwrap();
     let of = |partition: &crate::index::objects::fake::Partition| match partition.read(&read) {
-        Ok(ReadReply::TagWork(work, None)) => work,
+        Ok(ReadReply::TagWork(TagWorkPage { work, next: None })) => work,
         other => panic!("{other:?}"),
     };
     partitions.iter().flat_map(of).collect()

@@ -3,6 +3,8 @@
 //! Byte layout: `api-spec/keys.md`.
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::types::AccountId;
 use crate::types::ContainerId;
@@ -22,7 +24,7 @@ const SEPARATOR: [u8; 2] = [0x00, 0xFF];
 const CONTAINER_DIGITS: usize = 16;
 
 /// The parts of an entry of the tag index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagEntryKey {
     /// The tag's key.
     pub key: String,

@@ -47,6 +47,21 @@ fn values_are_stored_as_texts_were() {
     assert_eq!(postcard::from_bytes(&old), Ok(metadata));
 }
 
+#[test]
+fn metadata_of_a_request_that_could_not_be_made_is_not_decoded() {
+    let decode = |pairs: &[(String, String)]| {
+        let bytes = postcard::to_stdvec(pairs).unwrap();
+        let mut decoder = postcard::Deserializer::from_bytes(&bytes);
+        Metadata::deserialize_checked(&mut decoder)
+    };
+    let good = vec![pair("b", "2"), pair("a", "1")];
+    assert_eq!(decode(&good), Ok(Metadata::new(good).unwrap()));
+    for bad in [vec![pair("", "v")], vec![pair("A", "1")], vec![pair("a", "1"), pair("a", "2")]] {
+        assert!(decode(&bad).is_err(), "{bad:?}");
+    }
+    assert!(decode(&[pair("a", &"x".repeat(8_192))]).is_err());
+}
+
 proptest! {
     #[test]
     fn what_metadata_holds_can_be_headers(name in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {

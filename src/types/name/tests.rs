@@ -96,3 +96,17 @@ proptest! {
         prop_assert!(ContainerName::new(&name).is_ok());
     }
 }
+
+#[test]
+fn names_that_could_not_be_made_are_not_decoded() {
+    let encode = |text: &str| postcard::to_stdvec(text).unwrap();
+    let account = |text| postcard::from_bytes::<AccountName>(&encode(text));
+    let container = |text| postcard::from_bytes::<ContainerName>(&encode(text));
+    let blob = |text| postcard::from_bytes::<BlobName>(&encode(text));
+    assert_eq!(account("abc"), Ok(AccountName::new("abc").unwrap()));
+    assert_eq!(container("a-b"), Ok(ContainerName::new("a-b").unwrap()));
+    assert_eq!(blob("a/ü"), Ok(BlobName::new("a/ü").unwrap()));
+    assert!(account("a-b").is_err() && account("").is_err());
+    assert!(container("a_b").is_err() && container("").is_err());
+    assert!(blob("a\0b").is_err() && blob("").is_err());
+}

@@ -12,3 +12,17 @@ fn range_is_cut_to_the_blob() {
     assert_eq!(within(u64::MAX, None, u64::MAX), None);
     assert_eq!(ByteRange::new(4, Some(3)), None);
 }
+
+#[test]
+fn range_that_ends_before_it_begins_is_not_decoded() {
+    let decode = |range: (u64, Option<u64>)| {
+        postcard::from_bytes::<ByteRange>(&postcard::to_stdvec(&range).unwrap())
+    };
+    for range in [(4, Some(4)), (4, None)] {
+        let decoded = decode(range).unwrap();
+        assert_eq!(Some(decoded), ByteRange::new(range.0, range.1));
+        let encoded = postcard::to_stdvec(&decoded).unwrap();
+        assert_eq!(encoded, postcard::to_stdvec(&range).unwrap());
+    }
+    assert!(decode((4, Some(3))).is_err());
+}

@@ -351,6 +351,17 @@ fn inline() -> NewContent {
     NewContent::Inline(vec![0; LONG].into())
 }
 
+/// A write of each variant at least, and what its payload takes.
+fn all() -> impl Iterator<Item = (Write, usize)> {
+    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_tasks()];
+    lists.into_iter().flatten()
+}
+
+/// A write of each variant at least.
+pub(in crate::index::api) fn every_write() -> impl Iterator<Item = Write> {
+    all().map(|(write, _)| write)
+}
+
 /// The variant's number. A new variant gets one here, and a write of it in the lists above.
 const fn number(write: &Write) -> usize {
     match write {
@@ -393,8 +404,7 @@ const fn number(write: &Write) -> usize {
 #[test]
 fn weight_is_not_less_than_the_memory_and_not_much_more() {
     let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
-    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_tasks()];
-    for (write, least) in lists.into_iter().flatten() {
+    for (write, least) in all() {
         seen.insert(number(&write));
         let (weight, least) = (write.weight(), least + size_of::<Write>());
         if weight < least || weight > 2 * least + 4_096 {

@@ -230,7 +230,9 @@ async fn list_that_is_overtaken_by_new_blocks_comes_through_and_loses_none() {
     assert_eq!(once.len() as u64, LISTED + LATER);
     let read = Read::Garbage { from: Bytes::new(), limit: usize::MAX - 1 };
     let reply = partition.read(partition.core.epoch, &read).await.unwrap();
-    let ReadReply::Garbage(garbage, None) = reply else { panic!("not all garbage") };
+    let ReadReply::Garbage(GarbagePage { rows: garbage, next: None }) = reply else {
+        panic!("not all garbage")
+    };
     let garbage: usize = garbage.iter().map(|row| row.locations.len()).sum();
     let everywhere = list.committed.len() + list.uncommitted.len() + garbage;
     assert_eq!(everywhere as u64, LISTED + LATER, "none of them twice");
@@ -260,7 +262,9 @@ async fn write_that_is_evaluated_ahead_is_refused_by_what_was_committed_meanwhil
 async fn garbage(partition: &Partition) -> Vec<(Bytes, Timestamp)> {
     let read = Read::Garbage { from: Bytes::new(), limit: usize::MAX - 1 };
     let reply = partition.read(partition.core.epoch, &read).await.unwrap();
-    let ReadReply::Garbage(rows, None) = reply else { panic!("not all garbage") };
+    let ReadReply::Garbage(GarbagePage { rows, next: None }) = reply else {
+        panic!("not all garbage")
+    };
     rows.into_iter().map(|row| (row.key, row.since)).collect()
 }
 

@@ -36,8 +36,10 @@ fn row(action: LeaseAction, cells: [Cell; 5]) {
     use LeaseState as S;
     let states = [S::Available, S::Leased, S::Breaking, S::Broken, S::Expired];
     for (state, cell) in states.into_iter().zip(cells) {
-        let after = act(lease(state), action, at(100)).map(|lease| {
-            lease.map_or((S::Available, Uuid::nil()), |lease| (lease.state(at(100)), lease.id))
+        let after = act(lease(state), action, at(100)).map(|result| {
+            result
+                .lease()
+                .map_or((S::Available, Uuid::nil()), |lease| (lease.state(at(100)), lease.id))
         });
         assert_eq!(after, cell, "{action:?} in {state:?}");
     }
@@ -92,7 +94,10 @@ fn break_by_state() {
 #[test]
 fn break_ends_when_it_was_asked_to_or_with_the_duration() {
     let ends = |current: Lease, period| {
-        act(Some(current), LeaseAction::Break { period }, at(100)).unwrap().unwrap().breaks_at
+        let result = act(Some(current), LeaseAction::Break { period }, at(100)).unwrap();
+        let LeaseResult::Broken { lease, left } = result else { panic!("{result:?}") };
+        assert_eq!(Some(left), lease.breaks_at.map(|ends| ends.since(at(100))));
+        lease.breaks_at
     };
     let held = lease(LeaseState::Leased).unwrap();
     assert_eq!(ends(held, secs(60)), Some(at(105)), "no later than the duration");
@@ -110,7 +115,10 @@ fn break_ends_when_it_was_asked_to_or_with_the_duration() {
 #[test]
 fn acquire_and_renew_start_the_duration_again() {
     let renewed = act(lease(LeaseState::Expired), LeaseAction::Renew { id: A }, at(100));
-    assert_eq!(renewed.unwrap().unwrap().expires(), Some(at(115)));
+    assert_eq!(renewed.unwrap().lease().unwrap().expires(), Some(at(115)));
     let again = LeaseAction::Acquire { proposed: Some(A), duration: None };
-    assert_eq!(act(lease(LeaseState::Leased), again, at(100)).unwrap().unwrap().expires(), None);
+    assert_eq!(
+        act(lease(LeaseState::Leased), again, at(100)).unwrap().lease().unwrap().expires(),
+        None
+    );
 }

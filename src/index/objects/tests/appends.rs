@@ -37,7 +37,8 @@ fn append_answers_where_it_went_and_changes_the_tag() {
     assert_eq!((before.len, before.kind), (0, BlobKind::Append { blocks: 0, sealed: false }));
     for (n, word) in [(1, "one "), (2, "two "), (3, "three")] {
         let reply = p.must(&Write::AppendBlock(append(&a, inline(word.as_bytes()))));
-        let WriteReply::Appended { written, offset, blocks } = reply else { panic!("{reply:?}") };
+        let WriteReply::Appended(block) = reply else { panic!("{reply:?}") };
+        let AppendedBlock { written, offset, blocks } = block;
         assert_eq!((offset, blocks), (u64::from(n - 1) * 4, n));
         let record = p.blob(&read(&a)).unwrap().record;
         assert_eq!((record.etag, record.last_modified), (written.etag, written.last_modified));

@@ -311,7 +311,7 @@ fn references_pause_between_blobs_only() {
 fn garbage_and_expired_blocks_are_found_behind_removed_rows() {
     let mut worn = worn(7);
     // Most of the garbage is freed, in order.
-    let ReadReply::Garbage(rows, _) =
+    let ReadReply::Garbage(GarbagePage { rows, .. }) =
         worn.partition.read(&Read::Garbage { from: Bytes::new(), limit: 1_000 }).unwrap()
     else {
         panic!("not garbage")
@@ -322,7 +322,7 @@ fn garbage_and_expired_blocks_are_found_behind_removed_rows() {
     for pace in PACES {
         let (mut found, mut from) = (0, Some(Bytes::new()));
         while let Some(start) = from {
-            let ReadReply::Garbage(rows, next) =
+            let ReadReply::Garbage(GarbagePage { rows, next }) =
                 worn.read(pace, &Read::Garbage { from: start, limit: 10 })
             else {
                 panic!("not garbage")
@@ -334,7 +334,7 @@ fn garbage_and_expired_blocks_are_found_behind_removed_rows() {
         let before = worn.partition.now.next();
         let (mut blobs, mut from) = (0, Some(Bytes::new()));
         while let Some(start) = from {
-            let ReadReply::Expired(some, next) =
+            let ReadReply::Expired(ExpiredPage { blobs: some, next }) =
                 worn.read(pace, &Read::Expired { from: start, before, limit: 3 })
             else {
                 panic!("not expired")

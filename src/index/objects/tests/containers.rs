@@ -32,7 +32,7 @@ fn names(p: &Partition, prefix: &str, limit: usize) -> Vec<String> {
             panic!("not a page")
         };
         assert!(page.entries.len() <= limit);
-        found.extend(page.entries.into_iter().map(|e| e.name));
+        found.extend(page.entries.into_iter().map(|e| e.name.into_string()));
         from = page.next;
         if from.is_none() {
             return found;
@@ -90,9 +90,9 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     };
     for limit in [1, 2, 10] {
         let found = list(&p, limit);
-        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<_> = found.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["alpha", "mid", "zeta"], "{limit} a page");
-        assert_eq!((&found[1].1.keys, found[1].1.anonymous), (&keys, false));
+        assert_eq!((&found[1].record.keys, found[1].record.anonymous), (&keys, false));
     }
     let role = RoleAssignment {
         issuer: "i".to_owned(),
@@ -105,7 +105,7 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     let elsewhere = RoleAssignment { container: elsewhere, ..role.clone() };
     let mut assigned = |change| {
         p.must(&Write::UpdateAccount { name: account("mid"), change });
-        list(&p, 10).remove(1).1.assignments
+        list(&p, 10).remove(1).record.assignments
     };
     let given = vec![role.clone()];
     let both = vec![role.clone(), elsewhere.clone()];

@@ -58,7 +58,7 @@ fn success(at: Location) -> CopyEnd {
 
 fn jobs(p: &Partition) -> Vec<PendingCopy> {
     let read = Read::CopyJobs { from: Bytes::new(), limit: 10 };
-    let ReadReply::CopyJobs(jobs, None) = p.read(&read).unwrap() else {
+    let ReadReply::CopyJobs(CopyJobPage { jobs, next: None }) = p.read(&read).unwrap() else {
         panic!("not all of the jobs")
     };
     jobs

@@ -296,7 +296,7 @@ impl World {
         for number in 0..self.partitions.len() {
             let read = Read::Garbage { from: Bytes::new(), limit: rows };
             let reply = self.partitions[number].read(&read).unwrap();
-            let ReadReply::Garbage(rows, _) = reply else { panic!("not garbage") };
+            let ReadReply::Garbage(GarbagePage { rows, .. }) = reply else { panic!("not garbage") };
             if rows.is_empty() {
                 continue;
             }

@@ -182,7 +182,7 @@ fn deleted_page_blob_gives_its_spans_back_in_steps() {
 /// Dead layers.
 fn dead(p: &Partition) -> Vec<Bytes> {
     let reply = p.read(&Read::Garbage { from: Bytes::new(), limit: usize::MAX - 1 }).unwrap();
-    let ReadReply::Garbage(rows, _) = reply else { panic!("not garbage") };
+    let ReadReply::Garbage(GarbagePage { rows, .. }) = reply else { panic!("not garbage") };
     rows.into_iter().filter(|row| row.locations.is_empty()).map(|row| row.key).collect()
 }
 
@@ -263,7 +263,9 @@ impl World {
             }
             Step::Forget => {
                 let reply = p.read(&Read::Garbage { from: Bytes::new(), limit: 5 }).unwrap();
-                let ReadReply::Garbage(rows, _) = reply else { panic!("not garbage") };
+                let ReadReply::Garbage(GarbagePage { rows, .. }) = reply else {
+                    panic!("not garbage")
+                };
                 self.forgotten
                     .extend(rows.iter().flat_map(|r| &r.locations).map(|l| l.offset.get()));
                 let keys = rows.into_iter().map(|row| row.key).collect();

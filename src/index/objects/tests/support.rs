@@ -148,7 +148,9 @@ impl Partition {
         let mut from = Some(Bytes::new());
         while let Some(start) = from {
             let reply = self.read(&Read::Garbage { from: start, limit: 2 }).unwrap();
-            let ReadReply::Garbage(rows, next) = reply else { panic!("not garbage") };
+            let ReadReply::Garbage(GarbagePage { rows, next }) = reply else {
+                panic!("not garbage")
+            };
             all.extend(rows.into_iter().flat_map(|row| row.locations));
             from = next;
         }

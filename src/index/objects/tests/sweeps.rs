@@ -27,7 +27,9 @@ fn expired(p: &Partition, before: Timestamp, limit: usize) -> Vec<RoutingKey> {
     let mut from = Some(Bytes::new());
     while let Some(start) = from {
         let reply = p.read(&Read::Expired { from: start, before, limit }).unwrap();
-        let ReadReply::Expired(found, next) = reply else { panic!("not expired") };
+        let ReadReply::Expired(ExpiredPage { blobs: found, next }) = reply else {
+            panic!("not expired")
+        };
         assert!(found.len() <= limit);
         all.extend(found.into_iter().map(|blob| blob.key));
         from = next;
@@ -171,7 +173,7 @@ fn garbage_is_forgotten_by_key() {
         p.must(&Write::PutBlob(put(&a, stored(&[location(1, n, 1)]))));
     }
     let reply = p.read(&Read::Garbage { from: Bytes::new(), limit: 1 }).unwrap();
-    let ReadReply::Garbage(rows, next) = reply else { panic!("not garbage") };
+    let ReadReply::Garbage(GarbagePage { rows, next }) = reply else { panic!("not garbage") };
     assert!(next.is_some());
     let keys = rows.into_iter().map(|row| row.key).collect();
     p.must(&Write::ForgetGarbage { keys });

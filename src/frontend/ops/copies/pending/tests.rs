@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::coordinator::Coordinator;
 use crate::coordinator::SimulatedStore;
+use crate::index::CopyJobPage;
 use crate::index::IndexHost;
 use crate::index::PartitionDescriptor;
 use crate::index::Read;
@@ -53,7 +54,7 @@ impl IndexHost for Host {
         let found = (*one.blob.as_bytes() >= from).then_some(one);
         let here = self.partitions.iter().find(|one| one.id == target.partition).unwrap();
         let next = here.keys.range().high().map(|high| high.as_bytes().clone());
-        Ok(ReadReply::CopyJobs(found.into_iter().collect(), next))
+        Ok(ReadReply::CopyJobs(CopyJobPage { jobs: found.into_iter().collect(), next }))
     }
 
     async fn write_shared(&self, _: Target, _: Arc<Write>) -> Result<WriteReply, index::Error> {
