@@ -9,15 +9,10 @@ use crate::index::engine::chores::Chore;
 use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::ExtentRecord;
 use crate::index::engine::extents::reserve::Extents;
-use crate::index::engine::failed::Failed;
+use crate::index::engine::failed::{Failed, RECORD_CHANGES};
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
-
-/// Why a change is refused when others of the partition keep changing its record of extents.
-pub const RECORD_CHANGES: &str = "the record of extents keeps changing";
-/// Why a change is refused when others of the partition took the recorded ids first.
-pub const NO_EXTENT_ID: &str = "the partition has no recorded extent id left";
 
 /// Ids that are recorded for a partition at once. A flush takes one for each family that has rows,
 /// and one for the log.
