@@ -16,8 +16,8 @@ use crate::env::Env;
 use crate::index::api::Error;
 use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
-use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins, ids};
-use crate::index::engine::failed::Failed;
+use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins};
+use crate::index::engine::failed::{Failed, NO_EXTENT_ID};
 use crate::index::engine::failure;
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
@@ -130,7 +130,7 @@ impl HostContext {
             if extents.is_closed() {
                 return Failed::Refused("the partition has stopped".into());
             }
-            Failed::Busy(ids::NO_EXTENT_ID)
+            Failed::Busy(NO_EXTENT_ID)
         };
         let pinned = extents.take(&self.pins).ok_or_else(none)?;
         let extent = pinned.extent;

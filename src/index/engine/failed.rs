@@ -7,6 +7,11 @@ use crate::index::api::{Error, Full};
 use crate::index::engine::failure;
 use crate::index::invariant::Violation;
 
+/// Why a change is refused when others of the partition keep changing its record of extents.
+pub const RECORD_CHANGES: &str = "the record of extents keeps changing";
+/// Why a change is refused when others of the partition took the recorded ids first.
+pub const NO_EXTENT_ID: &str = "the partition has no recorded extent id left";
+
 /// Why durable work failed, classified by the consequence for the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
