@@ -205,6 +205,7 @@ impl FrontEnd {
             overrides,
             create_only,
             authenticated,
+            decoder,
             pass,
         } = admit(self, arrival, notes).await?;
         context.authenticated = authenticated;
@@ -212,6 +213,9 @@ impl FrontEnd {
             body.admitted(pass.account());
         }
         context.pass = pass;
+        if let Some(decoder) = decoder {
+            body.decode(decoder);
+        }
         account.traffic.requests.inc();
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);

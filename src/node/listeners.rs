@@ -11,6 +11,7 @@ use crate::env::net::UnixListen;
 use crate::env::port_holder;
 use crate::frontend::dialect::Addressing;
 use crate::frontend::dialect::Dialects;
+use crate::frontend::dialect::S3Settings;
 #[cfg(debug_assertions)]
 use crate::frontend::dialect::Foreign;
 
@@ -67,6 +68,10 @@ impl Listeners {
     pub(super) fn dialects(&self, config: &Config) -> Dialects {
         Dialects {
             addressing: Addressing { domains: config.blob_domains.clone() },
+            s3: S3Settings {
+                domains: config.blob_domains.clone(),
+                account: config.accounts.first().map(|account| account.name.clone()),
+            },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),
         }
