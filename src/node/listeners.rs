@@ -70,7 +70,7 @@ impl Listeners {
             addressing: Addressing { domains: config.blob_domains.clone() },
             s3: S3Settings {
                 domains: config.blob_domains.clone(),
-                account: config.accounts.first().map(|account| account.name.clone()),
+                account: config.accounts.first().map(|account| account.name().clone()),
             },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),

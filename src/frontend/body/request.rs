@@ -214,12 +214,6 @@ impl RequestBody {
         self.decoder = Some(decoder);
     }
 
-    /// What followed the content, once [`Self::next`] has returned `None`: names in lower case, and
-    /// values.
-    pub(crate) fn trailers(&self) -> &[(String, String)] {
-        self.decoder.as_ref().map_or(&[], Decoder::trailers)
-    }
-
     /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
     let operation = route(&head.method, level(address), |name| query.has(name))?;
-    let request = Request { method: &head.method, query: &query, headers: &head.headers, address };
+    let request = Request { query: &query, headers: &head.headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
     unserved::check_headers(&head.headers)?;

@@ -1,7 +1,6 @@
 //! A request, as the parsers of operations see it.
 
 use http::HeaderMap;
-use http::Method;
 
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
@@ -13,8 +12,6 @@ use crate::types::ContainerName;
 /// A request, as the parsers of operations see it.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
-    /// The method.
-    pub(super) method: &'a Method,
     /// The query; names are case-sensitive.
     pub(super) query: &'a Query,
     /// All headers.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::auth::Overrides;
-use crate::auth::s3::Claim;
-use crate::auth::s3::claim;
+use crate::auth::Claim;
+use crate::auth::claim;
 use crate::frontend::access::actions::action;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::admitted::AdmissionNotes;

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::auth::s3::ChunkVerifier;
-use crate::auth::s3::Payload;
-use crate::auth::s3::Sha256Stream;
+use crate::auth::ChunkVerifier;
+use crate::auth::Payload;
+use crate::auth::Sha256Stream;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3;

@@ -11,8 +11,8 @@ use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::request::Parts;
 
-use crate::auth::s3::SignedS3Request;
-use crate::auth::s3::claim;
+use crate::auth::SignedS3Request;
+use crate::auth::claim;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;

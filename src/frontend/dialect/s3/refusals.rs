@@ -1,6 +1,6 @@
 //! Why the authentication of an S3 request fails, as refusals.
 
-use crate::auth::s3::S3Error;
+use crate::auth::S3Error;
 use crate::protocol::model::Cause;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
