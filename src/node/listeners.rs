@@ -11,9 +11,9 @@ use crate::env::net::UnixListen;
 use crate::env::port_holder;
 use crate::frontend::dialect::Addressing;
 use crate::frontend::dialect::Dialects;
-use crate::frontend::dialect::S3Settings;
 #[cfg(debug_assertions)]
 use crate::frontend::dialect::Foreign;
+use crate::frontend::dialect::S3Settings;
 
 use super::config::AdminAddress;
 use super::config::Config;

@@ -25,8 +25,9 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
 pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     for name in [IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
         if headers.contains_key(&name) {
-            return Err(Refusal::new(Reason::UnsupportedHeader)
-                .detail(Detail::HeaderName, name.as_str()));
+            return Err(
+                Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name.as_str())
+            );
         }
     }
     if headers.contains_key(IF_MATCH) && headers.contains_key(IF_NONE_MATCH) {

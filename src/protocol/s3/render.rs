@@ -16,6 +16,7 @@ use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
+use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
@@ -56,6 +57,9 @@ fn object(facts: &BlobFacts, range: Option<&Range<u64>>, echo: &S3Echo) -> Respo
 /// Writes a refusal; no body for HEAD and 304.
 #[must_use]
 pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
+    if deletes_nothing(refusal, echo) {
+        return begin(204, echo).bodiless();
+    }
     let (head, status) = refusal_head(refusal, echo);
     if echo.head || status == 304 {
         return head.bodiless();
@@ -77,9 +81,17 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
     head.xml(body)
 }
 
+/// In S3 it succeeds to delete what does not exist.
+fn deletes_nothing(refusal: &Refusal, echo: &S3Echo) -> bool {
+    refusal.reason == Reason::BlobNotFound && echo.operation == Some(S3Operation::DeleteObject)
+}
+
 /// Writes a refusal without a body.
 #[must_use]
 pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
+    if deletes_nothing(refusal, echo) {
+        return begin(204, echo).bodiless();
+    }
     let (head, status) = refusal_head(refusal, echo);
     if echo.head || status == 304 { head.bodiless() } else { head.empty() }
 }
@@ -87,6 +99,7 @@ pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response
 /// The second id of an answer; S3 has one for each of its machines.
 const HOST_ID: &str = "blockyard";
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "most details are of the body")]
 fn refusal_head(refusal: &Refusal, echo: &S3Echo) -> (Head, u16) {
     let row = error_row(refusal.reason);
     let mut head = begin(row.status, echo).fixed("x-amz-error-code", row.code);

@@ -55,8 +55,10 @@ pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
 /// `UnsupportedQueryParameter`.
 pub(super) fn check_query(request: &Request<'_>) -> Result<(), Refusal> {
     match PARAMETERS.iter().find(|name| request.query.has(name)) {
-        Some(name) => Err(Refusal::new(Reason::UnsupportedQueryParameter)
-            .detail(Detail::ParameterName, *name)),
+        Some(name) => {
+            Err(Refusal::new(Reason::UnsupportedQueryParameter)
+                .detail(Detail::ParameterName, *name))
+        }
         None => Ok(()),
     }
 }

@@ -49,7 +49,11 @@ impl Head {
     }
 
     /// Sets a header to what `value` displays.
-    pub(in crate::protocol) fn shown(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+    pub(in crate::protocol) fn shown(
+        mut self,
+        name: &'static str,
+        value: impl fmt::Display,
+    ) -> Self {
         let value = self.value(value);
         self.insert_some(HeaderName::from_static(name), value)
     }

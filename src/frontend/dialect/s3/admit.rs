@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::auth::Overrides;
 use crate::auth::Claim;
+use crate::auth::Overrides;
 use crate::auth::claim;
 use crate::frontend::access::actions::action;
 use crate::frontend::access::admitted::AddressedRequest;

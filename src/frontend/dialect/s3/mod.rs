@@ -109,7 +109,8 @@ fn host(head: &Parts) -> &str {
 /// Whether a query has the parameters of a presigned URL of either version.
 fn is_presigned(query: &str) -> bool {
     let has = |wanted: &str| {
-        let names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+        let names =
+            query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
         names.into_iter().any(|name| name == wanted)
     };
     has("X-Amz-Algorithm") || has("X-Amz-Signature") || has("AWSAccessKeyId") && has("Signature")
