@@ -97,7 +97,7 @@ impl FrontEnd {
         let arrived = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let dialect = self.config.dialects.of(&head);
+        let dialect = self.config.dialects.of(&head, peer.protocols);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let mut context = RequestContext { draft, ..RequestContext::nothing() };
@@ -251,7 +251,7 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let (arrived, begun) = (self.env.clock.now(), self.env.clock.monotonic());
         let id = self.request_id().to_string();
-        let dialect = self.config.dialects.of(&head);
+        let dialect = self.config.dialects.of(&head, peer.protocols);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let echo = dialect.echo(&head, id, arrived);

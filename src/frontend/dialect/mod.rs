@@ -42,6 +42,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3::S3Echo;
 use crate::types::Peer;
+use crate::types::Protocols;
 use crate::types::Timestamp;
 
 pub use crate::protocol::azure::Addressing;
@@ -65,11 +66,11 @@ pub struct Dialects {
 
 impl Dialects {
     /// The dialect of a request.
-    pub(in crate::frontend) fn of(&self, head: &Parts) -> Dialect<'_> {
+    pub(in crate::frontend) fn of(&self, head: &Parts, protocols: Protocols) -> Dialect<'_> {
         if let Some(foreign) = self.of_a_test(head) {
             return foreign;
         }
-        match self.s3.recognises(head) {
+        match protocols == Protocols::S3 || self.s3.recognises(head) {
             true => Dialect::S3(&self.s3),
             false => Dialect::Azure(&self.addressing),
         }

@@ -4,8 +4,8 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::Parsed;
-use crate::protocol::s3::parse::invalid_argument;
 use crate::protocol::s3::request::Request;
+use crate::protocol::wire::query;
 
 /// Keys of one page at most.
 const KEYS_MAX: u32 = 1_000;
@@ -43,7 +43,7 @@ fn max_keys(request: &Request<'_>) -> Result<u32, Refusal> {
     let Some(text) = request.query.get("max-keys")? else { return Ok(KEYS_MAX) };
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
-        return Err(invalid_argument("max-keys", text));
+        return Err(query::invalid("max-keys", text));
     }
     Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
 }

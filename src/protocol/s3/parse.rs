@@ -3,7 +3,6 @@
 use http::request::Parts;
 
 use crate::protocol::model::Address;
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::buckets;
@@ -67,9 +66,4 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     unserved::check_headers(&head.headers)?;
     unserved::check_query(&request)?;
     parser(&request)
-}
-
-/// A refusal of a value in the query.
-pub(super) fn invalid_argument(name: &str, value: &str) -> Refusal {
-    crate::protocol::wire::query::parameter(Reason::InvalidQueryParameterValue, name, value)
 }

@@ -24,13 +24,22 @@ use crate::types::ContainerName;
 use crate::types::NameError;
 
 /// How S3 requests are told apart, and what they mean when they say less than all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Settings {
     /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are
     /// hosts of S3; lower case, no port.
     pub domains: Vec<String>,
     /// Whose buckets a request means that is not signed and whose host names no account.
     pub account: Option<AccountName>,
+    /// The location of buckets that were made without one.
+    pub region: String,
+}
+
+impl Default for S3Settings {
+    /// No hosts, no account, the region of S3 itself.
+    fn default() -> Self {
+        Self { domains: Vec::new(), account: None, region: "us-east-1".to_owned() }
+    }
 }
 
 /// First words of `Authorization` that only S3 has.
