@@ -15,6 +15,7 @@ use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListedFields;
 use blockyard::index::Metrics;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
 use blockyard::index::PAGE_WEIGHT_MAX;
@@ -96,6 +97,7 @@ impl Index {
                 content: NewContent::Inline(body.clone()),
                 crc64: Crc64::of(body),
                 tier: None,
+                fields: NewBlobFields::default(),
             };
             self.host.write(self.target, Write::PutBlob(put))
         });

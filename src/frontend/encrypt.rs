@@ -65,7 +65,8 @@ impl Encrypting {
     }
 }
 
-fn random(env: &Env) -> [u8; 16] {
+/// 16 random bytes.
+pub(crate) fn random(env: &Env) -> [u8; 16] {
     let (high, low) = (env.rand.next_u64(), env.rand.next_u64());
     (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
 }

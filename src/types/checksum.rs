@@ -145,6 +145,12 @@ impl Crc64 {
         self.0.to_le_bytes()
     }
 
+    /// Its bytes, big endian, as in `x-amz-checksum-crc64nvme`.
+    #[must_use]
+    pub const fn to_be_bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
     /// The header value.
     #[must_use]
     pub fn to_base64(self) -> String {
@@ -244,12 +250,14 @@ impl Md5 {
     }
 
     /// The digest with these bytes.
-    pub(super) const fn from_bytes(bytes: [u8; 16]) -> Self {
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
     /// Its bytes.
-    pub(super) const fn as_bytes(&self) -> &[u8; 16] {
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 

@@ -12,6 +12,7 @@ mod cipher;
 mod condition;
 mod container_key;
 mod content_checksum;
+mod content_etag;
 mod content_md5;
 mod encryption;
 mod etag;
@@ -23,6 +24,7 @@ mod lease;
 mod location;
 mod metadata;
 mod name;
+mod object_properties;
 mod peer;
 mod properties;
 mod range;
@@ -50,9 +52,12 @@ pub use chunks::{
     authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
-pub use condition::{Conditions, EtagMatch, Outcome};
+pub use condition::{Conditions, EtagMatch, Outcome, Pairing, Validators};
 pub use container_key::ContainerKey;
-pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
+pub use content_checksum::{
+    ChecksumAlgorithm, ChecksumKind, ChecksumValue, ContentChecksum, ContentTag,
+};
+pub use content_etag::ContentEtag;
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
@@ -63,6 +68,7 @@ pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
+pub use object_properties::ObjectProperties;
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;

@@ -126,8 +126,11 @@ async fn look_up(
 impl Inside {
     /// What is known of it.
     pub(super) fn facts(&self) -> Facts {
+        let content_tag = self.view.record.content_tag();
+        let is_whole = self.view.range == (0..self.view.record.len);
+        let content_tag = content_tag.filter(|_| is_whole);
         let BlobRecord { kind, properties, metadata, tags, .. } = self.view.record.clone();
-        Facts { kind, properties, metadata, tags }
+        Facts { kind, properties, metadata, tags, content_tag }
     }
 
     /// The checksum of the whole blob.

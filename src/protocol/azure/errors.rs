@@ -49,6 +49,7 @@ error_table! {
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";
     ConditionNotMet => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
+    NothingToMatch => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
     NotModified => "NotModified", 304, "The resource has not changed.";
     LeaseNotPresentWithBlobOperation => "LeaseNotPresentWithBlobOperation", 412, "There is currently no lease on the blob.";
     LeaseNotPresentWithContainerOperation => "LeaseNotPresentWithContainerOperation", 412, "There is currently no lease on the container.";

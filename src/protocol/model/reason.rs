@@ -64,6 +64,8 @@ reasons! {
     BlobAlreadyExists,
     /// The condition specified using HTTP conditional header(s) is not met.
     ConditionNotMet,
+    /// A write demands a tag of what does not exist.
+    NothingToMatch,
     /// The resource has not changed.
     NotModified,
     /// There is currently no lease on the blob.

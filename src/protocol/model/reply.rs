@@ -14,6 +14,8 @@ use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::ContentChecksum;
+use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EncryptionScope;
@@ -22,6 +24,7 @@ use crate::types::Lease;
 use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::ObjectProperties;
 use crate::types::PublicAccess;
 use crate::types::Rehydration;
 use crate::types::ServiceProperties;
@@ -174,6 +177,14 @@ pub struct BlobFacts {
     pub encryption: Option<Encryption>,
     /// When it was last read or changed; when that is tracked.
     pub last_access: Option<Timestamp>,
+    /// S3's tag of the content.
+    pub content_etag: ContentEtag,
+    /// The CRC-64 of the content, if it is known.
+    pub crc64: Option<Crc64>,
+    /// Other checksums of the content that are kept.
+    pub checksums: Vec<ContentChecksum>,
+    /// What objects of S3 have beyond these properties, if it has any of it.
+    pub object: Option<Box<ObjectProperties>>,
 }
 
 impl BlobFacts {
@@ -193,6 +204,10 @@ impl BlobFacts {
             tier: Some(TierFacts::INFERRED),
             encryption: None,
             last_access: None,
+            content_etag: ContentEtag::of_commit(change.etag, len, 1),
+            crc64: None,
+            checksums: Vec::new(),
+            object: None,
         }
     }
 }
@@ -335,6 +350,10 @@ pub enum Reply {
         md5: Option<Md5>,
         /// Of the content, when the request claimed one.
         crc64: Option<Crc64>,
+        /// S3's tag of the content.
+        content_etag: ContentEtag,
+        /// The checksums that are kept of the content of a block blob, beside its CRC-64.
+        checksums: Vec<ContentChecksum>,
     },
     /// Append Block.
     BlockAppended {

@@ -45,6 +45,7 @@ error_table! {
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     ConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
+    NothingToMatch => "NoSuchKey", 404, "The specified key does not exist.";
     NotModified => "NotModified", 304, "Not Modified";
     LeaseNotPresentWithBlobOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     LeaseNotPresentWithContainerOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";

@@ -89,6 +89,7 @@ fn put(content: NewContent, metadata: Metadata, tags: Tags) -> Write {
         content,
         crc64: Crc64::EMPTY,
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 
@@ -273,6 +274,7 @@ fn put_copy() -> (Write, usize) {
         crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
         job: Some(Box::new(job)),
+        fields: NewBlobFields::default(),
     };
     (Write::PutCopy(Box::new(put)), guarded + 1_024 + 6 * LONG + 10 * (128 + 256))
 }
