@@ -223,7 +223,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
     if flushed {
         index.bed.runtime.block_on(index.host.flush()).expect("a flush");
     }
-    let shown = ListedFields { metadata: false, copy: false };
+    let shown = ListedFields { metadata: false, copy: false, content_tag: false };
     bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
 }
 
@@ -234,6 +234,6 @@ fn list_page_of_metadata(bencher: Bencher<'_, '_>, shown: bool) {
     let pair = |number| (format!("name{number}"), format!("the value of number {number}"));
     index.metadata = Metadata::new((0..PAIRS).map(pair)).expect("metadata");
     index.put_page();
-    let shown = ListedFields { metadata: shown, copy: false };
+    let shown = ListedFields { metadata: shown, copy: false, content_tag: false };
     bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
 }

@@ -56,6 +56,12 @@ fn location(offset: u64) -> Location {
     }
 }
 
+fn guard_of_content() -> Guard {
+    let tag = ContentEtag::parts(Md5::of(b"x"), 2);
+    let if_match = Some(EtagMatch::Content(vec![tag]));
+    Guard { conditions: Conditions { if_match, ..Conditions::default() }, ..Guard::default() }
+}
+
 fn new_fields() -> NewBlobFields {
     let object = ObjectProperties {
         expires: Some("never".to_owned()),
@@ -245,7 +251,7 @@ pub(super) fn reads() -> Vec<Read> {
     let blob_read = ReadBlob {
         key: key(),
         snapshot: Some(TIME),
-        guard: guard(),
+        guard: guard_of_content(),
         range: ByteRange::new(1, Some(2)),
         pieces: true,
     };
@@ -453,12 +459,8 @@ pub(super) fn refused() -> Vec<Refused> {
         LeaseRefusal::BreakingNotChanged,
         LeaseRefusal::BrokenNotRenewed,
     ];
-    let outcomes = [
-        Outcome::Failed,
-        Outcome::NotModified,
-        Outcome::AlreadyExists,
-        Outcome::NothingToMatch,
-    ];
+    let outcomes =
+        [Outcome::Failed, Outcome::NotModified, Outcome::AlreadyExists, Outcome::NothingToMatch];
     let faults =
         [EncryptionFault::KeyMissing, EncryptionFault::NotEncrypted, EncryptionFault::Mismatch];
     let mut all = vec![
