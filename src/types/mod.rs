@@ -13,6 +13,7 @@ mod condition;
 mod container_key;
 mod content_checksum;
 mod content_etag;
+mod content_hasher;
 mod content_md5;
 mod encryption;
 mod etag;
@@ -35,6 +36,7 @@ mod scope;
 mod secret;
 mod service;
 mod spelling;
+mod storage_class;
 mod stripe;
 mod tag_filter;
 mod tags;
@@ -58,6 +60,7 @@ pub use content_checksum::{
     ChecksumAlgorithm, ChecksumKind, ChecksumValue, ContentChecksum, ContentTag,
 };
 pub use content_etag::ContentEtag;
+pub use content_hasher::ContentHasher;
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
@@ -82,6 +85,7 @@ pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
 pub use spelling::nearest;
+pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
+use crate::types::ChecksumValue;
 
 pub use crate::protocol::azure::structured::Encoder;
 
@@ -39,6 +40,15 @@ impl Decoder {
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         match self {
             Self::Segmented(decoder) => decoder.next(bytes),
+        }
+    }
+
+    /// A checksum of the content in a trailer of the body, once it has ended. It is not yet
+    /// compared with the content.
+    #[must_use]
+    pub const fn trailer_checksum(&self) -> Option<ChecksumValue> {
+        match self {
+            Self::Segmented(_) => None,
         }
     }
 

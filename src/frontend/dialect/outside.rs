@@ -49,7 +49,7 @@ pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
         Some(_) | None => BlobKind::Block,
     };
     let (tags, content_tag) = (crate::types::Tags::default(), None);
-    Facts { kind, properties, metadata, tags, content_tag }
+    Facts { kind, properties, metadata, tags, content_tag, checksums: Vec::new() }
 }
 
 /// The error code of an answer.

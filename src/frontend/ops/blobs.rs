@@ -6,6 +6,7 @@ use crate::frontend::encrypt;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
+use crate::frontend::encrypt::kept_checksums;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -73,12 +74,13 @@ pub(crate) async fn put(
         md5 = Some(computed);
         properties.content_md5 = md5.into();
     }
+    let key = customer_key.as_ref();
     let fields = NewBlobFields {
-        content_tag: md5.map(|_| content_tag(front, customer_key.as_ref())),
-        checksums: Vec::new(),
+        content_tag: md5.map(|_| content_tag(front, key)),
+        checksums: kept_checksums(&front.env, key, ingested.named, ingested.crc64),
         object: put.object,
     };
-    encrypt_md5(&front.env, customer_key.as_ref(), &mut properties);
+    encrypt_md5(&front.env, key, &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
@@ -94,13 +96,14 @@ pub(crate) async fn put(
         crc64: ingested.kept_crc64(),
         fields,
     };
-    let (tag, checksums) = (write.fields.content_tag, write.fields.checksums.clone());
+    let tag = write.fields.content_tag;
     let answer = tags::commit(&front.rows, write, ingested.stored, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     let content_etag = tag.and_then(|tag| tag.etag(md5));
     let content_etag = content_etag.unwrap_or_else(|| ContentEtag::of_commit(change.etag, 0, 1));
-    let reply = Reply::BlobPut { change, md5, crc64, content_etag, checksums };
+    let checksum = ingested.named.unwrap_or_else(|| ingested.crc64.into());
+    let reply = Reply::BlobPut { change, md5, crc64, content_etag, checksum };
     Ok(with_encryption_header(reply, &encryption))
 }
 

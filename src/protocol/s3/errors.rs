@@ -87,6 +87,7 @@ error_table! {
     InvalidMd5 => "InvalidDigest", 400, "The Content-MD5 you specified is not valid.";
     Md5Mismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
     Crc64Mismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
+    ChecksumMismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
     BothCrc64AndMd5HeaderPresent => "InvalidRequest", 400, "The request is not valid.";
     CorsPreflightFailure => "AccessForbidden", 403, "CORSResponse: This CORS request is not allowed.";
     ExceedsMaxBatchRequestCount => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";

@@ -104,7 +104,7 @@ pub(crate) async fn put_blob(
         md5: Some(md5),
         crc64: put.source.crc64,
         content_etag: ContentEtag::md5(md5),
-        checksums: Vec::new(),
+        checksum: taken.crc64.into(),
     };
     Ok(with_encryption_header(reply, &encryption))
 }
@@ -206,8 +206,7 @@ pub(crate) async fn copy(
     let tagged = Tagged::new(&blob.key, &container, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let content_tag = facts.content_tag.filter(|_| !pending);
-    let content_tag = content_tag.map(|tag| tag.beside(facts.properties.content_md5.plain()));
+    let fields = fields(&facts, pending);
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
@@ -219,7 +218,7 @@ pub(crate) async fn copy(
         content: prepared.content,
         crc64: prepared.crc64,
         copy: Some(Box::new(record)),
-        fields: NewBlobFields { content_tag, ..NewBlobFields::default() },
+        fields,
         job: prepared.job,
     });
     let change =
@@ -242,6 +241,20 @@ fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal>
         (BlobKind::Block | BlobKind::Page { .. }, Some(true)) => {
             Err(Reason::InvalidBlobType.into())
         }
+    }
+}
+
+/// What the destination keeps of the source's content tag and checksums: nothing, if its bytes are
+/// still to come.
+fn fields(source: &Facts, pending: bool) -> NewBlobFields {
+    if pending {
+        return NewBlobFields::default();
+    }
+    let property = source.properties.content_md5.plain();
+    NewBlobFields {
+        content_tag: source.content_tag.map(|tag| tag.beside(property)),
+        checksums: source.checksums.clone(),
+        object: None,
     }
 }
 

@@ -203,7 +203,7 @@ fn statuses_are_the_documented_ones() {
         md5: Some(Md5::of(b"")),
         crc64: Some(Crc64::EMPTY),
         content_etag: ContentEtag::md5(Md5::of(b"")),
-        checksums: Vec::new(),
+        checksum: Crc64::EMPTY.into(),
     };
     let cases = [
         (Reply::AccountInformation, 200),
