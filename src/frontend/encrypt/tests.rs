@@ -282,12 +282,13 @@ async fn checksums_of_content_under_a_key_are_encrypted() {
     let (crc64, made) = (Crc64::of(b"x"), Timestamp::ZERO);
     let named = ChecksumValue::compute(ChecksumAlgorithm::Sha1, b"x");
     let of_crc64 = ChecksumValue::from(crc64);
-    let kept = |key, named| kept_checksums(&rig.env, key, named, crc64);
+    let kept = |key: Option<&CustomerKey>, named| kept_checksums(&rig.env, key, named, crc64);
     assert_eq!(kept(None, None), []);
     assert_eq!(kept(None, Some(of_crc64)), [], "each row has it");
     assert_eq!(kept(None, Some(named)), [named.of_whole()]);
     for (named, plain) in [(None, of_crc64), (Some(named), named)] {
-        let checksums = kept(Some(&key('A')), named);
+        let key = key('A');
+        let checksums = kept(Some(&key), named);
         assert_ne!(checksums, [plain.of_whole()]);
         let encryption = Some(Encryption::Customer([3; 32]));
         let fields = Some(Box::new(BlobFields { checksums, ..BlobFields::default() }));

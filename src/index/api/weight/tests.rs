@@ -62,7 +62,7 @@ fn writes() -> Vec<(Write, usize)> {
     let of_list = 50_000 * size_of::<BlockListEntry>();
     vec![
         (put(inline, metadata(0), Tags::default()), 4_096 + 1_024 + 1_000 + etags + 3 * LONG),
-        (put(empty, metadata(8_000), tags()), 8_000 + of_tags),
+        (put(empty, metadata(8_000), tags()), 8_000 + of_tags + 3 * LONG),
         (Write::CommitBlocks(commit), of_list + 8_000 + of_tags),
         end_copy(),
         fill_layer(),
