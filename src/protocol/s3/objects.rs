@@ -19,7 +19,7 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::wire::headers;
-use crate::protocol::wire::range::byte_range;
+use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::ContentMd5;
@@ -119,7 +119,7 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
 
 /// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says.
 fn range(all: &HeaderMap) -> Option<ByteRange> {
-    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(byte_range)
+    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(any_byte_range)
 }
 
 /// Properties of the object.
