@@ -349,6 +349,18 @@ pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md
     hashes.finish(upload, None)?.md5.ok_or_else(|| Reason::InternalError.into())
 }
 
+/// Reads a body that is stored already, and returns a checksum of it.
+pub(crate) async fn digest(
+    body: &mut RequestBody,
+    algorithm: ChecksumAlgorithm,
+) -> Result<ChecksumValue, Refusal> {
+    let mut hasher = ContentHasher::new(algorithm);
+    while let Some(piece) = body.next().await? {
+        hasher.update(&piece);
+    }
+    Ok(hasher.finish())
+}
+
 /// Checks the CRC-64 that the client gave against that of bytes stored already.
 pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Refusal> {
     match upload.crc64 {

@@ -52,6 +52,7 @@ fn of_content(operation: &ContentOperation) -> Action {
             Action::PutBlob { tagged: !tags.is_empty() }
         }
         O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any() },
+        O::CopyNamed(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
         O::PutPage { .. }

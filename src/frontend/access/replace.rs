@@ -15,6 +15,7 @@ pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
     let precondition = match operation {
         O::PutBlobFromUrl(put) => &mut put.precondition,
         O::CopyBlob(copy) => &mut copy.precondition,
+        O::CopyNamed(copy) => &mut copy.precondition,
         O::PutBlob { precondition, .. } | O::PutBlockList { precondition, .. } => precondition,
         O::AppendBlock { .. }
         | O::AppendBlockFromUrl { .. }

@@ -87,7 +87,7 @@ pub struct SharedBlob {
     /// The source.
     pub record: BlobRecord,
     /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's
-    /// key: these cannot be shared.
+    /// key that the guard does not name: these cannot be shared.
     pub content: Option<CopiedContent>,
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::index::api::CopiedBlock;
 use crate::index::api::CopiedContent;
+use crate::index::api::EncryptionClaim;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::api::Refused;
@@ -15,6 +16,7 @@ use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -41,10 +43,10 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
         .ok_or(Refused::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, eval.now)?;
     guard::not_archived(&blob.record, eval.now)?;
+    encryption::check(&share.guard.encryption, blob.record.encryption.as_ref())?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
-    let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));
-    let content = if encrypted {
+    let content = if is_locked(&share.guard.encryption, blob.record.encryption.as_ref()) {
         None
     } else if range == (0..blob.record.len) {
         all(eval.view, &key, &found.layout).await?
@@ -63,8 +65,18 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content })))
 }
 
+/// Whether the content is under a customer's key that the request does not bring.
+const fn is_locked(claim: &EncryptionClaim, encryption: Option<&Encryption>) -> bool {
+    matches!(encryption, Some(Encryption::Customer(_)))
+        && matches!(claim, EncryptionClaim::Unchecked)
+}
+
 fn is_owned(content: &NewContent) -> bool {
-    matches!(content, NewContent::Stored(_))
+    match content {
+        NewContent::Stored(_) => true,
+        NewContent::Inline(_) | NewContent::Shared(_) => false,
+        NewContent::Encrypted(_, bytes) | NewContent::Authenticated(_, bytes) => is_owned(bytes),
+    }
 }
 
 /// All blocks, including those without bytes: a copy takes over the block list. `None` if the blob
@@ -154,10 +166,13 @@ pub(super) fn marked(content: &Content) -> NewContent {
 fn with_mark(content: NewContent) -> NewContent {
     match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
-        NewContent::Inline(_)
-        | NewContent::Shared(_)
-        | NewContent::Encrypted(..)
-        | NewContent::Authenticated(..) => content,
+        NewContent::Inline(_) | NewContent::Shared(_) => content,
+        NewContent::Encrypted(nonce, bytes) => {
+            NewContent::Encrypted(nonce, Box::new(with_mark(*bytes)))
+        }
+        NewContent::Authenticated(nonce, bytes) => {
+            NewContent::Authenticated(nonce, Box::new(with_mark(*bytes)))
+        }
     }
 }
 

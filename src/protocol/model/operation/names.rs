@@ -63,6 +63,7 @@ impl ContentOperation {
             Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
             Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
             Self::CopyBlob(_) => "CopyBlob",
+            Self::CopyNamed(_) => "CopyNamedBlob",
             Self::AbortCopy { .. } => "AbortCopy",
             Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
             Self::PutBlock { .. } => "PutBlock",
@@ -95,13 +96,14 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 45] = [
+pub const OPERATION_NAMES: [&str; 46] = [
     "AbortCopy",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
     "CopyBlob",
     "CopyBlobFromUrl",
+    "CopyNamedBlob",
     "CreateContainer",
     "DeleteBlob",
     "DeleteContainer",

@@ -2,6 +2,7 @@
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
+use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
@@ -15,6 +16,17 @@ impl Operation {
             Self::Container(operation) => of_container(operation),
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
+        }
+    }
+}
+
+impl Operation {
+    /// The blob that is named as the source of bytes; `None` for other operations.
+    #[must_use]
+    pub const fn named_source(&self) -> Option<&NamedSource> {
+        match self {
+            Self::Content(ContentOperation::CopyNamed(copy)) => Some(&copy.source),
+            Self::Account(_) | Self::Container(_) | Self::Content(_) | Self::Blob(_) => None,
         }
     }
 }
@@ -37,6 +49,7 @@ const fn of_content(operation: &ContentOperation) -> &Precondition {
     match operation {
         O::PutBlobFromUrl(put) => &put.precondition,
         O::CopyBlob(copy) => &copy.precondition,
+        O::CopyNamed(copy) => &copy.precondition,
         O::PutBlob { precondition, .. }
         | O::AppendBlock { precondition, .. }
         | O::AppendBlockFromUrl { precondition, .. }
