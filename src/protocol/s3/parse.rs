@@ -6,9 +6,11 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::buckets;
+use crate::protocol::s3::copies;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::routes::HEADERS;
 use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::routes::route;
@@ -32,6 +34,7 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::HeadObject, objects::head),
     (O::PutObject, objects::put),
     (O::DeleteObject, objects::delete),
+    (O::CopyObject, copies::copy),
 ];
 
 /// What the URL of a request names.
@@ -49,7 +52,14 @@ const fn level(address: &Address) -> Level {
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
 pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    route(&head.method, level(address), |name| query.has(name))
+    routed(head, address, &query)
+}
+
+fn routed(head: &Parts, address: &Address, query: &Query) -> Result<S3Operation, Refusal> {
+    route(&head.method, level(address), |name| match name.starts_with(HEADERS) {
+        true => head.headers.contains_key(name),
+        false => query.has(name),
+    })
 }
 
 /// Reads the operation of a request.
@@ -59,11 +69,11 @@ pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal
 /// operation or a header that is not served.
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    let operation = route(&head.method, level(address), |name| query.has(name))?;
+    let operation = routed(head, address, &query)?;
     let request = Request { query: &query, headers: &head.headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
-    unserved::check_headers(&head.headers)?;
+    unserved::check_headers(&head.headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)
 }

@@ -1,5 +1,6 @@
 //! Replies and refusals to response heads and bodies.
 
+mod copies;
 mod head;
 mod lists;
 
@@ -36,6 +37,7 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         }
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
+        Reply::NamedCopied(facts) => begin(200, echo).xml(copies::copied("CopyObjectResult", facts)),
         Reply::Encrypted(reply, _) => render(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);

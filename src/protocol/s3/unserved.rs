@@ -26,6 +26,13 @@ const HEADERS: &[&str] = &[
     "x-amz-write-offset-bytes",
 ];
 
+/// Of these, headers, or what headers begin with, that copies have.
+const OF_COPIES: &[&str] = &[
+    "x-amz-copy-source",
+    "x-amz-server-side-encryption-customer-",
+    "x-amz-tagging-directive",
+];
+
 /// Query parameters whose meaning is not served.
 const PARAMETERS: &[&str] = &["versionId", "partNumber"];
 
@@ -39,9 +46,12 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 ///
 /// # Errors
 /// `UnsupportedHeader`.
-pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
+    let copies = matches!(operation, S3Operation::CopyObject | S3Operation::UploadPartCopy);
+    let served = if copies { OF_COPIES } else { &[] };
     for name in headers.keys().map(http::HeaderName::as_str) {
-        if name.starts_with("x-amz-") && HEADERS.iter().any(|unserved| name.starts_with(unserved)) {
+        let is_among = |list: &[&str]| list.iter().any(|begin| name.starts_with(begin));
+        if name.starts_with("x-amz-") && is_among(HEADERS) && !is_among(served) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
     }
