@@ -32,7 +32,7 @@ pub(super) struct ConditionNames {
 }
 
 /// The names that HTTP has.
-const NAMES: ConditionNames = ConditionNames {
+static NAMES: ConditionNames = ConditionNames {
     if_match: IF_MATCH,
     if_none_match: IF_NONE_MATCH,
     if_modified_since: IF_MODIFIED_SINCE,

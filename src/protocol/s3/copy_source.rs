@@ -32,7 +32,7 @@ const VERSION: &str = "?versionId=";
 /// The version of an object that was written while its bucket had no versions.
 const NULL_VERSION: &str = "null";
 
-const CONDITIONS: ConditionNames = ConditionNames {
+static CONDITIONS: ConditionNames = ConditionNames {
     if_match: HeaderName::from_static("x-amz-copy-source-if-match"),
     if_none_match: HeaderName::from_static("x-amz-copy-source-if-none-match"),
     if_modified_since: HeaderName::from_static("x-amz-copy-source-if-modified-since"),
