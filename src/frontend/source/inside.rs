@@ -138,9 +138,8 @@ async fn find(
     Readable { target, range, payer }: Readable<'_>,
 ) -> Result<Inside, Refusal> {
     let key = target.precondition.encryption.key();
-    let not_authentic = || front.not_authentic();
-    let decrypting =
-        key.map(|key| Decrypting::new(key, &target.account.name, &target.path, not_authentic()));
+    let decrypting = key
+        .map(|key| Decrypting::new(key, &target.account.name, &target.path, front.not_authentic()));
     let Located { blob, precondition } = target.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());

@@ -44,7 +44,11 @@ static CONDITIONS: ConditionNames = ConditionNames {
 /// # Errors
 /// `InvalidHeaderValue` when the header names no object; those of its conditions and key.
 pub(super) fn source(all: &HeaderMap) -> Result<NamedSource, Refusal> {
-    let raw = all.get(HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
+    let mut values = all.get_all(HEADER).iter().map(http::HeaderValue::as_bytes);
+    let raw = values.next().unwrap_or_default();
+    if values.next().is_some() {
+        return Err(invalid("A copy has one source.", raw));
+    }
     let path = path(raw)?;
     let conditions = conditions::of_names(all, &CONDITIONS)?;
     let encryption = customer_key::of_source(all)?;
@@ -77,7 +81,8 @@ pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
 /// Bucket and key: `BUCKET/KEY` or `/BUCKET/KEY`, with escapes that are decoded once. `+` is a
 /// space. The version stands behind the key and has no escapes.
 fn path(raw: &[u8]) -> Result<BlobPath, Refusal> {
-    let text = std::str::from_utf8(raw).map_err(|_| invalid("Invalid copy source encoding", raw))?;
+    let text =
+        std::str::from_utf8(raw).map_err(|_| invalid("Invalid copy source encoding", raw))?;
     let text = match text.split_once(VERSION) {
         None => text,
         Some((_, "")) => return Err(invalid("Version id cannot be the empty string", raw)),

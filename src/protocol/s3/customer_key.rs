@@ -90,7 +90,11 @@ mod tests {
     fn keys_are_whole_or_refused() {
         let key = STANDARD.encode([7; 32]);
         let md5 = Md5::of(&[7; 32]).to_base64();
-        let given = [(OF_OBJECT.algorithm, "AES256"), (OF_OBJECT.key, &key), (OF_OBJECT.md5, &md5)];
+        let given = [
+            (OF_OBJECT.algorithm, "AES256"),
+            (OF_OBJECT.key, key.as_str()),
+            (OF_OBJECT.md5, md5.as_str()),
+        ];
         let read = |pairs: &[(&'static str, &str)]| {
             let mut all = HeaderMap::new();
             for (name, value) in pairs {

@@ -37,7 +37,9 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         }
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
-        Reply::NamedCopied(facts) => begin(200, echo).xml(copies::copied("CopyObjectResult", facts)),
+        Reply::NamedCopied(facts) => {
+            begin(200, echo).xml(copies::copied("CopyObjectResult", facts))
+        }
         Reply::Encrypted(reply, _) => render(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);

@@ -244,7 +244,12 @@ mod tests {
             ("PUT", Bucket, &[], Some("CreateBucket")),
             ("POST", Bucket, &["delete"], Some("DeleteObjects")),
             ("PUT", Object, &["uploadId", "partNumber"], Some("UploadPart")),
-            ("PUT", Object, &["uploadId", "partNumber", "x-amz-copy-source"], Some("UploadPartCopy")),
+            (
+                "PUT",
+                Object,
+                &["uploadId", "partNumber", "x-amz-copy-source"],
+                Some("UploadPartCopy"),
+            ),
             ("PUT", Object, &["x-amz-copy-source"], Some("CopyObject")),
             ("GET", Object, &["x-amz-copy-source"], Some("GetObject")),
             ("PUT", Object, &["x-amz-copy-source", "uploadId"], None),

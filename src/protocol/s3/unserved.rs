@@ -27,11 +27,8 @@ const HEADERS: &[&str] = &[
 ];
 
 /// Of these, headers, or what headers begin with, that copies have.
-const OF_COPIES: &[&str] = &[
-    "x-amz-copy-source",
-    "x-amz-server-side-encryption-customer-",
-    "x-amz-tagging-directive",
-];
+const OF_COPIES: &[&str] =
+    &["x-amz-copy-source", "x-amz-server-side-encryption-customer-", "x-amz-tagging-directive"];
 
 /// Query parameters whose meaning is not served.
 const PARAMETERS: &[&str] = &["versionId", "partNumber"];
@@ -48,7 +45,7 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
     let copies = matches!(operation, S3Operation::CopyObject | S3Operation::UploadPartCopy);
-    let served = if copies { OF_COPIES } else { &[] };
+    let served: &[&str] = if copies { OF_COPIES } else { &[] };
     for name in headers.keys().map(http::HeaderName::as_str) {
         let is_among = |list: &[&str]| list.iter().any(|begin| name.starts_with(begin));
         if name.starts_with("x-amz-") && is_among(HEADERS) && !is_among(served) {

@@ -53,7 +53,7 @@ pub(crate) async fn copy_named(
         checksum: copy.checksum,
     };
     let CopiedSource { source, content, hold, crc64, md5, plain_md5, tag, checksums, shown } =
-        take(front, requester, &wanted).await?;
+        take_source(front, requester, &wanted).await?;
     let tags = match copy.tags {
         TagOption::Replace(tags) => tags,
         TagOption::Copy => source.tags.clone(),
@@ -79,7 +79,8 @@ pub(crate) async fn copy_named(
     });
     let len = source.len;
     let is_plain = wanted.key.is_none();
-    let change = commit::changed(take::commit(&front.rows, write, Some(hold)).await, Subject::Blob)?;
+    let change =
+        commit::changed(take::commit(&front.rows, write, Some(hold)).await, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     let content_etag = tag.and_then(|tag| tag.etag(plain_md5)).unwrap_or_else(|| match is_plain {
         true => ContentEtag::of_checksum(crc64, len, 1),
@@ -94,7 +95,7 @@ pub(crate) async fn copy_named(
 ///
 /// # Errors
 /// `ServerBusy` when the source is replaced again and again; those of the source.
-async fn take(
+async fn take_source(
     front: &FrontEnd,
     requester: Requester<'_>,
     wanted: &Wanted<'_>,

@@ -145,9 +145,7 @@ async fn refer(
 
 /// Whether one of the checksums is of the whole content by this algorithm.
 fn has(checksums: &[ContentChecksum], algorithm: ChecksumAlgorithm) -> bool {
-    checksums
-        .iter()
-        .any(|one| one.algorithm == algorithm && one.kind == ChecksumKind::FullObject)
+    checksums.iter().any(|one| one.algorithm == algorithm && one.kind == ChecksumKind::FullObject)
 }
 
 /// Stores the bytes of the source once more.
