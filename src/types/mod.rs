@@ -72,7 +72,7 @@ pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use object_properties::ObjectProperties;
-pub use peer::Peer;
+pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
 pub use retention::{

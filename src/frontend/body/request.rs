@@ -205,7 +205,14 @@ impl RequestBody {
 
     /// How the content lies in the body: from here on [`Self::next`] gives the content alone.
     pub fn expect(&mut self, framing: Framing) {
-        self.decoder = Decoder::of(framing);
+        if let Some(decoder) = Decoder::of(framing) {
+            self.decoder = Some(decoder);
+        }
+    }
+
+    /// Takes the content out of the body with this decoder, whatever [`Self::expect`] says.
+    pub(crate) fn decode(&mut self, decoder: Decoder) {
+        self.decoder = Some(decoder);
     }
 
     /// The next piece of content; `None` at the end. Cancel safe.
@@ -223,7 +230,7 @@ impl RequestBody {
                 return Ok(Some(content));
             }
             let piece = self.next_undecoded().await?;
-            match (&self.decoder, piece) {
+            match (&mut self.decoder, piece) {
                 (None, piece) => return Ok(piece),
                 (Some(_), Some(piece)) => self.undecoded = piece,
                 (Some(decoder), None) => return decoder.finish().map(|()| None),
@@ -338,8 +345,11 @@ impl RequestBody {
     }
 
     /// A checksum that stood behind the content. It is known when the body has ended.
-    pub(crate) fn trailer_checksum(&self) -> Option<ChecksumValue> {
-        self.decoder.as_ref().and_then(Decoder::trailer_checksum)
+    ///
+    /// # Errors
+    /// `ChecksumMismatch` when it is malformed.
+    pub(crate) fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
+        self.decoder.as_ref().map_or(Ok(None), Decoder::trailer_checksum)
     }
 
     /// Bytes read so far.
