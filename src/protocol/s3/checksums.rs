@@ -125,11 +125,13 @@ fn unknown(name: &str) -> Refusal {
         .detail(Detail::HeaderName, name)
 }
 
-/// The checksum among the trailers of a body; names are in lower case. One that cannot be read is
-/// left out, and is then missing.
-#[must_use]
-pub fn of_trailers(fields: &[(String, String)]) -> Option<ChecksumValue> {
-    fields.iter().find_map(|(name, value)| {
-        of_header(name).and_then(|algorithm| ChecksumValue::from_base64(algorithm, value))
-    })
+/// The checksum among the trailers of a body; names are in lower case.
+///
+/// # Errors
+/// `ChecksumMismatch` for one that cannot be read.
+pub fn of_trailers(fields: &[(String, String)]) -> Result<Option<ChecksumValue>, Refusal> {
+    let mut found = fields.iter().filter_map(|(name, value)| Some((of_header(name)?, value)));
+    let Some((algorithm, value)) = found.next() else { return Ok(None) };
+    let read = ChecksumValue::from_base64(algorithm, value);
+    read.map(Some).ok_or_else(|| Reason::ChecksumMismatch.into())
 }

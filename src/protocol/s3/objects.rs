@@ -85,7 +85,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `x-amz-storage-class`.
 pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Refusal> {
     let Some(text) = headers::text(all, "x-amz-storage-class")? else { return Ok(None) };
-    let unknown = || Reason::BlobAccessTierNotSupportedForAccountType.into();
+    let unknown = || Reason::InvalidStorageClass.into();
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
