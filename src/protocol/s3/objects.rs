@@ -111,7 +111,7 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     if is_location && text.len() <= REDIRECT_BYTES_MAX {
         return Ok(Some(text.to_owned()));
     }
-    Err(Refusal::new(Reason::InvalidInput).message(
+    Err(Refusal::new(Reason::InvalidHeaderValue).message(
         "The website redirect location must have a prefix of 'http://' or 'https://' or '/', and at \
          most 2,048 bytes.",
     ))
