@@ -24,6 +24,7 @@ use crate::index::BlobView;
 use crate::index::CopiedContent;
 use crate::index::CopyStatus;
 use crate::index::EncryptionClaim;
+use crate::index::Frames;
 use crate::index::Guard;
 use crate::index::NewContent;
 use crate::index::ReadBlob;
@@ -72,9 +73,18 @@ struct Readable<'a> {
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Where it lies.
-    pub(crate) content: CopiedContent,
+    pub(crate) content: SharedContent,
     /// Held until the commit that names it was answered.
     pub(crate) guard: CopyGuard,
+}
+
+/// Where shared content lies.
+#[derive(Debug)]
+pub(crate) enum SharedContent {
+    /// As rows hold it.
+    Content(CopiedContent),
+    /// In whole frames, whose checksums are not known.
+    Frames(Vec<Frames>),
 }
 
 /// Pages that the source's rows have marked as shared.
@@ -221,8 +231,17 @@ impl Inside {
         };
         let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let shared = answer.map_err(|error| refusal::of_index(&error))?;
-        let Some(content) = shared.content else { return Ok(None) };
-        guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+        let content = match shared.content {
+            Some(content) => {
+                guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+                SharedContent::Content(content)
+            }
+            None if shared.frames.is_empty() => return Ok(None),
+            None => {
+                guard.met(shared.frames.iter().map(|frames| frames.extent));
+                SharedContent::Frames(shared.frames)
+            }
+        };
         Ok(Some(Shared { content, guard }))
     }
 

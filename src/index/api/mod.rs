@@ -53,7 +53,7 @@ pub use containers::{
     ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteContainer,
     ListContainers, UpdateContainer,
 };
-pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
+pub use copy::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused};
 pub use host::{IndexHost, Target};

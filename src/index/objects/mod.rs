@@ -56,6 +56,7 @@ pub(in crate::index) mod part_fields;
 mod read;
 mod references;
 mod share;
+mod share_frames;
 mod snapshot;
 pub(in crate::index) mod spans;
 mod staged;

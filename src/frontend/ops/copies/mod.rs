@@ -8,6 +8,8 @@
 //! `named.rs` copies blobs of the same account that are named; what it cannot share is stored once
 //! more, encrypted if the destination is.
 //!
+//! `frames.rs` makes content of frames that a range of a source fills.
+//!
 //! `pending.rs` carries out copies that outlive their request, through the same files.
 //!
 //! Invariants: shared content is held until the commit that names it was answered; bytes are
@@ -15,6 +17,7 @@
 
 pub(crate) mod blobs;
 pub(crate) mod blocks;
+mod frames;
 mod named;
 mod named_content;
 mod pages;

@@ -8,6 +8,7 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::source::Inside;
 use crate::frontend::source::Shared;
+use crate::frontend::source::SharedContent;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobRecord;
 use crate::index::CopiedContent;
@@ -83,15 +84,16 @@ pub(super) async fn take(
         )));
     }
     if is_shareable(found.record(), wanted.key.as_ref())
-        && let Some(shared) = found.share(front).await?
+        && let Some(Shared { content: SharedContent::Content(content), guard }) =
+            found.share(front).await?
     {
-        return refer(front, &found, shared, wanted).await;
+        return refer(front, &found, Referred { content, hold: Hold::Shared(guard) }, wanted).await;
     }
     store(front, found, wanted).await
 }
 
 /// Whether a block blob under this key, or under none, may have the bytes of the source.
-fn is_shareable(source: &BlobRecord, key: Option<&CustomerKey>) -> bool {
+pub(super) fn is_shareable(source: &BlobRecord, key: Option<&CustomerKey>) -> bool {
     let under = match &source.encryption {
         Some(customer @ Encryption::Customer(_)) => Some(customer.clone()),
         Some(Encryption::Scope(_)) | None => None,
@@ -103,11 +105,17 @@ fn is_shareable(source: &BlobRecord, key: Option<&CustomerKey>) -> bool {
     has_blocks && under == key.map(CustomerKey::encryption)
 }
 
+/// Content that the source has marked as shared.
+struct Referred {
+    content: CopiedContent,
+    hold: Hold,
+}
+
 /// Names the bytes of the source. They are read only for a checksum that the source does not have.
 async fn refer(
     front: &FrontEnd,
     found: &Inside,
-    shared: Shared,
+    referred: Referred,
     wanted: &Wanted<'_>,
 ) -> Result<CopiedSource, Refusal> {
     let source = found.record().clone();
@@ -123,7 +131,7 @@ async fn refer(
             let in_row = crc64.filter(|_| algorithm == ChecksumAlgorithm::Crc64Nvme);
             let value = match in_row {
                 Some(crc64) => crc64.into(),
-                None => ingest::digest(&mut found.reread(front).await?, algorithm).await?,
+                None => digest(front, found, algorithm).await?,
             };
             checksums(front, wanted, Computed { named: Some(value), crc64: source.crc64 })
         }
@@ -131,8 +139,8 @@ async fn refer(
     let of_row = crc64.filter(|_| shown.is_empty()).map(ChecksumValue::from);
     let shown = if let Some(value) = of_row { vec![value.of_whole()] } else { shown };
     Ok(CopiedSource {
-        content: shared.content,
-        hold: Hold::Shared(shared.guard),
+        content: referred.content,
+        hold: referred.hold,
         crc64: source.crc64,
         md5: source.properties.content_md5.clone(),
         plain_md5: None,
@@ -148,6 +156,24 @@ fn has(checksums: &[ContentChecksum], algorithm: ChecksumAlgorithm) -> bool {
     checksums.iter().any(|one| one.algorithm == algorithm && one.kind == ChecksumKind::FullObject)
 }
 
+/// Reads the source for a checksum.
+async fn digest(
+    front: &FrontEnd,
+    found: &Inside,
+    algorithm: ChecksumAlgorithm,
+) -> Result<ChecksumValue, Refusal> {
+    let upload = upload(found.len(), Some(algorithm));
+    let mut body = found.reread(front).await?;
+    let checksums = ingest::verify(&mut body, &upload, false, |_| {}).await?;
+    checksums.named.ok_or_else(|| Reason::InternalError.into())
+}
+
+/// A body of `len` bytes of which a checksum is wanted.
+pub(super) const fn upload(len: u64, wanted: Option<ChecksumAlgorithm>) -> Upload {
+    let checksums = ClaimedChecksums { wanted, claim: ChecksumClaim::None };
+    Upload { framing: Framing::Known { len }, md5: None, crc64: None, checksums }
+}
+
 /// Stores the bytes of the source once more.
 async fn store(
     front: &FrontEnd,
@@ -157,12 +183,7 @@ async fn store(
     let source = found.record().clone();
     let of_source = source.fields.as_ref().and_then(|fields| fields.checksums.first());
     let algorithm = wanted.checksum.or(of_source.map(|checksum| checksum.algorithm));
-    let upload = Upload {
-        framing: Framing::Known { len: found.len() },
-        md5: None,
-        crc64: None,
-        checksums: ClaimedChecksums { wanted: algorithm, claim: ChecksumClaim::None },
-    };
+    let upload = upload(found.len(), algorithm);
     let key = wanted.key.as_ref();
     let encrypting = Encrypting::new(&front.env, key);
     let mut body = found.body(front).await?;
