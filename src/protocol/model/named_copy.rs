@@ -1,7 +1,6 @@
 //! Copies whose source is named, not found by a URL.
 
 use crate::protocol::model::copy::TagOption;
-use crate::protocol::model::facts::Change;
 use crate::protocol::model::operation::parts::BlobPath;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::types::AccessTier;
@@ -12,6 +11,7 @@ use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
+use crate::types::Timestamp;
 
 /// A blob of the requester's account from which bytes are taken. The sender must be permitted to
 /// read it.
@@ -67,8 +67,8 @@ pub enum CopiedProperties {
 /// What a copy has become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedFacts {
-    /// Tag and time of the change.
-    pub change: Change,
+    /// The time of the change.
+    pub last_modified: Timestamp,
     /// S3's tag of the content.
     pub content_etag: ContentEtag,
     /// Checksums of the content, as far as they are known.

@@ -8,6 +8,7 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::named_content;
+use crate::frontend::ops::copies::named_content::ATTEMPTS_MAX;
 use crate::frontend::ops::copies::named_content::CopiedSource;
 use crate::frontend::ops::copies::named_content::Wanted;
 use crate::frontend::ops::copies::take;
@@ -32,9 +33,6 @@ use crate::types::ContentMd5;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::TierState;
-
-/// How often a copy begins again when its source is replaced meanwhile.
-const ATTEMPTS_MAX: u32 = 5;
 
 /// Makes a block blob of a blob of the same account.
 pub(crate) async fn copy_named(
@@ -86,7 +84,8 @@ pub(crate) async fn copy_named(
         true => ContentEtag::of_checksum(crc64, len, 1),
         false => ContentEtag::of_commit(change.etag, len, 1),
     });
-    let facts = CopiedFacts { change, content_etag, checksums: shown };
+    let last_modified = change.last_modified;
+    let facts = CopiedFacts { last_modified, content_etag, checksums: shown };
     Ok(with_encryption_header(Reply::NamedCopied(Box::new(facts)), &encryption))
 }
 

@@ -32,6 +32,9 @@ use crate::types::CustomerKey;
 use crate::types::Encryption;
 use crate::types::Md5;
 
+/// How often a copy begins again when its source is replaced meanwhile.
+pub(super) const ATTEMPTS_MAX: u32 = 5;
+
 /// What a copy wants of its source.
 pub(super) struct Wanted<'a> {
     /// The source.
@@ -76,13 +79,7 @@ pub(super) async fn take(
     found: Inside,
     wanted: &Wanted<'_>,
 ) -> Result<CopiedSource, Refusal> {
-    if found.len() > wanted.len_max {
-        let limit = wanted.len_max;
-        return Err(Refusal::new(Reason::InvalidInput).message(format!(
-            "The specified copy source is larger than the maximum allowable size for a copy \
-             source: {limit}"
-        )));
-    }
+    check_len(found.len(), wanted.len_max)?;
     if is_shareable(found.record(), wanted.key.as_ref())
         && let Some(Shared { content: SharedContent::Content(content), guard }) =
             found.share(front).await?
@@ -90,6 +87,20 @@ pub(super) async fn take(
         return refer(front, &found, Referred { content, hold: Hold::Shared(guard) }, wanted).await;
     }
     store(front, found, wanted).await
+}
+
+/// Refuses a source that is too long.
+///
+/// # Errors
+/// `InvalidInput`.
+pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
+    if len <= len_max {
+        return Ok(());
+    }
+    Err(Refusal::new(Reason::InvalidInput).message(format!(
+        "The specified copy source is larger than the maximum allowable size for a copy source: \
+         {len_max}"
+    )))
 }
 
 /// Whether a block blob under this key, or under none, may have the bytes of the source.

@@ -14,7 +14,7 @@ pub(super) fn copied(root: &str, facts: &CopiedFacts) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <{root} xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
     );
-    escape::plain(&mut out, "LastModified", facts.change.last_modified.to_iso_millis());
+    escape::plain(&mut out, "LastModified", facts.last_modified.to_iso_millis());
     escape::plain(&mut out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
     for checksum in &facts.checksums {
         let Some(name) = checksums::name(checksum.algorithm) else { continue };
