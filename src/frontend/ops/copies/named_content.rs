@@ -219,6 +219,7 @@ async fn store(
 }
 
 /// Checksums that were computed of the whole content.
+#[derive(Clone, Copy)]
 struct Computed {
     /// The one that is wanted.
     named: Option<ChecksumValue>,
