@@ -18,7 +18,7 @@ pub(crate) struct Admitted {
     /// The account that it is about.
     pub(crate) account: Arc<Account>,
     /// The operation. It has a condition to replace nothing where the caller may not overwrite.
-    pub(crate) operation: Operation,
+    pub(crate) operation: Box<Operation>,
     /// The document that completes it.
     pub(crate) document: Option<DocumentBody>,
     /// Headers that the answer carries in place of the blob's own.

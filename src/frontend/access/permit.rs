@@ -60,7 +60,7 @@ pub(crate) fn permit(
             let scope = scope_of(&account, address);
             principal.permits(action(&operation), scope).map_err(refused)?;
             if let Operation::Account(AccountOperation::GetUserDelegationKey { holder, .. }) =
-                &mut operation
+                &mut *operation
             {
                 let entitlement = principal.entitlement(scope);
                 let entitlement = entitlement.ok_or_else(|| refused(auth::Error::Permission))?;

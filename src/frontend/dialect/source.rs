@@ -29,7 +29,7 @@ pub(in crate::frontend) struct AuthorizedSource {
     /// The account of the source.
     pub(in crate::frontend) account: Arc<Account>,
     /// The request for it.
-    pub(in crate::frontend) operation: Operation,
+    pub(in crate::frontend) operation: Box<Operation>,
 }
 
 /// Admits the request for the source. A source in the requester's own account needs no
