@@ -41,6 +41,9 @@ impl Crc32c {
     /// profiles of small writes.
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
+        if self == Self::EMPTY {
+            return second;
+        }
         // Appending `length` zero bytes to the first part multiplies its checksum by
         // x^(8 * length), with one factor for each bit of the length.
         let mut shifted = self.0;
