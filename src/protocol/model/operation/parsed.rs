@@ -20,13 +20,12 @@ pub enum Parsed {
 }
 
 impl Parsed {
-    /// The operation, and the document that is to complete it. The operation is boxed, because it
-    /// has half a KiB and is moved through many functions.
+    /// The operation, and the document that is to complete it.
     #[must_use]
-    pub fn into_parts(self) -> (Box<Operation>, Option<DocumentBody>) {
+    pub fn into_parts(self) -> (Operation, Option<DocumentBody>) {
         match self {
-            Self::Ready(operation) => (Box::new(operation), None),
-            Self::NeedsBody { operation, body } => (Box::new(operation), Some(body)),
+            Self::Ready(operation) => (operation, None),
+            Self::NeedsBody { operation, body } => (operation, Some(body)),
         }
     }
 
