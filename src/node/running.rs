@@ -39,11 +39,22 @@ use super::tls;
 pub struct Serving {
     /// The bound address of the blob listener.
     pub blob: SocketAddr,
+    /// The bound address of the listener of S3 alone, if there is one.
+    pub s3: Option<SocketAddr>,
     /// The bound address of the admin listener.
     pub admin: AdminAddress,
     /// Set if https is served. The inner value is the file of the node's own authority, if it has
     /// one.
     pub certificate: Option<Option<PathBuf>>,
+}
+
+/// The hosts under which the admin listener is served.
+fn admin_hosts(config: &Config, address: &AdminAddress) -> KnownHosts {
+    match address {
+        AdminAddress::Tcp(_) => config.known_hosts(),
+        // No web page can reach a socket.
+        AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
+    }
 }
 
 /// A node that serves.
@@ -67,16 +78,12 @@ impl Node {
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let dialects = listeners.dialects(config);
-        let Listeners { blob, admin: admin_bound, .. } = listeners;
+        let Listeners { blob, s3, admin: admin_bound, .. } = listeners;
         // Creates the folder too: the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
-        let known_hosts = match admin_bound.address {
-            AdminAddress::Tcp(_) => config.known_hosts(),
-            // No web page can reach a socket.
-            AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
-        };
+        let known_hosts = admin_hosts(config, &admin_bound.address);
         let log_metrics = audit_log::Metrics::default();
         let started_log = open_audit_log(config, &env, &log_metrics).await?;
         let audit_log = started_log.as_ref().map(|started| started.log.clone()).unwrap_or_default();
@@ -98,13 +105,19 @@ impl Node {
         let is_new = Storage::is_new(&config.data);
         let storage = Storage::open(config, &env, CapacityMetrics::registered(registry)).await?;
         DiskMetrics::register(&storage.capacity, registry);
-        let blob_address = blob.address;
+        let (blob_address, s3_address) = (blob.address, s3.as_ref().map(|bound| bound.address));
         let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
-        let front =
-            FrontEndSetup { blob, dialects, tls: secure, secrets: &secrets, audit_log: &audit_log };
+        let front = FrontEndSetup {
+            blob,
+            s3,
+            dialects,
+            tls: secure,
+            secrets: &secrets,
+            audit_log: &audit_log,
+        };
         let roles = Roles::start(config, &env, &storage, front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
@@ -127,6 +140,7 @@ impl Node {
         }
         let serving = Serving {
             blob: blob_address,
+            s3: s3_address,
             admin: admin_bound.address,
             certificate: certificate.map(|certificate| certificate.authority),
         };

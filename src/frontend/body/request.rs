@@ -30,6 +30,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
 use crate::types::AccountId;
+use crate::types::ChecksumValue;
 
 /// Bytes of an unwanted body that are read all the same.
 const DRAIN_BYTES_MAX: u64 = 64 << 20;
@@ -204,7 +205,14 @@ impl RequestBody {
 
     /// How the content lies in the body: from here on [`Self::next`] gives the content alone.
     pub fn expect(&mut self, framing: Framing) {
-        self.decoder = Decoder::of(framing);
+        if let Some(decoder) = Decoder::of(framing) {
+            self.decoder = Some(decoder);
+        }
+    }
+
+    /// Takes the content out of the body with this decoder, whatever [`Self::expect`] says.
+    pub(crate) fn decode(&mut self, decoder: Decoder) {
+        self.decoder = Some(decoder);
     }
 
     /// The next piece of content; `None` at the end. Cancel safe.
@@ -222,7 +230,7 @@ impl RequestBody {
                 return Ok(Some(content));
             }
             let piece = self.next_undecoded().await?;
-            match (&self.decoder, piece) {
+            match (&mut self.decoder, piece) {
                 (None, piece) => return Ok(piece),
                 (Some(_), Some(piece)) => self.undecoded = piece,
                 (Some(decoder), None) => return decoder.finish().map(|()| None),
@@ -334,6 +342,11 @@ impl RequestBody {
             count.store(self.received, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// A checksum that stood behind the content. It is known when the body has ended.
+    pub(crate) fn trailer_checksum(&self) -> Option<ChecksumValue> {
+        self.decoder.as_ref().and_then(Decoder::trailer_checksum)
     }
 
     /// Bytes read so far.

@@ -4,9 +4,12 @@
 
 use bytes::Bytes;
 
+use crate::frontend::dialect::s3::body::SignedBody;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
+use crate::protocol::s3;
+use crate::types::ChecksumValue;
 
 pub use crate::protocol::azure::structured::Encoder;
 
@@ -15,6 +18,8 @@ pub use crate::protocol::azure::structured::Encoder;
 pub enum Decoder {
     /// Numbered segments with checksums: Azure's structured message.
     Segmented(Box<structured::Decoder>),
+    /// Content that is signed, perhaps in chunks: S3's.
+    Signed(Box<SignedBody>),
 }
 
 impl Decoder {
@@ -39,6 +44,17 @@ impl Decoder {
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         match self {
             Self::Segmented(decoder) => decoder.next(bytes),
+            Self::Signed(body) => body.next(bytes),
+        }
+    }
+
+    /// A checksum of the content in a trailer of the body, once it has ended. It is not yet
+    /// compared with the content.
+    #[must_use]
+    pub fn trailer_checksum(&self) -> Option<ChecksumValue> {
+        match self {
+            Self::Segmented(_) => None,
+            Self::Signed(body) => s3::of_trailers(body.trailers()),
         }
     }
 
@@ -46,9 +62,10 @@ impl Decoder {
     ///
     /// # Errors
     /// `InvalidInput` when it ended early.
-    pub fn finish(&self) -> Result<(), Refusal> {
+    pub fn finish(&mut self) -> Result<(), Refusal> {
         match self {
             Self::Segmented(decoder) => decoder.finish(),
+            Self::Signed(body) => body.finish(),
         }
     }
 }

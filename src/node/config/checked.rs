@@ -29,6 +29,7 @@ use super::error::ConfigError;
 use super::listen_address::ListenAddress;
 use super::oidc;
 use super::oidc::OidcConfig;
+use super::s3::S3Config;
 use super::settings::Settings;
 use super::settings::TlsMode;
 use super::size::Size;
@@ -83,6 +84,8 @@ pub struct Config {
     pub without_disk: Vec<PathBuf>,
     /// The address of the blob listener. Default 127.0.0.1:10000; port 0 picks a free port.
     pub blob_listen: SocketAddr,
+    /// The settings of S3.
+    pub s3: S3Config,
     /// The address of the admin listener; health and metrics need no authentication. Default
     /// 127.0.0.1:10080; port 0 picks a free port.
     pub admin_listen: AdminAddress,
@@ -213,6 +216,7 @@ impl Config {
             add_disk,
             without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
+            s3: S3Config::new(s.s3_listen, s.s3_account, s.s3_region)?,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
@@ -269,8 +273,7 @@ impl Config {
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),
         };
-        config.check()?;
-        Ok(config)
+        config.check().map(|()| config)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -291,6 +294,13 @@ impl Config {
         }) {
             let (path, folder) = (self.master_key_file.clone(), folder.clone());
             return Err(ConfigError::MasterKeyInside { path, folder });
+        }
+        let port_is_taken = |address: SocketAddr| {
+            let others = [AdminAddress::Tcp(self.blob_listen), self.admin_listen.clone()];
+            address.port() != 0 && others.contains(&AdminAddress::Tcp(address))
+        };
+        if let Some(address) = self.s3.listen.filter(|address| port_is_taken(*address)) {
+            return Err(ConfigError::SameS3Address(address));
         }
         let same = self.admin_listen == AdminAddress::Tcp(self.blob_listen);
         if same && self.blob_listen.port() != 0 {
