@@ -223,7 +223,7 @@ async fn carry_out(
     let arrival = Arrival { dialect, head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
-    let answer = dispatch(front, requester, operation, content).await;
+    let answer = dispatch(front, requester, Box::new(operation), content).await;
     answer.map(|answered| answered.reply)
 }
 

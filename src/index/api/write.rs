@@ -185,36 +185,30 @@ impl Write {
         match self {
             Self::CreateAccount { name, .. }
             | Self::UpdateAccount { name, .. }
-            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
-            Self::CreateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::UpdateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::DeleteContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
-            Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).into_bytes(),
+            Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::PutBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::PutCopy(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::Share(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SharePages(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::FillLayer(b) => b.blob.as_bytes().clone(),
             Self::EndCopy(b) => b.blob.as_bytes().clone(),
             Self::ResealCopy(b) => b.blob.as_bytes().clone(),
-            Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::WritePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdatePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SetTier(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::NoteRead(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StageBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::AppendBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SealBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::WritePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdatePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SetTier(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::NoteRead(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
