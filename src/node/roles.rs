@@ -165,6 +165,7 @@ impl Roles {
             audit_log: audit_log.clone(),
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
+            requests: assembly.requests(),
         };
         let listener = BlobListener { bound: blob, dialects, tls };
         let BlobService { serving, stop: stop_serving } =

@@ -35,6 +35,7 @@ use blockyard::protocol::model::checksum::BodyChecksum;
 use blockyard::protocol::model::operation::BlobOperation;
 use blockyard::protocol::model::operation::BlobPath;
 use blockyard::protocol::model::operation::ContainerOperation;
+use blockyard::protocol::model::operation::ContainerSettings;
 use blockyard::protocol::model::operation::ContentOperation;
 use blockyard::protocol::model::operation::Document;
 use blockyard::protocol::model::operation::DocumentBody;
@@ -156,6 +157,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
                 None => PublicAccess::Private,
             },
             encryption_scope: None,
+            settings: ContainerSettings::default(),
         }
         .into()),
         Method::DELETE => {

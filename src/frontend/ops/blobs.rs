@@ -50,9 +50,9 @@ pub(crate) async fn put(
     put: Put<'_>,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let container = put.blob.path.container.clone();
-    let Located { blob, precondition } = put.blob.locate_for_content(&front.rows).await?;
-    let tagged = Tagged::new(&blob.key, &container, &put.tags);
+    let Located { container, blob, precondition } =
+        put.blob.locate_for_content(&front.rows).await?;
+    let tagged = Tagged::new(&blob.key, &container.name, &put.tags);
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
     let mut properties = put.properties;
@@ -81,8 +81,10 @@ pub(crate) async fn put(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     };
-    let answer = tags::commit(&front.rows, write, ingested.stored, tagged).await;
+    let stored = Some(ingested.stored);
+    let answer = commit::commit_into(&front.rows, Some(container), write, stored).await;
     let change = commit::changed(answer, Subject::Blob)?;
+    tags::update_index(&front.rows, tagged).await;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     Ok(with_encryption_header(Reply::BlobPut { change, md5, crc64 }, &encryption))
 }
@@ -99,7 +101,7 @@ pub(crate) async fn update(
     blob: BlobTarget<'_>,
     mut change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -114,7 +116,7 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
     match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),

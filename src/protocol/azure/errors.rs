@@ -46,6 +46,7 @@ error_table! {
     ResourceNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
     ContainerNotFound => "ContainerNotFound", 404, "The specified container does not exist.";
     BlobNotFound => "BlobNotFound", 404, "The specified blob does not exist.";
+    ContainerNotEmpty => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";
     ConditionNotMet => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";

@@ -20,8 +20,8 @@ pub use content::ContentOperation;
 pub use names::OPERATION_NAMES;
 pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
-    AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, FindBlobs, Framing, Holder, KeyInfo,
-    ListBlobs, ListContainers, PageWrite, Precondition, RangeChecksum, RequestEncryption,
+    AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ContainerSettings, FindBlobs, Framing, Holder,
+    KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition, RangeChecksum, RequestEncryption,
     SequenceBounds, SequenceChange, Upload,
 };
 

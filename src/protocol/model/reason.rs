@@ -58,6 +58,8 @@ reasons! {
     ContainerNotFound,
     /// The specified blob does not exist.
     BlobNotFound,
+    /// The specified container is not empty.
+    ContainerNotEmpty,
     /// The specified container already exists.
     ContainerAlreadyExists,
     /// The specified blob already exists.

@@ -145,6 +145,12 @@ pub struct ContainerFacts {
     pub lease: LeaseFacts,
     /// The scope of blobs that name none.
     pub encryption_scope: Option<EncryptionScope>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Its region; `None` for that of the server.
+    pub region: Option<String>,
 }
 
 /// What clients see of a blob besides its content.
@@ -319,6 +325,8 @@ pub enum Reply {
     Containers(ContainerListing),
     /// Create Container.
     ContainerCreated(Change),
+    /// Create Container: it exists, with the wanted owner and region.
+    ContainerKept(Change),
     /// Get Container Properties and Metadata.
     Container(ContainerFacts),
     /// Set Container Metadata.

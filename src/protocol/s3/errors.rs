@@ -42,6 +42,7 @@ error_table! {
     ResourceNotFound => "NoSuchKey", 404, "The specified key does not exist.";
     ContainerNotFound => "NoSuchBucket", 404, "The specified bucket does not exist.";
     BlobNotFound => "NoSuchKey", 404, "The specified key does not exist.";
+    ContainerNotEmpty => "BucketNotEmpty", 409, "The bucket you tried to delete is not empty.";
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     ConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";

@@ -59,10 +59,9 @@ pub(crate) async fn put_blob(
     requester: Requester<'_>,
     put: PutBlobFromUrl,
 ) -> Result<Reply, Refusal> {
-    let container = put.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: put.path, precondition: put.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
@@ -75,7 +74,7 @@ pub(crate) async fn put_blob(
     properties.content_md5 = properties.content_md5.plain().or(Some(md5)).into();
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Box::new(PutCopy {
@@ -91,8 +90,8 @@ pub(crate) async fn put_blob(
         copy: None,
         job: None,
     });
-    let change =
-        commit::changed(take::commit(&front.rows, write, Some(taken.hold)).await, Subject::Blob)?;
+    let answer = take::commit(&front.rows, Some(container), write, Some(taken.hold)).await;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
     Ok(with_encryption_header(reply, &encryption))
@@ -158,10 +157,9 @@ pub(crate) async fn copy(
     requester: Requester<'_>,
     copy: CopyBlob,
 ) -> Result<Reply, Refusal> {
-    let container = copy.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
@@ -192,7 +190,7 @@ pub(crate) async fn copy(
     let pending = prepared.is_pending();
     let checksum = prepared.checksum.filter(|_| copy.sync);
     let tags = tags(copy.tags, &facts);
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = Box::new(PutCopy {
@@ -208,8 +206,8 @@ pub(crate) async fn copy(
         copy: Some(Box::new(record)),
         job: prepared.job,
     });
-    let change =
-        commit::changed(take::commit(&front.rows, write, prepared.hold).await, Subject::Blob)?;
+    let answer = take::commit(&front.rows, Some(container), write, prepared.hold).await;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     if pending {
         front.copies.begun();

@@ -159,6 +159,8 @@ fn of_accounts() -> Vec<(Write, usize)> {
         metadata: metadata(LONG),
         public_access: PublicAccess::Private,
         encryption_scope: Some(scope),
+        owner: Some(long()),
+        region: Some(long()),
     };
     let (name, written) = (container(), guard.clone());
     let policy =
@@ -192,7 +194,15 @@ fn of_accounts() -> Vec<(Write, usize)> {
         role: Role::Reader,
         container: Some(container()),
     };
-    let delete = DeleteContainer { account: id, name: container(), guard: guard.clone() };
+    let delete = DeleteContainer {
+        account: id,
+        name: container(),
+        guard: guard.clone(),
+        closed: Some(Timestamp::ZERO),
+    };
+    let close = CloseContainer { account: id, name: container(), guard: guard.clone() };
+    let reopen =
+        ReopenContainer { account: id, name: container(), closed: Timestamp::ZERO };
     let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
     let lease = LeaseContainer { account: id, name: container(), guard, action };
     vec![
@@ -203,9 +213,11 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Properties(Box::new(properties))), (5 * 4 + 1 + 3) * LONG),
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
         (Write::DeleteAccount { name: account(), id }, 24),
-        (Write::CreateContainer(create), 2 * LONG + 63),
+        (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
         (Write::DeleteContainer(delete), guarded + 63),
+        (Write::CloseContainer(close), guarded + 63),
+        (Write::ReopenContainer(reopen), 63),
         (Write::LeaseContainer(lease), guarded + 63),
         (Write::ForgetContainer { account: id, container: of }, 0),
     ]
@@ -398,6 +410,8 @@ const fn number(write: &Write) -> usize {
         Write::ForgetTagWork { .. } => 30,
         Write::ForgetGarbage { .. } => 31,
         Write::Prove => 32,
+        Write::CloseContainer(_) => 33,
+        Write::ReopenContainer(_) => 34,
     }
 }
 
@@ -413,5 +427,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=32).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=34).collect::<Vec<_>>());
 }

@@ -202,6 +202,7 @@ fn statuses_are_the_documented_ones() {
     let cases = [
         (Reply::AccountInformation, 200),
         (Reply::ContainerCreated(change()), 201),
+        (Reply::ContainerKept(change()), 201),
         (Reply::ContainerChanged(change()), 200),
         (Reply::ContainerDeleted, 202),
         (put, 201),
@@ -222,6 +223,9 @@ fn statuses_are_the_documented_ones() {
 #[test]
 fn containers_show_access_and_fixed_facts() {
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Blob,
@@ -409,6 +413,9 @@ fn a_page_of_much_escaped_metadata_ends_early_and_says_where_to_go_on() {
 fn a_page_of_containers_ends_early_too() {
     let metadata = Metadata::new(vec![("k".to_owned(), "<".repeat(8000))]).unwrap();
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata,
         public_access: PublicAccess::Private,
@@ -486,6 +493,9 @@ fn encryption_is_shown_and_hides_metadata() {
 #[test]
 fn container_lists_quote_their_tags() {
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Container,

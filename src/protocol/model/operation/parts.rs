@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::types::AccountName;
 use crate::types::BlobName;
+use crate::types::Collation;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
@@ -60,6 +61,25 @@ pub struct BlobPath {
     pub blob: BlobName,
     /// A snapshot of it.
     pub snapshot: Option<Timestamp>,
+}
+
+/// What a new container has beside metadata and access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerSettings {
+    /// The order of its names.
+    pub collation: Collation,
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Its region, where the request names one.
+    pub region: Option<String>,
+    /// Whether a container that exists, and has this owner and region, is the answer.
+    pub keeps_own: bool,
+}
+
+impl Default for ContainerSettings {
+    fn default() -> Self {
+        Self { collation: Collation::Utf16, owner: None, region: None, keeps_own: false }
+    }
 }
 
 /// How the content lies in the body. The dialect reads it in the head and checks the length against
