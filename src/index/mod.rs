@@ -36,13 +36,13 @@ pub mod server;
 pub use api::NoteRead;
 pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
-    BlockView, CloseContainer, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
-    Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow,
-    Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult, Leased, ListAccounts,
-    ListBlobs, ListContainers, ListEntry, ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX,
-    Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace, References, Refused, ReopenContainer, SealBlob,
-    SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob,
-    UpdateContainer, Write, WriteReply, Written, check_lease,
+    BlockView, CloseContainer, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage,
+    CreateContainer, Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error,
+    Full, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult,
+    Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, ListReferences,
+    NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace,
+    References, Refused, ReopenContainer, SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock,
+    StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{
     AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,

@@ -64,8 +64,8 @@ use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::AccountOperation;
-use crate::protocol::model::operation::KeyInfo;
 use crate::protocol::model::operation::ContainerSettings;
+use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
 use crate::types::*;
 

@@ -119,8 +119,7 @@ impl Containers {
         let (account, name) = (delete.account, delete.name.clone());
         let deleted = self.delete_closed(delete, &record, until).await;
         if deleted.is_err()
-            && let Err(error) =
-                self.router.tell(ReopenContainer { account, name, closed }).await
+            && let Err(error) = self.router.tell(ReopenContainer { account, name, closed }).await
         {
             tracing::warn!(%error, "a container stays closed for some seconds: it was not deleted");
         }

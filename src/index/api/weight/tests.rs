@@ -201,8 +201,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         closed: Some(Timestamp::ZERO),
     };
     let close = CloseContainer { account: id, name: container(), guard: guard.clone() };
-    let reopen =
-        ReopenContainer { account: id, name: container(), closed: Timestamp::ZERO };
+    let reopen = ReopenContainer { account: id, name: container(), closed: Timestamp::ZERO };
     let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
     let lease = LeaseContainer { account: id, name: container(), guard, action };
     vec![

@@ -45,7 +45,12 @@ fn everything() -> Partition {
         }));
     }
     let (name, guard) = (ContainerName::new("dead").unwrap(), Guard::default());
-    p.must(&Write::DeleteContainer(DeleteContainer { account: ACCOUNT, name, guard, closed: None }));
+    p.must(&Write::DeleteContainer(DeleteContainer {
+        account: ACCOUNT,
+        name,
+        guard,
+        closed: None,
+    }));
     let mut inlined = put(&key("i"), inline(b"hello"));
     inlined.metadata = metadata();
     inlined.properties = BlobProperties {
