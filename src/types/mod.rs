@@ -63,7 +63,7 @@ pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
-pub use peer::Peer;
+pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
 pub use retention::{
