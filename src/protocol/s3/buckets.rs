@@ -4,9 +4,11 @@ use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::request::Request;
+use crate::types::Collation;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 
@@ -22,6 +24,11 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        settings: ContainerSettings {
+            collation: Collation::Utf8,
+            keeps_own: true,
+            ..ContainerSettings::default()
+        },
     };
     Ok(Parsed::Ready(create.into()))
 }
@@ -35,5 +42,5 @@ pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `DeleteBucket`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (container, precondition) = (request.bucket()?, Precondition::default());
-    Ok(Parsed::Ready(ContainerOperation::DeleteContainer { container, precondition }.into()))
+    Ok(Parsed::Ready(ContainerOperation::DeleteIfEmpty { container, precondition }.into()))
 }

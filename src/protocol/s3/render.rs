@@ -27,7 +27,9 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
         Reply::Containers(page) => begin(200, echo).xml(lists::buckets(page, echo)),
         Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
-        Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
+        Reply::ContainerCreated(_) | Reply::ContainerKept(_) => {
+            begin(200, echo).set("location", &echo.resource).empty()
+        }
         Reply::Container(_) => begin(200, echo).bodiless(),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
         Reply::BlobPut { change, .. } => {

@@ -194,16 +194,6 @@ fn of_accounts() -> Vec<(Write, usize)> {
         role: Role::Reader,
         container: Some(container()),
     };
-    let delete = DeleteContainer {
-        account: id,
-        name: container(),
-        guard: guard.clone(),
-        closed: Some(Timestamp::ZERO),
-    };
-    let close = CloseContainer { account: id, name: container(), guard: guard.clone() };
-    let reopen = ReopenContainer { account: id, name: container(), closed: Timestamp::ZERO };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
-    let lease = LeaseContainer { account: id, name: container(), guard, action };
     vec![
         (Write::CreateAccount { name: account(), id, anonymous: false }, 24),
         (changed(AccountChange::Keys(vec![secret(), secret()])), 2 * LONG),
@@ -214,11 +204,27 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
+    ]
+}
+
+/// How containers end, and their leases.
+fn of_ends() -> Vec<(Write, usize)> {
+    let (account, name, closed) = (AccountId::new(1), container(), Timestamp::ZERO);
+    let (guard, guarded) = long_guard();
+    let delete = {
+        let (name, guard) = (name.clone(), guard.clone());
+        DeleteContainer { account, name, guard, closed: Some(closed) }
+    };
+    let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseContainer { account, name: name.clone(), guard, action };
+    let reopen = ReopenContainer { account, name, closed };
+    vec![
         (Write::DeleteContainer(delete), guarded + 63),
         (Write::CloseContainer(close), guarded + 63),
         (Write::ReopenContainer(reopen), 63),
         (Write::LeaseContainer(lease), guarded + 63),
-        (Write::ForgetContainer { account: id, container: of }, 0),
+        (Write::ForgetContainer { account, container: ContainerId::new(2) }, 0),
     ]
 }
 
@@ -364,7 +370,7 @@ fn inline() -> NewContent {
 
 /// A write of each variant at least, and what its payload takes.
 fn all() -> impl Iterator<Item = (Write, usize)> {
-    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_tasks()];
+    let lists = [writes(), of_accounts(), of_ends(), of_blobs(), of_content(), of_tasks()];
     lists.into_iter().flatten()
 }
 
