@@ -33,6 +33,7 @@ pub mod record;
 pub mod rows;
 pub mod server;
 
+pub use api::NewBlobFields;
 pub use api::NoteRead;
 pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,

@@ -13,6 +13,7 @@ use crate::index::api::EncryptionClaim;
 use crate::index::api::EndCopy;
 use crate::index::api::FillLayer;
 use crate::index::api::Guard;
+use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
@@ -24,6 +25,7 @@ use crate::types::CorsRule;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
 use crate::types::Metadata;
+use crate::types::ObjectProperties;
 use crate::types::Secret;
 use crate::types::TagClause;
 use crate::types::TagCondition;
@@ -114,6 +116,18 @@ fn put_blob(put: &PutBlob) -> usize {
         + metadata(&put.metadata)
         + tags(&put.tags)
         + content(&put.content)
+        + new_fields(&put.fields)
+}
+
+fn new_fields(fields: &NewBlobFields) -> usize {
+    let digests = fields.checksums.iter().map(|checksum| bytes(&checksum.digest));
+    let object = fields.object.as_ref().map_or(0, |object| {
+        let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = &**object;
+        let texts = [expires, redirect, storage_class, owner];
+        let texts = texts.into_iter().map(|text| option(text.as_deref()));
+        size_of::<ObjectProperties>() + ALLOCATION + texts.sum::<usize>()
+    });
+    list(&fields.checksums) + digests.sum::<usize>() + object
 }
 
 fn commit_blocks(commit: &CommitBlocks) -> usize {
@@ -204,6 +218,7 @@ fn put_copy(copy: &PutCopy) -> usize {
         + metadata(&copy.metadata)
         + tags(&copy.tags)
         + copied(&copy.content)
+        + new_fields(&copy.fields)
         + record
         + job
 }
@@ -253,6 +268,7 @@ fn etags(wanted: &EtagMatch) -> usize {
     match wanted {
         EtagMatch::Any => 0,
         EtagMatch::Tags(all) => list(all),
+        EtagMatch::Content(all) => list(all),
     }
 }
 
