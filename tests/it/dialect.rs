@@ -170,6 +170,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             delimiter: None,
             marker: None,
             start_from: None,
+            after: None,
+            exact: false,
             max_results: None,
             metadata: false,
             uncommitted: false,

@@ -19,6 +19,7 @@ use blockyard::index::Guard;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
 use blockyard::index::LocalRequests;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::ReadContainer;
@@ -275,6 +276,7 @@ impl<'a> Session<'a> {
             content: NewContent::Inline(Bytes::from_static(b"x")),
             crc64: Crc64::of(b"x"),
             tier: None,
+            fields: NewBlobFields::default(),
         };
         let answer = self.stack.router.tell(put).await;
         drop(noted);

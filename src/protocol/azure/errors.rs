@@ -99,6 +99,7 @@ error_table! {
     InvalidDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
     InvalidElementValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     MissingElement => "MissingRequiredXmlNode", 400, "A required XML node is not specified in the request body.";
+    InvalidLocation => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     UnsupportedElement => "UnsupportedXmlNode", 400, "One of the XML nodes specified in the request body is not supported.";
     InvalidBlobOrBlock => "InvalidBlobOrBlock", 400, "The specified blob or block content is invalid.";
     InvalidBlockId => "InvalidBlockId", 400, "The specified block ID is invalid. The block ID must be Base64-encoded.";

@@ -64,7 +64,7 @@ impl IndexHost for EmptyPages {
 }
 
 fn list_containers() -> ListContainers {
-    ListContainers { prefix: None, marker: None, max_results: None, metadata: false }
+    ListContainers { prefix: None, marker: None, max_results: None, metadata: false, exact: false }
 }
 
 fn list_blobs() -> ListBlobs {
@@ -74,6 +74,8 @@ fn list_blobs() -> ListBlobs {
         delimiter: None,
         marker: None,
         start_from: None,
+        after: None,
+        exact: false,
         max_results: None,
         metadata: false,
         uncommitted: false,

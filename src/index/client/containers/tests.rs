@@ -13,6 +13,7 @@ use crate::index::Target;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::Guard;
+use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::Read;
@@ -99,6 +100,7 @@ fn put() -> PutBlob {
         content: NewContent::Inline(Bytes::new()),
         crc64: Crc64::EMPTY,
         tier: None,
+        fields: NewBlobFields::default(),
     }
 }
 

@@ -222,6 +222,18 @@ pub struct ListContainers {
     pub max_results: Option<u32>,
     /// Whether metadata is shown.
     pub metadata: bool,
+    /// Whether a page names the next one only if more containers follow, or may follow where the
+    /// limit of scanned rows ended the page.
+    pub exact: bool,
+}
+
+/// Where a list of blobs begins, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListAfter {
+    /// After this name.
+    Name(String),
+    /// After this name, and after the folded prefix that the name is or begins with.
+    NameOrPrefix(String),
 }
 
 /// List Blobs, flat or by hierarchy.
@@ -237,7 +249,12 @@ pub struct ListBlobs {
     pub marker: Option<String>,
     /// Only names at or after this one.
     pub start_from: Option<String>,
-    /// As sent, cut to 5,000; `None` means 5,000.
+    /// Only names after this one, where there is no marker.
+    pub after: Option<ListAfter>,
+    /// Whether a page names the next one only if more entries follow, or may follow where the limit
+    /// of scanned rows ended the page. Such a page ends behind a name that can be told.
+    pub exact: bool,
+    /// As sent, cut to 5,000; `None` means 5,000. Zero is an empty page.
     pub max_results: Option<u32>,
     /// Whether metadata is shown.
     pub metadata: bool,
