@@ -100,6 +100,7 @@ fn list(
         snapshots: false,
         tags: false,
         copy: false,
+        content_etag: true,
     };
     Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))
 }
