@@ -105,6 +105,30 @@ impl RoutingKey {
         after_prefix(prefix)
     }
 
+    /// The least position above all rows of a blob of this name, whether or not a blob may have it.
+    #[must_use]
+    pub fn after_name(
+        account: AccountId,
+        container: ContainerId,
+        name: &str,
+        collation: Collation,
+    ) -> Bytes {
+        let key = Self::build(account.get(), container.get(), name, collation);
+        after_prefix(key.as_bytes()).unwrap_or_default()
+    }
+
+    /// The last name that a position of a list has passed, if the position tells it: then it is
+    /// among or just behind the rows of the blob of that name.
+    #[must_use]
+    pub fn passed_name(position: &Bytes, collation: Collation) -> Option<String> {
+        const AFTER: [u8; 2] = [TERMINATOR[0], TERMINATOR[1] + 1];
+        if let Some(name) = position.get(16..)?.strip_suffix(&AFTER) {
+            return unescape(name, collation);
+        }
+        let key = Self::of_row(position).filter(|key| key.0.len() < position.len())?;
+        key.name(collation)
+    }
+
     /// The routing key at the beginning of a row's key; `None` if there is none.
     #[must_use]
     pub fn of_row(row: &Bytes) -> Option<Self> {

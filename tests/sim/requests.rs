@@ -208,6 +208,7 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
         }
         WriteReply::Done | WriteReply::TierSet { .. } => Done::default(),
         WriteReply::Account(_)
+        | WriteReply::Closed(_)
         | WriteReply::Shared(_)
         | WriteReply::SharedPages(_)
         | WriteReply::Layer(_)

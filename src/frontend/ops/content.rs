@@ -45,7 +45,7 @@ pub(crate) async fn get(
     payer: Payer,
 ) -> Answer {
     let decrypting = decrypting(front, &blob);
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, snapshot } = blob.clone();
@@ -98,7 +98,7 @@ pub(crate) async fn facts(
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
     let decrypting = decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };

@@ -14,7 +14,6 @@ use crate::frontend::lookup::Located;
 use crate::frontend::ops;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobChange;
 use crate::index::ForgetTagWork;
@@ -49,18 +48,6 @@ impl Tagged {
         let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
         (!tags.is_empty()).then(tagged)
     }
-}
-
-/// As [`commit::commit`]; then updates the tag index.
-pub(crate) async fn commit<W: WriteRequest>(
-    rows: &RowAccess,
-    write: W,
-    stored: Stored,
-    tagged: Option<Tagged>,
-) -> Result<W::Reply, index::Error> {
-    let answer = commit::commit(rows, write, Some(stored)).await?;
-    update_index(rows, tagged).await;
-    Ok(answer)
 }
 
 /// As [`commit::commit_holding`]; then updates the tag index.
@@ -123,7 +110,7 @@ pub(crate) async fn set(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let container = blob.path.container.clone();
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);

@@ -51,6 +51,7 @@ use crate::frontend::write::tests::rig;
 use crate::index;
 use crate::index::CreateAccount;
 use crate::index::IndexHost;
+use crate::index::LocalRequests;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Router;
@@ -63,6 +64,7 @@ use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
 use crate::types::Protocols;
@@ -132,6 +134,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         pool,
         accounts: Accounts::new(vec![account.clone()], secrets),
         tokens: Tokens::start(Vec::new(), &client, &env, &mut registry),
+        requests: LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock)),
         inflight,
         container_ids: Arc::new(IdAllocator::new(coordinator, counter::CONTAINER_IDS)),
         metrics: Metrics::register(&mut registry),
@@ -161,6 +164,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        settings: ContainerSettings::default(),
     };
     containers::create(&front, &account, photos(), new).await.unwrap();
     (front, account)

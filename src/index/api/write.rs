@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
+use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
@@ -24,6 +25,7 @@ use crate::index::api::PagesWritten;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
@@ -40,6 +42,7 @@ use crate::index::api::UpdatePages;
 use crate::index::api::WritePages;
 use crate::index::api::Written;
 use crate::index::record::AccountRecord;
+use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -80,6 +83,10 @@ pub enum Write {
     UpdateContainer(UpdateContainer),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
+    /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
+    CloseContainer(CloseContainer),
+    /// The container is not deleted after all.
+    ReopenContainer(ReopenContainer),
     /// Lease Container.
     LeaseContainer(LeaseContainer),
     /// Put Blob.
@@ -189,6 +196,8 @@ impl Write {
             Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::CloseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::ReopenContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::PutBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::PutCopy(b) => RoutingKey::blob(&b.key).into_bytes(),
@@ -234,6 +243,8 @@ impl Write {
             | Self::CreateContainer(_)
             | Self::UpdateContainer(_)
             | Self::DeleteContainer(_)
+            | Self::CloseContainer(_)
+            | Self::ReopenContainer(_)
             | Self::LeaseContainer(_)
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
@@ -303,6 +314,8 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
+    /// A container was closed; its record.
+    Closed(Box<ContainerRecord>),
     /// A lease was acted on.
     Leased(Leased),
     /// What [`Write::Share`] marked.

@@ -54,7 +54,9 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Containers(page) => containers(page, echo),
         Reply::Blobs(page) => blobs(page, echo),
         Reply::FoundBlobs(page) => found_blobs(page, echo),
-        Reply::ContainerCreated(change) => head(201).change(change).empty(),
+        Reply::ContainerCreated(change) | Reply::ContainerKept(change) => {
+            head(201).change(change).empty()
+        }
         Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
             head(200).change(change).empty()
         }
