@@ -58,6 +58,10 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
+pub use api::{
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,
+    StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
+};
 pub use api::{LoadReport, PartitionLoad, Plan};
 pub use client::{FixedMap, Router};
 pub use engine::open_offline;
@@ -70,7 +74,7 @@ pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::Objects;
-pub use record::{AccountRecord, BlobRecord, ContainerRecord};
+pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};

@@ -23,6 +23,7 @@ mod lease;
 mod location;
 mod metadata;
 mod name;
+mod part_checksums;
 mod peer;
 mod properties;
 mod range;
@@ -38,6 +39,7 @@ mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
+mod upload;
 mod versioning;
 
 pub use acl::CannedAcl;
@@ -63,6 +65,7 @@ pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
+pub use part_checksums::PartChecksum;
 pub use peer::Peer;
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
@@ -81,4 +84,8 @@ pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQue
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
+pub use upload::{
+    Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum, UploadId,
+    part_tag, tag_of_parts,
+};
 pub use versioning::{VersionId, Versioning};

@@ -19,9 +19,12 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
+use crate::index::api::ListParts;
 use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
+use crate::index::api::ListUploads;
 use crate::index::api::PageRanges;
+use crate::index::api::PartPage;
 use crate::index::api::Place;
 use crate::index::api::ReadPages;
 use crate::index::api::References;
@@ -180,6 +183,10 @@ pub enum Read {
     Pages(ReadPages),
     /// A page of blobs.
     Blobs(ListBlobs),
+    /// An upload and a page of its parts.
+    Parts(ListParts),
+    /// A page of uploads.
+    Uploads(ListUploads),
     /// Entries of the tag index.
     Tags(ListTags),
     /// Copies that are pending, from a position to the end of its partition.
@@ -207,7 +214,7 @@ pub enum Read {
     },
     /// Deleted containers whose rows are not yet purged.
     DeadContainers,
-    /// Blobs last staged to before a time.
+    /// Blobs last staged to before a time, or with an upload that was completed before it.
     Expired {
         /// Start; empty for the beginning.
         from: Bytes,
@@ -235,6 +242,8 @@ impl Read {
             Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).as_bytes().clone()),
             Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Blobs(list) => Place::From(list.position()),
+            Self::Parts(list) => Place::Key(RoutingKey::blob(&list.key).as_bytes().clone()),
+            Self::Uploads(list) => Place::From(list.position()),
             Self::Tags(list) => Place::From(list.from.clone()),
             Self::CopyJobs { from, .. } => Place::From(from.clone()),
             Self::TagWork { blob: Some(blob), .. } => Place::Key(blob.as_bytes().clone()),
@@ -264,8 +273,10 @@ pub enum ReadReply {
     BlockList(Box<BlockListView>),
     /// To [`Read::Pages`].
     Pages(Box<PageRanges>),
-    /// To [`Read::Blobs`].
+    /// To [`Read::Blobs`] and [`Read::Uploads`].
     Blobs(ListPage),
+    /// To [`Read::Parts`].
+    Parts(Box<PartPage>),
     /// To [`Read::Tags`].
     Tags(TagPage),
     /// To [`Read::CopyJobs`].

@@ -6,10 +6,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::index::api::AbortUpload;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
 use crate::index::api::CommitBlocks;
+use crate::index::api::CompleteUpload;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
@@ -21,6 +23,7 @@ use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
+use crate::index::api::PartView;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
@@ -34,9 +37,12 @@ use crate::index::api::SharedPages;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
+use crate::index::api::StagePart;
+use crate::index::api::StartUpload;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
+use crate::index::api::UploadCompleted;
 use crate::index::api::WritePages;
 use crate::index::api::Written;
 use crate::index::record::AccountRecord;
@@ -100,6 +106,14 @@ pub enum Write {
     StageBlock(StageBlock),
     /// Put Block List.
     CommitBlocks(CommitBlocks),
+    /// An upload is started.
+    StartUpload(Box<StartUpload>),
+    /// A part of an upload; answers [`WriteReply::PartStaged`].
+    StagePart(StagePart),
+    /// An upload becomes the blob; answers [`WriteReply::UploadCompleted`].
+    CompleteUpload(Box<CompleteUpload>),
+    /// An upload is aborted.
+    AbortUpload(AbortUpload),
     /// Append Block; answers [`WriteReply::Appended`].
     AppendBlock(AppendBlock),
     /// Append Blob Seal.
@@ -120,7 +134,8 @@ pub enum Write {
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
-    /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and what is remembered
+    /// of uploads that were completed before it; `key` as read by
     /// [`Read::Expired`](crate::index::api::Read::Expired).
     ExpireStaged {
         /// The blob's routing key.
@@ -205,6 +220,10 @@ impl Write {
             Self::ResealCopy(b) => b.blob.as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StartUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StagePart(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::CompleteUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::AbortUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::WritePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -267,6 +286,10 @@ impl Write {
             | Self::ResealCopy(_)
             | Self::StageBlock(_)
             | Self::CommitBlocks(_)
+            | Self::StartUpload(_)
+            | Self::StagePart(_)
+            | Self::CompleteUpload(_)
+            | Self::AbortUpload(_)
             | Self::AppendBlock(_)
             | Self::SealBlob(_)
             | Self::WritePages(_)
@@ -319,6 +342,10 @@ pub enum WriteReply {
     Layer(u64),
     /// Pages changed.
     Pages(PagesWritten),
+    /// A part was staged.
+    PartStaged(Box<PartView>),
+    /// An upload was completed.
+    UploadCompleted(Box<UploadCompleted>),
     /// A block was appended.
     Appended(AppendedBlock),
     /// A snapshot was taken.

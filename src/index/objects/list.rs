@@ -161,7 +161,7 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
 
 /// The group into which a name is folded: the name up to and including the first delimiter after
 /// the prefix.
-fn group(list: &ListBlobs, name: &str) -> Option<String> {
+pub(super) fn group(list: &ListBlobs, name: &str) -> Option<String> {
     let delimiter = list.delimiter.as_deref().filter(|d| !d.is_empty())?;
     let rest = name.get(list.prefix.len()..)?;
     let end = list.prefix.len() + rest.find(delimiter)? + delimiter.len();
@@ -169,7 +169,7 @@ fn group(list: &ListBlobs, name: &str) -> Option<String> {
 }
 
 /// The first position after all names of a group.
-fn after_group(list: &ListBlobs, group: &str) -> Bytes {
+pub(super) fn after_group(list: &ListBlobs, group: &str) -> Bytes {
     let prefix = RoutingKey::prefix(list.account, list.container, group, list.collation);
     RoutingKey::after_prefix(&prefix).unwrap_or_default()
 }
