@@ -183,7 +183,10 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
             front.copies.show_progress(&mut record);
             BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
         }
-        ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
+        // A list of blobs has no uploads.
+        ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {
+            BlobItem::Uncommitted { name }
+        }
         ListEntry::Prefix { name } => BlobItem::Prefix { name },
     }
 }

@@ -15,6 +15,7 @@ use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::ListBlobs;
 use crate::index::ListPage;
+use crate::index::ListUploads;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
