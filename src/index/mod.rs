@@ -35,6 +35,10 @@ pub mod server;
 
 pub use api::NoteRead;
 pub use api::{
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,
+    StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
+};
+pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
     BlockView, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
     Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow,
@@ -58,10 +62,6 @@ pub use api::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
-pub use api::{
-    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,
-    StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
-};
 pub use api::{LoadReport, PartitionLoad, Plan};
 pub use client::{FixedMap, Router};
 pub use engine::open_offline;
@@ -73,7 +73,7 @@ pub use inflight::{InFlight, LocalRequests, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
-pub use objects::Objects;
+pub use objects::{Objects, upload_marker_before};
 pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};

@@ -85,7 +85,7 @@ pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
 pub use upload::{
-    Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum, UploadId,
-    part_tag, tag_of_parts,
+    Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum,
+    UploadId, part_tag, tag_of_parts,
 };
 pub use versioning::{VersionId, Versioning};

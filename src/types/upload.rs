@@ -22,9 +22,7 @@ pub const PART_BYTES_MAX: u64 = 5 << 30;
 
 /// The id of an upload. The first 6 bytes are the time when it was started, in milliseconds since
 /// 1970, so that the uploads of a blob sort by their starts; 10 random bytes follow.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UploadId([u8; 16]);
 
 impl UploadId {

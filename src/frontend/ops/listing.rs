@@ -27,6 +27,7 @@ use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerItem;
@@ -92,6 +93,8 @@ pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
         return Some(PAGE_RANGES_ROOM_BYTES);
     } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {
         return Some(blocks::list_memory_of(*kind));
+    } else if let Operation::Upload(UploadOperation::ListUploads(list)) = operation {
+        u32::try_from(list.limit).ok()
     } else {
         return None;
     };

@@ -16,6 +16,8 @@ pub(crate) mod service_properties;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
+pub(crate) mod upload_lists;
+pub(crate) mod uploads;
 pub(crate) mod versions;
 
 use crate::frontend::body::ResponseBody;

@@ -74,6 +74,22 @@ pub(in crate::index) fn completed_upload(blob: &RoutingKey, id: UploadId) -> Byt
     join(blob, &[&[COMPLETED_UPLOAD], id.as_bytes()])
 }
 
+/// An id that is not below those of the uploads before a position among the rows of a blob, and below
+/// those of the others.
+pub(super) fn upload_before(position: &[u8], blob: &RoutingKey) -> UploadId {
+    let suffix = position.get(blob.as_bytes().len()..).unwrap_or_default();
+    let id = match suffix.split_first() {
+        Some((&STAGED_UPLOAD, rest)) => match rest.split_first_chunk() {
+            Some((id, [])) => u128::from_be_bytes(*id).saturating_sub(1),
+            Some((id, _)) => u128::from_be_bytes(*id),
+            None => 0,
+        },
+        Some((&COMPLETED_UPLOAD, _)) => u128::MAX,
+        Some(_) | None => 0,
+    };
+    UploadId::from_bytes(id.to_be_bytes())
+}
+
 /// The start of the completed uploads of a blob, after its uploads. They are the last of its staged
 /// rows.
 pub(super) fn completed_uploads_start(blob: &RoutingKey) -> Bytes {

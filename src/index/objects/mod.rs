@@ -78,3 +78,4 @@ mod tests;
 
 pub use machine::Objects;
 pub use untrusted::decode_untrusted;
+pub use upload_list::upload_marker_before;

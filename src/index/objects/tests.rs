@@ -22,4 +22,6 @@ mod snapshots;
 mod support;
 mod sweeps;
 mod tiers;
+mod upload_lists;
+mod uploads;
 mod vectors;

@@ -88,10 +88,8 @@ pub(super) async fn stage(
         eval.out.shared_dropped += old.content.shared_len();
         garbage::write(eval, &blob, old.content.owned(), content.locations());
     }
-    let fields = PartFields {
-        checksums: stage.checksums.clone(),
-        unknown: UnknownFields::default(),
-    };
+    let fields =
+        PartFields { checksums: stage.checksums.clone(), unknown: UnknownFields::default() };
     let part = StagedBlock {
         len: content.len(),
         crc64: stage.crc64,
@@ -137,12 +135,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The parts with higher numbers than `after`.
-    pub(super) fn new(
-        view: &'a dyn Rows,
-        blob: &'a RoutingKey,
-        id: UploadId,
-        after: u32,
-    ) -> Self {
+    pub(super) fn new(view: &'a dyn Rows, blob: &'a RoutingKey, id: UploadId, after: u32) -> Self {
         let start = keys::part(blob, id, after.saturating_add(1));
         let end = keys::after_upload(blob, id);
         Self { blob, cursor: Cursor::new(view, Family::Staged, start, Some(end)) }

@@ -97,7 +97,8 @@ async fn take(
     complete: &CompleteUpload,
 ) -> Result<Taken, Error> {
     let mut named = complete.parts.iter().peekable();
-    let mut taken = Taken { entries: Vec::with_capacity(complete.parts.len()), dropped: Vec::new() };
+    let mut taken =
+        Taken { entries: Vec::with_capacity(complete.parts.len()), dropped: Vec::new() };
     let mut parts = Parts::new(eval.view, key, complete.upload, 0).expecting(complete.parts.len());
     while let Some((number, part)) = parts.next().await? {
         eval.out.delete(Family::Staged, keys::part(key, complete.upload, number.get()));
@@ -140,9 +141,11 @@ fn check(
 ) -> Result<Total, Error> {
     let but_last = entries.len().saturating_sub(1);
     let small = entries.iter().take(but_last).find(|entry| entry.len < PART_BYTES_MIN);
-    if let Some((entry, name)) = small.zip(small.and_then(|small| {
-        complete.parts.iter().find(|name| name.number.block_id() == small.id)
-    })) {
+    if let Some((entry, name)) =
+        small.zip(small.and_then(|small| {
+            complete.parts.iter().find(|name| name.number.block_id() == small.id)
+        }))
+    {
         let number = name.number.get();
         return Err(UploadRefusal::SmallPart { number, len: entry.len }.into());
     }
@@ -220,7 +223,8 @@ fn remember(
 /// What the completion of an upload answers.
 fn answer(record: CompletedRecord) -> WriteReply {
     let CompletedRecord { completed, fields } = record;
-    let BlobFields { content_tag, checksums, .. } = fields.map(|fields| *fields).unwrap_or_default();
+    let BlobFields { content_tag, checksums, .. } =
+        fields.map(|fields| *fields).unwrap_or_default();
     WriteReply::UploadCompleted(Box::new(UploadCompleted {
         written: Written { etag: Etag::from_commit(completed), last_modified: completed },
         tag: content_tag.unwrap_or(ContentTag::Opaque([0; 16], 1)),

@@ -7,6 +7,7 @@ use crate::index::api::Error;
 use crate::index::api::ListEntry;
 use crate::index::api::ListPage;
 use crate::index::api::ListUploads;
+use crate::index::api::UploadMarker;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
@@ -16,6 +17,8 @@ use crate::index::objects::values;
 use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
+use crate::types::BlobName;
+use crate::types::Collation;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
@@ -66,8 +69,7 @@ pub(super) async fn list(
             window
                 .pass(keys::after_upload(&key, id))
                 .map_err(|violation| view.violated(violation))?;
-            let record: UploadRecord =
-                values::decode_record(Family::Staged, &row.key, &row.value)?;
+            let record: UploadRecord = values::decode_record(Family::Staged, &row.key, &row.value)?;
             weight += record.blob.weight();
             entries.push(ListEntry::Upload { name, id, record: Box::new(record) });
         }
@@ -77,6 +79,15 @@ pub(super) async fn list(
     let paused = cursor.paused().map(|at| at.max(&window.position).clone());
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// The marker with which a list goes on as from a position among the rows of a blob. It names the
+/// place after the uploads before the position. `None` if the position is not in a blob.
+#[must_use]
+pub fn upload_marker_before(position: &Bytes, collation: Collation) -> Option<UploadMarker> {
+    let blob = RoutingKey::of_row(position)?;
+    let name = BlobName::new(&blob.name(collation)?).ok()?;
+    Some(UploadMarker { name, upload: Some(keys::upload_before(position, &blob)) })
 }
 
 /// The first position after the marker.

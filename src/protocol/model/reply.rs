@@ -10,6 +10,7 @@ use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyFacts;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
@@ -460,4 +461,6 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// An operation on an upload in parts.
+    Upload(Box<UploadReply>),
 }

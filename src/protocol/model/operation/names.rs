@@ -16,6 +16,7 @@ impl Operation {
             Self::Container(operation) => operation.name(),
             Self::Content(operation) => operation.name(),
             Self::Blob(operation) => operation.name(),
+            Self::Upload(operation) => operation.name(),
         }
     }
 }
@@ -95,14 +96,17 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 45] = [
+pub const OPERATION_NAMES: [&str; 51] = [
     "AbortCopy",
+    "AbortUpload",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
+    "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
     "CreateContainer",
+    "CreateUpload",
     "DeleteBlob",
     "DeleteContainer",
     "FindBlobsByTags",
@@ -123,6 +127,8 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "LeaseContainer",
     "ListBlobs",
     "ListContainers",
+    "ListParts",
+    "ListUploads",
     "PutBlob",
     "PutBlobFromUrl",
     "PutBlock",
@@ -141,6 +147,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",
+    "UploadPart",
 ];
 
 #[cfg(test)]
@@ -152,8 +159,12 @@ mod tests {
     #[test]
     fn list_has_every_name() {
         let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
-        let named: BTreeSet<&str> =
-            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        let uploads = include_str!("upload.rs");
+        let named: BTreeSet<&str> = arms
+            .lines()
+            .chain(uploads.lines())
+            .filter_map(|line| line.split_once("=> \"")?.1.split('"').next())
+            .collect();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
     }
 }

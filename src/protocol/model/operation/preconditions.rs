@@ -15,6 +15,7 @@ impl Operation {
             Self::Container(operation) => of_container(operation),
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
+            Self::Upload(operation) => operation.precondition(),
         }
     }
 }
