@@ -39,6 +39,7 @@ mod state;
 mod streams;
 mod stumble;
 mod tier;
+mod uploads;
 mod watch;
 mod when;
 
@@ -123,6 +124,10 @@ fn index_histories_come_through_everything() {
         "made page blobs",
         "staged",
         "committed",
+        "uploads started",
+        "parts staged",
+        "uploads completed",
+        "uploads aborted",
         "appended",
         "sealed",
         "pages written",

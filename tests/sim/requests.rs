@@ -1,5 +1,6 @@
 //! Requests of the index for changes, and the interpretation of its answers.
 
+use blockyard::index::AbortUpload;
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;
 use blockyard::index::CommitBlocks;
@@ -48,6 +49,7 @@ use crate::model::Done;
 use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
+use crate::uploads;
 
 /// The stored bytes of a change.
 #[derive(Clone, Debug)]
@@ -81,6 +83,19 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
                 list: list.collect(),
                 tier: marks.tier,
             })
+        }
+        Change::Start { upload, marks } => {
+            Write::StartUpload(Box::new(uploads::start(key, *upload, *marks)))
+        }
+        Change::Part { upload, segment } => {
+            Write::StagePart(uploads::part(key, *upload, *segment, given.one()))
+        }
+        Change::Complete { upload, list } => {
+            let parts = list.iter().map(|segment| uploads::named(*segment)).collect();
+            Write::CompleteUpload(Box::new(uploads::complete(key, *upload, guard, parts)))
+        }
+        Change::Abort { upload } => {
+            Write::AbortUpload(AbortUpload { key, upload: uploads::id(*upload) })
         }
         Change::Append { position, len_max, .. } => {
             let ((content, crc64), position, len_max) = (given.one(), *position, *len_max);
@@ -203,7 +218,10 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
         WriteReply::Leased(leased) => {
             Done { at: Some(leased.now), ..of(&leased.written, More::Leased(*leased)) }
         }
-        WriteReply::Done | WriteReply::TierSet { .. } => Done::default(),
+        WriteReply::UploadCompleted(completed) => of(&completed.written, More::Nothing),
+        WriteReply::PartStaged(_) | WriteReply::Done | WriteReply::TierSet { .. } => {
+            Done::default()
+        }
         WriteReply::Account(_)
         | WriteReply::Shared(_)
         | WriteReply::SharedPages(_)
@@ -233,6 +251,7 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
                 | Refused::LongerThanAllowed
                 | Refused::InvalidPages { .. }
                 | Refused::SequenceCondition
+                | Refused::Upload(_)
         )
     )
 }

@@ -153,6 +153,7 @@ pub(crate) async fn complete(
         upload,
         guard: lookup::guard(precondition),
         parts: parts.collect(),
+        part_len_min: complete.part_len_min,
         len: complete.len,
         checksum: complete.checksum,
         coverage: complete.coverage,

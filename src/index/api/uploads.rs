@@ -94,6 +94,8 @@ pub struct CompleteUpload {
     pub guard: Guard,
     /// The parts, in the order of their numbers; at least one.
     pub parts: Vec<NamedPart>,
+    /// The least bytes of each part but the last.
+    pub part_len_min: u64,
     /// The length that the blob must have, if the request gives it.
     pub len: Option<u64>,
     /// The checksum that the blob must have, if the request gives it.

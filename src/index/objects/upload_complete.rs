@@ -37,7 +37,6 @@ use crate::types::ContentTag;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Location;
-use crate::types::PART_BYTES_MIN;
 use crate::types::RoutingKey;
 use crate::types::TierState;
 use crate::types::UploadId;
@@ -140,7 +139,7 @@ fn check(
     key: &RoutingKey,
 ) -> Result<Total, Error> {
     let but_last = entries.len().saturating_sub(1);
-    let small = entries.iter().take(but_last).find(|entry| entry.len < PART_BYTES_MIN);
+    let small = entries.iter().take(but_last).find(|entry| entry.len < complete.part_len_min);
     if let Some((entry, name)) =
         small.zip(small.and_then(|small| {
             complete.parts.iter().find(|name| name.number.block_id() == small.id)

@@ -359,6 +359,7 @@ fn of_uploads() -> Vec<(Write, usize)> {
         upload,
         guard: Guard::default(),
         parts: (1..=10_000).map(part).collect(),
+        part_len_min: 1,
         len: Some(1),
         checksum: Some(checksum()),
         coverage: Some(Coverage::Composite),

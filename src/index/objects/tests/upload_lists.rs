@@ -64,6 +64,7 @@ fn complete(key: &BlobKey, upload: UploadId) -> Write {
         upload,
         guard: Guard::default(),
         parts: vec![NamedPart { number: PartNumber::new(1).unwrap(), tag, checksum: None }],
+        part_len_min: PART_BYTES_MIN,
         len: None,
         checksum: None,
         coverage: None,

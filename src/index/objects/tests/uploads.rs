@@ -70,6 +70,7 @@ fn complete_of(key: &BlobKey, upload: UploadId, parts: &[NamedPart]) -> Complete
         upload,
         guard: Guard::default(),
         parts: parts.to_vec(),
+        part_len_min: PART_BYTES_MIN,
         len: None,
         checksum: None,
         coverage: None,

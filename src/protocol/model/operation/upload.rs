@@ -98,6 +98,8 @@ pub struct CompleteUpload {
     pub upload: UploadPath,
     /// The parts, in the order of the document.
     pub parts: Vec<NamedPart>,
+    /// The least bytes of each part but the last: a rule of the dialect.
+    pub part_len_min: u64,
     /// The length that the blob must have, if the request gives it.
     pub len: Option<u64>,
     /// The checksum that the blob must have, if the request gives it.
