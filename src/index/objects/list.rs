@@ -111,7 +111,13 @@ impl MergedFamilies<'_> {
             let behind = behind.min_by_key(|(_, cursor)| place(cursor));
             let Some((family, cursor)) = behind else { return Ok(None) };
             if let Some(row) = cursor.known() {
-                return Ok(Some((*family, keys::routing_key(*family, &row.key)?)));
+                let key = keys::routing_key(*family, &row.key)?;
+                // Staged blocks have a summary before them. A blob without one has only uploads.
+                if *family == Family::Staged && row.key != keys::staged_summary(&key) {
+                    cursor.seek(&keys::after(&key));
+                    continue;
+                }
+                return Ok(Some((*family, key)));
             }
             let bound = cursor.bound().filter(|bound| **bound > self.start);
             if bound.is_some() && self.view.is_spent() {

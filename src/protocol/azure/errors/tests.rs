@@ -33,7 +33,11 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 5] = [
+const OF_OTHER_DIALECTS: [Reason; 9] = [
+    Reason::UploadNotFound,
+    Reason::PartOrder,
+    Reason::PartTooSmall,
+    Reason::UploadMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,
     Reason::RequestTimeTooSkewed,
