@@ -10,6 +10,8 @@ use hmac::Mac;
 use sha2::Sha256;
 use thiserror::Error;
 
+use crate::auth::s3::S3Secrets;
+
 /// The published key of the well-known development account. It is no secret.
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -38,6 +40,7 @@ pub enum KeyError {
 #[derive(Clone)]
 pub struct AccountKeys {
     keys: Vec<Hmac<Sha256>>,
+    s3: S3Secrets,
     well_known: bool,
 }
 
@@ -52,7 +55,15 @@ impl AccountKeys {
         }
         let keys = base64_keys.iter().map(|key| prepare(key.as_ref())).collect::<Result<_, _>>()?;
         let well_known = base64_keys.iter().any(|key| key.as_ref().trim() == DEVELOPMENT_KEY);
-        Ok(Self { keys, well_known })
+        let texts: Vec<&str> = base64_keys.iter().map(|key| key.as_ref().trim()).collect();
+        Ok(Self { keys, s3: S3Secrets::new(&texts), well_known })
+    }
+
+    /// The same keys as the secrets of the account's S3 access key: there a key is the text that
+    /// users hold.
+    #[must_use]
+    pub const fn s3(&self) -> &S3Secrets {
+        &self.s3
     }
 
     /// Whether one of them is the published development key.

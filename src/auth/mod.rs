@@ -45,7 +45,10 @@ pub use key_ring::{
     sealed_under,
 };
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
-pub use s3::{ChunkVerifier, Claim, Payload, S3Error, S3Secrets, SignedS3Request, Verified, claim};
+pub use s3::{
+    ChunkVerifier, Claim, Payload, S3Error, S3Secrets, Sha256Stream, SignedS3Request, Verified,
+    claim,
+};
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, Delegator, MINT_VERSION,
     Policy, SasRequest, Signature, Signers, Target, Terms, is_bound_to_user, mint_account,

@@ -111,6 +111,7 @@ fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
     }
     let banner = Banner {
         blob,
+        s3: serving.s3,
         admin,
         admin_tls: config.admin_tls,
         accounts: &config.accounts,

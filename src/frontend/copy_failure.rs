@@ -78,6 +78,7 @@ mod tests {
     use crate::protocol::model::reply::BlobFacts;
     use crate::protocol::model::reply::Change;
     use crate::types::Etag;
+    use crate::types::Protocols;
     use crate::types::Timestamp;
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
     fn shown(kept: String) -> String {
         let (head, ()) = http::Request::head("/acct/con/b").body(()).unwrap().into_parts();
         let dialects = Dialects::default();
-        let echo = dialects.of(&head).echo(&head, "id".to_owned(), Timestamp::ZERO);
+        let echo = dialects.of(&head, Protocols::All).echo(&head, "id".to_owned(), Timestamp::ZERO);
         let change =
             Change { etag: Etag::from_commit(Timestamp::ZERO), last_modified: Timestamp::ZERO };
         let copy = CopyFacts {

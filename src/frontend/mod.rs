@@ -102,7 +102,7 @@ pub use last_access::run::run as write_last_access;
 pub(crate) use ops::containers::create_in as create_container;
 pub use ops::copies::pending::run as carry_out_copies;
 pub use secrets::Secrets;
-pub use server::serve;
+pub use server::{Listeners, serve};
 pub use state::{Dependencies, FrontEnd};
 pub use tls::Tls;
 pub use tokens::{KeysAt, KeysUrl, KeysUrlError, TokenSource, Tokens};

@@ -97,7 +97,7 @@ impl FrontEnd {
         let arrived = self.env.clock.now();
         let begun = self.env.clock.monotonic();
         let (head, incoming) = request.into_parts();
-        let dialect = self.config.dialects.of(&head);
+        let dialect = self.config.dialects.of(&head, peer.protocols);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let mut context = RequestContext { draft, ..RequestContext::nothing() };
@@ -205,6 +205,7 @@ impl FrontEnd {
             overrides,
             create_only,
             authenticated,
+            decoder,
             pass,
         } = admit(self, arrival, notes).await?;
         context.authenticated = authenticated;
@@ -212,6 +213,9 @@ impl FrontEnd {
             body.admitted(pass.account());
         }
         context.pass = pass;
+        if let Some(decoder) = decoder {
+            body.decode(decoder);
+        }
         account.traffic.requests.inc();
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
@@ -247,7 +251,7 @@ impl FrontEnd {
         let (head, incoming) = request.into_parts();
         let (arrived, begun) = (self.env.clock.now(), self.env.clock.monotonic());
         let id = self.request_id().to_string();
-        let dialect = self.config.dialects.of(&head);
+        let dialect = self.config.dialects.of(&head, peer.protocols);
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let echo = dialect.echo(&head, id, arrived);

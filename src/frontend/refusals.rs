@@ -46,6 +46,7 @@ mod tests {
     use super::*;
     use crate::frontend::dialect::Dialects;
     use crate::frontend::errors;
+    use crate::types::Protocols;
     use crate::types::Timestamp;
 
     #[test]
@@ -53,7 +54,7 @@ mod tests {
         let refusals = Refusals::default();
         let (head, ()) = Request::get("/a/c/b").body(()).unwrap().into_parts();
         let dialects = Dialects::default();
-        let echo = dialects.of(&head).echo(&head, "id".to_owned(), Timestamp::ZERO);
+        let echo = dialects.of(&head, Protocols::All).echo(&head, "id".to_owned(), Timestamp::ZERO);
         let refused = || refusals.render(&errors::busy(errors::Busy::Requests), &echo);
         let has_text = |response: &Response<ResponseBody>| !response.body().is_end_stream();
         let mut unread: Vec<_> = (0..TEXTS_MAX).map(|_| refused()).collect();

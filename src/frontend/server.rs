@@ -20,6 +20,7 @@ use crate::frontend::state::FrontEnd;
 use crate::frontend::tls::Alpn;
 use crate::frontend::tls::Tls;
 use crate::types::Peer;
+use crate::types::Protocols;
 
 pub use config::ServerConfig;
 
@@ -28,11 +29,41 @@ const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 /// At most one line about refused connections is logged in this time.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
+/// What a front end accepts connections on.
+#[derive(Debug)]
+pub struct Listeners {
+    /// Serves every protocol.
+    pub all: Box<dyn Listener>,
+    /// Serves S3 alone.
+    pub s3: Option<Box<dyn Listener>>,
+}
+
+/// A connection that was accepted.
+struct Accepted {
+    stream: Box<dyn Stream>,
+    peer: Peer,
+}
+
+impl Listeners {
+    async fn accept(&self) -> io::Result<Accepted> {
+        let (protocols, accepted) = match &self.s3 {
+            None => (Protocols::All, self.all.accept().await),
+            Some(s3) => tokio::select! {
+                biased;
+                accepted = self.all.accept() => (Protocols::All, accepted),
+                accepted = s3.accept() => (Protocols::S3, accepted),
+            },
+        };
+        let (stream, address) = accepted?;
+        Ok(Accepted { stream, peer: Peer { address, secure: false, protocols } })
+    }
+}
+
 /// Serves connections until `stop` fires, then drains: running requests are answered, new ones are
 /// not accepted. With a certificate, the same port serves TLS and plain HTTP: the first byte tells
 /// which.
 pub async fn serve(
-    listener: Box<dyn Listener>,
+    listeners: Listeners,
     front: Arc<FrontEnd>,
     tls: Option<Tls>,
     config: ServerConfig,
@@ -56,12 +87,11 @@ pub async fn serve(
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            accepted = listener.accept() => accepted,
+            accepted = listeners.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => {
-                let context = Arc::clone(&context);
-                let peer = Peer { address, secure: false };
+            Ok(Accepted { stream, peer }) => {
+                let (context, address) = (Arc::clone(&context), peer.address);
                 match connections.enter(address.ip()) {
                     Entry::Serve(slot) => {
                         drop(front.env.tasks.spawn("connection", async move {
@@ -94,7 +124,7 @@ pub async fn serve(
         }
     }
     // From now on the system refuses connections; otherwise they would wait during the drain.
-    drop(listener);
+    drop(listeners);
     tokio::select! {
         biased;
         () = connections.closed() => {}

@@ -13,6 +13,8 @@ use crate::frontend::dialect::Addressing;
 use crate::frontend::dialect::Dialects;
 #[cfg(debug_assertions)]
 use crate::frontend::dialect::Foreign;
+use crate::frontend::dialect::S3Settings;
+use crate::types::AccountName;
 
 use super::config::AdminAddress;
 use super::config::Config;
@@ -36,11 +38,13 @@ pub struct AdminBound {
     pub address: AdminAddress,
 }
 
-/// Both ports of a node.
+/// The ports of a node.
 #[derive(Debug)]
 pub struct Listeners {
-    /// Blob.
+    /// Every protocol.
     pub blob: Bound,
+    /// S3 alone, if configured.
+    pub s3: Option<Bound>,
     /// Health and metrics.
     pub admin: AdminBound,
     /// A dialect that a test brings along, spoken beside Azure's. A release has none (ADR 0031).
@@ -50,13 +54,17 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Binds both ports.
+    /// Binds the ports.
     ///
     /// # Errors
     /// [`NodeError::Listen`] names the address and the flag.
     pub async fn bind(config: &Config) -> Result<Self, NodeError> {
         Ok(Self {
             blob: bind(config.blob_listen, "--blob-listen").await?,
+            s3: match config.s3_listen {
+                Some(address) => Some(bind(address, "--s3-listen").await?),
+                None => None,
+            },
             admin: bind_admin(&config.admin_listen).await?,
             #[cfg(debug_assertions)]
             dialect: None,
@@ -67,10 +75,20 @@ impl Listeners {
     pub(super) fn dialects(&self, config: &Config) -> Dialects {
         Dialects {
             addressing: Addressing { domains: config.blob_domains.clone() },
+            s3: S3Settings {
+                domains: config.blob_domains.clone(),
+                account: config.s3_account.clone().or_else(|| first_account(config)),
+                region: config.s3_region.clone(),
+            },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),
         }
     }
+}
+
+/// The account whose buckets an unsigned request of S3 means.
+fn first_account(config: &Config) -> Option<AccountName> {
+    config.accounts.first().map(|account| account.name().clone())
 }
 
 async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {

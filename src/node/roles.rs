@@ -95,6 +95,7 @@ fn with_own_tasks(env: &Env) -> Env {
 #[derive(Debug)]
 pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
+    pub(super) s3: Option<Bound>,
     pub(super) dialects: Dialects,
     /// With a certificate, https is served too.
     pub(super) tls: Option<Tls>,
@@ -114,7 +115,7 @@ impl Roles {
         front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let FrontEndSetup { blob, dialects, tls, secrets, audit_log } = front_end;
+        let FrontEndSetup { blob, s3, dialects, tls, secrets, audit_log } = front_end;
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
@@ -166,7 +167,7 @@ impl Roles {
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
         };
-        let listener = BlobListener { bound: blob, dialects, tls };
+        let listener = BlobListener { bound: blob, s3, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
             serve(config, client, dependencies, listener)?;
         Ok(Self {
@@ -342,6 +343,7 @@ fn account_store(
 /// Where the front end listens, and what it serves there.
 struct BlobListener {
     bound: Bound,
+    s3: Option<Bound>,
     dialects: Dialects,
     tls: Option<Tls>,
 }
@@ -356,7 +358,7 @@ fn serve(
     config: &Config,
     client: Client,
     dependencies: frontend::Dependencies,
-    BlobListener { bound, dialects, tls }: BlobListener,
+    BlobListener { bound, s3, dialects, tls }: BlobListener,
 ) -> Result<BlobService, NodeError> {
     let wide = |number: u32| {
         usize::try_from(number).map_err(|error| NodeError::System {
@@ -376,7 +378,9 @@ fn serve(
         response_stall: config.response_stall,
         response_rate_min: config.response_rate_min,
         answer_bytes_max: ANSWER_BYTES_MAX,
-        listening: Listening(vec![bound.address]),
+        listening: Listening(
+            [Some(bound.address), s3.as_ref().map(|s3| s3.address)].into_iter().flatten().collect(),
+        ),
         outside: Outside::new(config.copy_source.clone(), client)
             .at_least(config.copy_source_bytes_per_second_min),
         rehydration: config.rehydration,
@@ -403,7 +407,8 @@ fn serve(
         let writing = move || frontend::write_last_access(Arc::clone(&of));
         drop(env.supervise("last access", tasks.stopping(), writing));
     }
-    let serving = frontend::serve(bound.listener, front, tls, server, stop.clone());
+    let listeners = frontend::Listeners { all: bound.listener, s3: s3.map(|s3| s3.listener) };
+    let serving = frontend::serve(listeners, front, tls, server, stop.clone());
     let down =
         |_: &str| tracing::error!("the blob listener has ended; it accepts no more connections");
     Ok(BlobService { serving: tasks.spawn_or_stop("blob listener", serving, down), stop })

@@ -39,6 +39,8 @@ use super::tls;
 pub struct Serving {
     /// The bound address of the blob listener.
     pub blob: SocketAddr,
+    /// The bound address of the listener of S3 alone, if there is one.
+    pub s3: Option<SocketAddr>,
     /// The bound address of the admin listener.
     pub admin: AdminAddress,
     /// Set if https is served. The inner value is the file of the node's own authority, if it has
@@ -67,7 +69,7 @@ impl Node {
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let dialects = listeners.dialects(config);
-        let Listeners { blob, admin: admin_bound, .. } = listeners;
+        let Listeners { blob, s3, admin: admin_bound, .. } = listeners;
         // Creates the folder too: the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
@@ -98,13 +100,19 @@ impl Node {
         let is_new = Storage::is_new(&config.data);
         let storage = Storage::open(config, &env, CapacityMetrics::registered(registry)).await?;
         DiskMetrics::register(&storage.capacity, registry);
-        let blob_address = blob.address;
+        let (blob_address, s3_address) = (blob.address, s3.as_ref().map(|bound| bound.address));
         let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
         let plain = key_ring.plain;
         let secrets = Secrets::new(key_ring.ring, Arc::clone(&env.rand));
-        let front =
-            FrontEndSetup { blob, dialects, tls: secure, secrets: &secrets, audit_log: &audit_log };
+        let front = FrontEndSetup {
+            blob,
+            s3,
+            dialects,
+            tls: secure,
+            secrets: &secrets,
+            audit_log: &audit_log,
+        };
         let roles = Roles::start(config, &env, &storage, front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
@@ -127,6 +135,7 @@ impl Node {
         }
         let serving = Serving {
             blob: blob_address,
+            s3: s3_address,
             admin: admin_bound.address,
             certificate: certificate.map(|certificate| certificate.authority),
         };

@@ -66,7 +66,7 @@ pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use part_checksums::PartChecksum;
-pub use peer::Peer;
+pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
 pub use retention::{

@@ -2,6 +2,16 @@
 
 use std::net::SocketAddr;
 
+/// Which requests a listener serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// Each request says itself which protocol it speaks.
+    #[default]
+    All,
+    /// All requests are S3's, signed or not.
+    S3,
+}
+
 /// The client's end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -9,6 +19,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Whether the connection is TLS.
     pub secure: bool,
+    /// What the listener serves that accepted the connection.
+    pub protocols: Protocols,
 }
 
 impl Peer {

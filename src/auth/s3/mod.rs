@@ -25,7 +25,7 @@ mod v4;
 pub use chunks::ChunkVerifier;
 pub use claim::{Claim, claim};
 pub use error::S3Error;
-pub use payload::Payload;
+pub use payload::{Payload, Sha256Stream};
 pub use request::{SignedS3Request, Verified};
 pub use secrets::S3Secrets;
 

@@ -1,5 +1,7 @@
 //! What a signature says of the body.
 
+use ring::digest;
+
 use crate::auth::s3::chunks::ChunkVerifier;
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::unhex;
@@ -18,6 +20,37 @@ pub enum Payload {
         /// Whether trailers follow the last chunk. Those of signed chunks are signed.
         trailers: bool,
     },
+}
+
+/// The SHA-256 of content that comes in pieces.
+#[derive(Clone)]
+pub struct Sha256Stream(digest::Context);
+
+impl Default for Sha256Stream {
+    fn default() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+}
+
+impl std::fmt::Debug for Sha256Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sha256Stream").finish_non_exhaustive()
+    }
+}
+
+impl Sha256Stream {
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The SHA-256 of all bytes.
+    #[must_use]
+    pub fn finish(self) -> [u8; 32] {
+        let mut sha256 = [0; 32];
+        sha256.copy_from_slice(self.0.finish().as_ref());
+        sha256
+    }
 }
 
 /// The forms of `x-amz-content-sha256`.

@@ -32,6 +32,8 @@ struct AdminTexts {
 pub(super) struct Banner<'a> {
     /// The bound address of the blob listener.
     pub blob: SocketAddr,
+    /// The bound address of the listener of S3 alone.
+    pub s3: Option<SocketAddr>,
     /// The bound address of the admin listener.
     pub admin: &'a AdminAddress,
     /// Whether the admin listener serves https.
@@ -60,7 +62,7 @@ impl Banner<'_> {
     #[must_use]
     pub(super) fn text(&self) -> String {
         let mut text = format!(
-            "Blockyard {} serves Blob on {} from {} (ready after {} ms)\n",
+            "Blockyard {} serves Blob and S3 on {} from {} (ready after {} ms)\n",
             env!("CARGO_PKG_VERSION"),
             self.blob,
             self.data,
@@ -72,6 +74,14 @@ impl Banner<'_> {
                 let endpoint = self.endpoint(account).replacen("http", "https", 1);
                 text += &format!("                     {endpoint}\n");
             }
+        }
+        text += &format!("  S3 endpoint        {}\n", self.s3_endpoint());
+        if let Some(s3) = self.s3 {
+            let s3 = reachable(s3);
+            text += &format!(
+                "                     {}://{s3} takes unsigned requests too\n",
+                self.scheme()
+            );
         }
         let AdminTexts { flag: admin, curl: url } = self.admin();
         text += &format!("  health, metrics    {url}/readyz  /metrics\n");
@@ -95,6 +105,11 @@ impl Banner<'_> {
 
     fn endpoint(&self, account: &AccountConfig) -> String {
         format!("{}://{}/{}", self.scheme(), reachable(self.blob), account.name().as_str())
+    }
+
+    /// S3 clients name the account by its access key, not in the URL.
+    fn s3_endpoint(&self) -> String {
+        format!("{}://{}", self.scheme(), reachable(self.blob))
     }
 
     /// The admin address.
@@ -150,6 +165,16 @@ impl Banner<'_> {
             "AzCopy (signs by URL only; `blockyard sas` makes such a URL for anything):"
         )?;
         writeln!(text, "  azcopy list \"{}\" --location=Blob", self.signed(account, "demo"))?;
+        let s3 = self.s3_endpoint();
+        writeln!(
+            text,
+            "S3, here with the AWS CLI (the access key is the account, its secret the key):"
+        )?;
+        writeln!(
+            text,
+            "  AWS_ACCESS_KEY_ID={name} AWS_SECRET_ACCESS_KEY='{key}' AWS_REGION=us-east-1 \
+             aws --endpoint-url {s3} s3 ls"
+        )?;
         writeln!(text, "curl:")?;
         writeln!(text, "  curl \"{}\"", self.signed(account, "demo/hello.txt"))?;
         writeln!(text, "  curl {}/metrics", self.admin().curl)
@@ -200,6 +225,7 @@ mod tests {
     fn text(blob: &str, account: &AccountConfig) -> String {
         let banner = Banner {
             blob: blob.parse().unwrap(),
+            s3: None,
             admin: &ADMIN_LISTEN,
             admin_tls: false,
             accounts: std::slice::from_ref(account),
@@ -227,6 +253,7 @@ mod tests {
             "az storage",
             "rclone",
             "azcopy list",
+            "aws --endpoint-url http://127.0.0.1:10000 s3 ls",
             "curl \"http",
             "curl http://127.0.0.1:10080/",
         ] {
@@ -261,6 +288,7 @@ mod tests {
         let account = AccountConfig::development();
         let banner = Banner {
             blob: "127.0.0.1:10000".parse().unwrap(),
+            s3: None,
             admin: &ADMIN_LISTEN,
             admin_tls: false,
             accounts: std::slice::from_ref(&account),

@@ -8,6 +8,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::admission::Pass;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dialect::framing::Decoder;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::DocumentBody;
@@ -28,6 +29,8 @@ pub(crate) struct Admitted {
     pub(crate) create_only: bool,
     /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
+    /// Takes the content out of the body and verifies it, when the signature covers it.
+    pub(crate) decoder: Option<Decoder>,
     /// The request's place among the requests, until its answer is sent. The parts of a batch share
     /// that of the batch.
     pub(crate) pass: Option<Pass>,

@@ -34,6 +34,7 @@ mod tests {
     use crate::types::BlobName;
     use crate::types::ContainerName;
     use crate::types::CustomerKey;
+    use crate::types::Protocols;
 
     fn get(encryption: RequestEncryption) -> Operation {
         let (container, blob) = (ContainerName::new("con").unwrap(), BlobName::new("b").unwrap());
@@ -46,7 +47,11 @@ mod tests {
     fn key_over_http_from_elsewhere_is_refused() {
         let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
         let keyed = get(RequestEncryption::Key(CustomerKey::from_base64(key).unwrap()));
-        let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure };
+        let peer = |address: &str, secure| Peer {
+            address: address.parse().unwrap(),
+            secure,
+            protocols: Protocols::All,
+        };
         for (address, secure, expected) in [
             ("10.0.0.9:1", false, false),
             ("10.0.0.9:1", true, true),

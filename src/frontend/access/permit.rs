@@ -81,8 +81,16 @@ pub(crate) fn permit(
             (grant.overrides, create_only)
         }
     };
-    let pass = None;
-    Ok(Admitted { account, operation, document, overrides, create_only, authenticated, pass })
+    Ok(Admitted {
+        account,
+        operation,
+        document,
+        overrides,
+        create_only,
+        authenticated,
+        decoder: None,
+        pass: None,
+    })
 }
 
 /// The principal of the token, as the holder of the key to be made, and what entitles them to it.

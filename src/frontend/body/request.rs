@@ -204,7 +204,14 @@ impl RequestBody {
 
     /// How the content lies in the body: from here on [`Self::next`] gives the content alone.
     pub fn expect(&mut self, framing: Framing) {
-        self.decoder = Decoder::of(framing);
+        if let Some(decoder) = Decoder::of(framing) {
+            self.decoder = Some(decoder);
+        }
+    }
+
+    /// Takes the content out of the body with this decoder, whatever [`Self::expect`] says.
+    pub(crate) fn decode(&mut self, decoder: Decoder) {
+        self.decoder = Some(decoder);
     }
 
     /// The next piece of content; `None` at the end. Cancel safe.
@@ -222,7 +229,7 @@ impl RequestBody {
                 return Ok(Some(content));
             }
             let piece = self.next_undecoded().await?;
-            match (&self.decoder, piece) {
+            match (&mut self.decoder, piece) {
                 (None, piece) => return Ok(piece),
                 (Some(_), Some(piece)) => self.undecoded = piece,
                 (Some(decoder), None) => return decoder.finish().map(|()| None),

@@ -27,6 +27,7 @@ use crate::frontend::dialect::Dialect;
 use crate::frontend::dialect::Foreign;
 use crate::frontend::dialect::Sender;
 use crate::frontend::dialect::identify::identify;
+use crate::frontend::dialect::s3;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::azure;
@@ -53,6 +54,7 @@ pub(in crate::frontend) async fn admit_at(
 ) -> Result<Admitted, Refusal> {
     match request.arrival.dialect {
         Dialect::Azure(_) => azure(front, request, notes).await,
+        Dialect::S3(settings) => boxed(|| s3::admit::admit(front, settings, request, notes)).await,
         Dialect::Foreign(dialect) => boxed(|| foreign(front, dialect, request, notes)).await,
     }
 }
@@ -138,7 +140,7 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
 
 /// The last step of all dialects: checks a key that came with the operation and permission for the
 /// operation, and counts it.
-fn settle(
+pub(super) fn settle(
     front: &FrontEnd,
     request: Identified<'_>,
     parsed: Parsed,

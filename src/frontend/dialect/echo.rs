@@ -10,12 +10,16 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::s3;
+use crate::protocol::s3::S3Echo;
 
 /// The parts of a request that its answer repeats. Each dialect has its own.
 #[derive(Debug)]
 pub(crate) enum Echo<'a> {
     /// Azure Blob REST.
     Azure(azure::RequestEcho),
+    /// S3.
+    S3(Box<S3Echo>),
     /// The dialect of a test.
     Foreign(&'a dyn Foreign, ForeignEcho),
 }
@@ -25,6 +29,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn request_id(&self) -> &str {
         match self {
             Self::Azure(echo) => echo.request_id(),
+            Self::S3(echo) => echo.request_id(),
             Self::Foreign(_, echo) => &echo.id,
         }
     }
@@ -33,7 +38,7 @@ impl Echo<'_> {
     pub(super) fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
         match self {
             Self::Azure(echo) => echo.operation(operation, address, scheme),
-            Self::Foreign(..) => {}
+            Self::S3(_) | Self::Foreign(..) => {}
         }
     }
 
@@ -42,6 +47,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render(&self, reply: &Reply) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render(reply, echo),
+            Self::S3(echo) => s3::render(reply, echo),
             Self::Foreign(foreign, echo) => foreign.render(reply, echo),
         }
     }
@@ -50,6 +56,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render_error(refusal, echo),
+            Self::S3(echo) => s3::render_refusal(refusal, echo),
             Self::Foreign(foreign, echo) => foreign.render_refusal(refusal, echo),
         }
     }
@@ -58,6 +65,7 @@ impl Echo<'_> {
     pub(in crate::frontend) fn render_brief_refusal(&self, refusal: &Refusal) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::render_error_without_text(refusal, echo),
+            Self::S3(echo) => s3::render_refusal_without_text(refusal, echo),
             Self::Foreign(foreign, echo) => {
                 let (mut head, _) = foreign.render_refusal(refusal, echo).into_parts();
                 head.headers.insert(http::header::CONTENT_LENGTH, 0.into());
@@ -70,7 +78,7 @@ impl Echo<'_> {
     pub(super) fn render_page(&self, refusal: &Refusal) -> Response<Bytes> {
         match self {
             Self::Azure(echo) => azure::web_error(refusal, echo),
-            Self::Foreign(..) => self.render_refusal(refusal),
+            Self::S3(_) | Self::Foreign(..) => self.render_refusal(refusal),
         }
     }
 }

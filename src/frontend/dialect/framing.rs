@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 
+use crate::frontend::dialect::s3::body::SignedBody;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
@@ -15,6 +16,8 @@ pub use crate::protocol::azure::structured::Encoder;
 pub enum Decoder {
     /// Numbered segments with checksums: Azure's structured message.
     Segmented(Box<structured::Decoder>),
+    /// Content that is signed, perhaps in chunks: S3's.
+    Signed(Box<SignedBody>),
 }
 
 impl Decoder {
@@ -39,6 +42,16 @@ impl Decoder {
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         match self {
             Self::Segmented(decoder) => decoder.next(bytes),
+            Self::Signed(body) => body.next(bytes),
+        }
+    }
+
+    /// What followed the content, once the body has ended: names in lower case, and values.
+    #[must_use]
+    pub fn trailers(&self) -> &[(String, String)] {
+        match self {
+            Self::Segmented(_) => &[],
+            Self::Signed(body) => body.trailers(),
         }
     }
 
@@ -46,9 +59,10 @@ impl Decoder {
     ///
     /// # Errors
     /// `InvalidInput` when it ended early.
-    pub fn finish(&self) -> Result<(), Refusal> {
+    pub fn finish(&mut self) -> Result<(), Refusal> {
         match self {
             Self::Segmented(decoder) => decoder.finish(),
+            Self::Signed(body) => body.finish(),
         }
     }
 }

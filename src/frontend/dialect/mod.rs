@@ -9,7 +9,8 @@
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, and `website.rs`, the web endpoint.
-//! 6. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
+//! 6. `s3/` recognises, identifies and admits the requests of S3 and verifies their bodies.
+//! 7. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
 //!    assertions take one (ADR 0031).
 //!
 //! Not here: the bytes of a dialect, which `protocol` reads and writes. A dialect that is served
@@ -22,6 +23,7 @@ mod foreign;
 pub mod framing;
 mod identify;
 pub(in crate::frontend) mod outside;
+pub(in crate::frontend) mod s3;
 pub(in crate::frontend) mod source;
 pub(in crate::frontend) mod website;
 
@@ -38,19 +40,24 @@ use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
+use crate::protocol::s3::S3Echo;
 use crate::types::Peer;
+use crate::types::Protocols;
 use crate::types::Timestamp;
 
 pub use crate::protocol::azure::Addressing;
 pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
 #[doc(hidden)]
 pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
+pub use s3::S3Settings;
 
 /// The dialects that a front end speaks.
 #[derive(Clone, Debug, Default)]
 pub struct Dialects {
     /// How host names name accounts in Azure's dialect.
     pub addressing: Addressing,
+    /// What S3 needs to know.
+    pub s3: S3Settings,
     /// The dialect of a test. A release has none (ADR 0031).
     #[cfg(debug_assertions)]
     #[doc(hidden)]
@@ -59,8 +66,14 @@ pub struct Dialects {
 
 impl Dialects {
     /// The dialect of a request.
-    pub(in crate::frontend) fn of(&self, head: &Parts) -> Dialect<'_> {
-        self.of_a_test(head).unwrap_or(Dialect::Azure(&self.addressing))
+    pub(in crate::frontend) fn of(&self, head: &Parts, protocols: Protocols) -> Dialect<'_> {
+        if let Some(foreign) = self.of_a_test(head) {
+            return foreign;
+        }
+        match protocols == Protocols::S3 || self.s3.recognises(head) {
+            true => Dialect::S3(&self.s3),
+            false => Dialect::Azure(&self.addressing),
+        }
     }
 
     /// The dialect that a test brought along, if the request speaks it.
@@ -78,7 +91,7 @@ impl Dialects {
 
     /// Whether a host names an account of this store.
     pub(in crate::frontend) fn are_served_under(&self, host: &str) -> bool {
-        self.addressing.names_account(host)
+        self.addressing.names_account(host) || self.s3.names(host)
     }
 }
 
@@ -87,6 +100,8 @@ impl Dialects {
 pub(crate) enum Dialect<'a> {
     /// Azure Blob REST.
     Azure(&'a Addressing),
+    /// S3.
+    S3(&'a S3Settings),
     /// The dialect of a test.
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "a release has none"))]
     Foreign(&'a dyn Foreign),
@@ -117,6 +132,13 @@ const AZURE_HEADERS: HeaderNames = HeaderNames {
     error_code: "x-ms-error-code",
 };
 
+/// Those of S3's headers.
+const S3_HEADERS: HeaderNames = HeaderNames {
+    client_request_id: "amz-sdk-invocation-id",
+    request_id: "x-amz-request-id",
+    error_code: "x-amz-error-code",
+};
+
 impl<'a> Dialect<'a> {
     /// The account, container and blob that the URL names.
     ///
@@ -127,6 +149,7 @@ impl<'a> Dialect<'a> {
             Self::Azure(addressing) => {
                 azure::address(&head.method, &head.uri, host(head), addressing)
             }
+            Self::S3(settings) => settings.address(head),
             Self::Foreign(foreign) => foreign.address(head),
         }
     }
@@ -140,7 +163,7 @@ impl<'a> Dialect<'a> {
     ) -> Refusal {
         match self {
             Self::Azure(_) => azure::explain_missing(refusal, address),
-            Self::Foreign(_) => refusal,
+            Self::S3(_) | Self::Foreign(_) => refusal,
         }
     }
 
@@ -149,6 +172,7 @@ impl<'a> Dialect<'a> {
     pub(in crate::frontend) fn echo(self, head: &Parts, id: String, time: Timestamp) -> Echo<'a> {
         match self {
             Self::Azure(_) => Echo::Azure(azure::RequestEcho::new(head, id, time)),
+            Self::S3(_) => Echo::S3(Box::new(S3Echo::new(head, id, time))),
             Self::Foreign(foreign) => Echo::Foreign(foreign, ForeignEcho::new(head, id, time)),
         }
     }
@@ -157,7 +181,7 @@ impl<'a> Dialect<'a> {
     pub(in crate::frontend) fn site(self, head: &Parts) -> Option<Site> {
         match self {
             Self::Azure(addressing) => azure::web_address(&head.uri, host(head), addressing),
-            Self::Foreign(_) => None,
+            Self::S3(_) | Self::Foreign(_) => None,
         }
     }
 
@@ -175,7 +199,7 @@ impl<'a> Dialect<'a> {
                 structured::confirm(answer);
                 None
             }
-            Self::Foreign(_) => None,
+            Self::S3(_) | Self::Foreign(_) => None,
         }
     }
 
@@ -197,6 +221,7 @@ impl<'a> Dialect<'a> {
     fn headers(self) -> HeaderNames {
         match self {
             Self::Azure(_) => AZURE_HEADERS,
+            Self::S3(_) => S3_HEADERS,
             Self::Foreign(foreign) => foreign.headers(),
         }
     }

@@ -66,6 +66,7 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
+use crate::types::Protocols;
 use crate::types::*;
 
 const BUDGET: usize = 1 << 20;
@@ -209,7 +210,7 @@ async fn carry_out(
     mut body: RequestBody,
 ) -> Result<Reply, Refusal> {
     let head = head(what, sent(what).len());
-    let dialect = front.config.dialects.of(&head);
+    let dialect = front.config.dialects.of(&head, Protocols::All);
     let address = dialect.address(&head).unwrap();
     let context = azure::Context::from_head(&head).unwrap();
     let parsed = azure::parse(&head, &address, &context).unwrap();
@@ -218,7 +219,8 @@ async fn carry_out(
         Some(one) => Some(read_document(&front.pool, &mut body, one, &mut operation).await?),
         None => None,
     };
-    let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
+    let peer =
+        Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true, protocols: Protocols::All };
     let arrival = Arrival { dialect, head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
@@ -274,7 +276,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
     front.audit_log = kept.log();
     let path = format!("/{}?restype=service&comp=userdelegationkey", account.name);
     let (head, ()) = http::Request::post(path).body(()).unwrap().into_parts();
-    let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
+    let peer =
+        Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true, protocols: Protocols::All };
     let wanted = KeyInfo::default();
     for (operation, expected) in [
         (
@@ -290,7 +293,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         let operation = Operation::from(operation);
         let mut context =
             RequestContext { operation: operation.name(), ..RequestContext::nothing() };
-        let arrival = Arrival { dialect: front.config.dialects.of(&head), head: &head, peer };
+        let arrival =
+            Arrival { dialect: front.config.dialects.of(&head, Protocols::All), head: &head, peer };
         let start = RequestStart { arrival, id: "id", begun: Duration::ZERO };
         front.note_change(&operation, &mut context, start);
         drop(context);

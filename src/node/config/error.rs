@@ -105,6 +105,15 @@ pub enum ConfigError {
     /// Both listeners have the same address.
     #[error("blob_listen and admin_listen are both {0}; give one of them another port")]
     SameAddress(SocketAddr),
+    /// The S3 listener has the address of another one.
+    #[error("s3_listen and another listener are both {0}; give one of them another port")]
+    SameS3Address(SocketAddr),
+    /// The account of unsigned S3 requests has no valid name.
+    #[error("s3_account `{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    S3Account(String),
+    /// The region is not one.
+    #[error("s3_region `{0}` is no region: 1 to 64 lower-case letters, digits and hyphens")]
+    S3Region(String),
     /// A certificate without its key, or the reverse.
     #[error("tls_cert and tls_key go together: give both, or --tls auto")]
     TlsHalf,

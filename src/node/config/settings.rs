@@ -47,6 +47,18 @@ pub struct Settings {
     /// IPv4 addresses of the machine [default: 127.0.0.1:10000]
     #[arg(long, value_name = "ADDR", env = "BLOCKYARD_BLOB_LISTEN")]
     pub blob_listen: Option<ListenAddress>,
+    /// Address on which S3 alone is served, for clients whose requests do not say that they are S3:
+    /// unsigned, path-style ones. Other S3 requests are served on --blob-listen too [default: off]
+    #[arg(long, value_name = "ADDR", env = "BLOCKYARD_S3_LISTEN")]
+    pub s3_listen: Option<ListenAddress>,
+    /// Account whose buckets an unsigned S3 request means, when its host names none [default: the
+    /// first --account]
+    #[arg(long, value_name = "NAME", env = "BLOCKYARD_S3_ACCOUNT")]
+    pub s3_account: Option<String>,
+    /// Location of S3 buckets that are made without one; any region is taken in signatures
+    /// [default: us-east-1]
+    #[arg(long, value_name = "REGION", env = "BLOCKYARD_S3_REGION")]
+    pub s3_region: Option<String>,
     /// Address on which /healthz, /readyz, /metrics and admin commands are served, or unix:PATH for
     /// a socket that only the node's user can open; port 0 picks a free port [default:
     /// 127.0.0.1:10080]
@@ -243,6 +255,9 @@ impl Settings {
             add_disk: self.add_disk.or(below.add_disk),
             without_disk: self.without_disk.or(below.without_disk),
             blob_listen: self.blob_listen.or(below.blob_listen),
+            s3_listen: self.s3_listen.or(below.s3_listen),
+            s3_account: self.s3_account.or(below.s3_account),
+            s3_region: self.s3_region.or(below.s3_region),
             admin_listen: self.admin_listen.or(below.admin_listen),
             admin_tls: self.admin_tls.or(below.admin_tls),
             admin_plain: self.admin_plain.or(below.admin_plain),

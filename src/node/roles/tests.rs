@@ -113,6 +113,7 @@ impl Node {
         let audit_log = AuditLog::default();
         let front = FrontEndSetup {
             blob: bound,
+            s3: None,
             dialects: Dialects::default(),
             tls: None,
             secrets: &secrets,

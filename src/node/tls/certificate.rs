@@ -26,6 +26,7 @@ use sha2::Sha256;
 
 use crate::env::make_folder;
 use crate::frontend::Tls;
+use crate::node::config::AccountConfig;
 use crate::node::config::AdminAddress;
 use crate::node::config::Config;
 use crate::node::config::TlsSource;
@@ -93,8 +94,13 @@ fn names(config: &Config) -> Vec<String> {
         ["localhost", "*.localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
     for domain in &config.blob_domains {
         names.extend([domain.clone(), format!("*.blob.{domain}")]);
+        names.extend([format!("s3.{domain}"), format!("*.s3.{domain}")]);
+        for account in config.accounts.iter().map(AccountConfig::name) {
+            names.extend([format!("s3.{account}.{domain}"), format!("*.s3.{account}.{domain}")]);
+        }
     }
     let mut ips = vec![config.blob_listen.ip()];
+    ips.extend(config.s3_listen.map(|address| address.ip()));
     if let AdminAddress::Tcp(address) = config.admin_listen {
         ips.push(address.ip());
     }

@@ -223,6 +223,10 @@ pub(super) const fn place(detail: Detail) -> Place {
         Detail::SatisfiableRange => Place::Header("content-range"),
         Detail::RetryAfter => Place::Header("retry-after"),
         Detail::Challenge => Place::Header("www-authenticate"),
+        Detail::StringToSign => Place::Element("StringToSign"),
+        Detail::CanonicalRequest => Place::Element("CanonicalRequest"),
+        Detail::AccessKeyId => Place::Element("AccessKeyId"),
+        Detail::ContentEtag => Place::Element("ContentEtag"),
     }
 }
 

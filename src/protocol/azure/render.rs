@@ -18,7 +18,7 @@ use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::listing;
-use crate::protocol::azure::render::head::Head;
+use crate::protocol::azure::render::head::begin;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::words::public_access_name;
@@ -35,6 +35,7 @@ use crate::protocol::model::reply::ContainerListing;
 use crate::protocol::model::reply::FoundBlobs;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::protocol::wire::escape;
+use crate::protocol::wire::head::Head;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::Md5;
@@ -42,7 +43,7 @@ use crate::types::Md5;
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
-    let head = |status| Head::new(status, echo);
+    let head = |status| begin(status, echo);
     match reply {
         Reply::AccountInformation => account_information(echo),
         Reply::ServiceProperties(properties) => {
@@ -115,7 +116,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
 }
 
 fn account_information(echo: &RequestEcho) -> Response<Bytes> {
-    Head::new(200, echo)
+    begin(200, echo)
         .fixed("x-ms-sku-name", "Standard_LRS")
         .fixed("x-ms-account-kind", "StorageV2")
         .fixed("x-ms-is-hns-enabled", "false")
@@ -129,13 +130,13 @@ fn containers(page: &ContainerListing, echo: &RequestEcho) -> Response<Bytes> {
         }
         _ => listing::containers(page, "", &ListContainers::default()),
     };
-    Head::new(200, echo).xml(body)
+    begin(200, echo).xml(body)
 }
 
 fn blobs(page: &BlobListing, echo: &RequestEcho) -> Response<Bytes> {
     match &echo.listing {
         Some(Listing { endpoint, parameters: Parameters::Blobs(request) }) => {
-            Head::new(200, echo).xml(listing::blobs(page, endpoint, request))
+            begin(200, echo).xml(listing::blobs(page, endpoint, request))
         }
         _ => render_error(&Reason::InternalError.into(), echo),
     }
@@ -144,7 +145,7 @@ fn blobs(page: &BlobListing, echo: &RequestEcho) -> Response<Bytes> {
 fn found_blobs(page: &FoundBlobs, echo: &RequestEcho) -> Response<Bytes> {
     match &echo.listing {
         Some(Listing { endpoint, parameters: Parameters::Find(request) }) => {
-            Head::new(200, echo).xml(tags::write_found(page, endpoint, request))
+            begin(200, echo).xml(tags::write_found(page, endpoint, request))
         }
         _ => render_error(&Reason::InternalError.into(), echo),
     }
@@ -156,7 +157,7 @@ fn blob_put(
     crc64: Option<Crc64>,
     echo: &RequestEcho,
 ) -> Response<Bytes> {
-    Head::new(201, echo)
+    begin(201, echo)
         .change(change)
         .encrypted()
         .optional("content-md5", md5.map(Md5::to_base64).as_deref())
@@ -199,7 +200,7 @@ fn encrypted(response: Response<Bytes>, encryption: &Encryption) -> Response<Byt
 
 fn blob_properties(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
     let md5 = facts.properties.content_md5.plain().map(Md5::to_base64);
-    Head::new(200, echo)
+    begin(200, echo)
         .blob(facts, facts.len)
         .optional("content-md5", md5.as_deref())
         .tier(facts.tier.as_ref())
@@ -207,7 +208,7 @@ fn blob_properties(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
 }
 
 fn blob_metadata(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
-    Head::new(200, echo)
+    begin(200, echo)
         .change(&facts.change)
         .encryption(facts.encryption.as_ref())
         .metadata(&facts.metadata)
@@ -215,13 +216,13 @@ fn blob_metadata(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
 }
 
 fn preflight(headers: &[(&'static str, String)], echo: &RequestEcho) -> Response<Bytes> {
-    let head = Head::new(200, echo);
+    let head = begin(200, echo);
     headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
 }
 
 fn batch(boundary: &str, body: &Bytes, echo: &RequestEcho) -> Response<Bytes> {
     let content_type = format!("multipart/mixed; boundary={boundary}");
-    let head = Head::new(202, echo).set("content-type", &content_type);
+    let head = begin(202, echo).set("content-type", &content_type);
     head.shown("content-length", body.len()).bodiless().map(|_| body.clone())
 }
 
@@ -232,14 +233,14 @@ fn blob(
     echo: &RequestEcho,
 ) -> Response<Bytes> {
     let Some(range) = range else {
-        let head = Head::new(200, echo).blob(facts, facts.len);
+        let head = begin(200, echo).blob(facts, facts.len);
         return match facts.properties.content_md5.plain() {
             Some(md5) => head.set("content-md5", &md5.to_base64()).bodiless(),
             None => head.bodiless(),
         };
     };
     let (first, last) = (range.start, range.end.saturating_sub(1));
-    let mut head = Head::new(206, echo)
+    let mut head = begin(206, echo)
         .blob(facts, range.end - range.start)
         .shown("content-range", format_args!("bytes {first}-{last}/{}", facts.len));
     // `Content-MD5` is of what is sent; the blob's own goes by another name.
@@ -253,7 +254,7 @@ fn blob(
 }
 
 fn leased(change: &Change, outcome: LeaseOutcome, echo: &RequestEcho) -> Response<Bytes> {
-    let head = |status| Head::new(status, echo).change(change);
+    let head = |status| begin(status, echo).change(change);
     let with_id = |status, id: Uuid| head(status).shown("x-ms-lease-id", id).empty();
     match outcome {
         LeaseOutcome::Acquired(id) => with_id(201, id),
@@ -304,7 +305,7 @@ fn is_bodiless(refusal: &Refusal, echo: &RequestEcho) -> bool {
 fn error_head(refusal: &Refusal, echo: &RequestEcho) -> Head {
     let status = errors::status(refusal);
     let reason = if status == 304 { Reason::ConditionNotMet } else { refusal.reason };
-    let mut head = Head::new(status, echo).fixed("x-ms-error-code", error_row(reason).code);
+    let mut head = begin(status, echo).fixed("x-ms-error-code", error_row(reason).code);
     for (place, value) in errors::details(refusal) {
         if let Place::Header(name) = place {
             head = head.set(name, &value);

@@ -85,6 +85,14 @@ pub enum Detail {
     RetryAfter,
     /// How to authenticate (RFC 9110, WWW-Authenticate).
     Challenge,
+    /// What the server would have signed, for a signature that does not match.
+    StringToSign,
+    /// The form of the request that the string to sign has the hash of.
+    CanonicalRequest,
+    /// The access key that a request names.
+    AccessKeyId,
+    /// The tag of the content that was not modified.
+    ContentEtag,
 }
 
 /// Why a request was refused, in one word of metrics and logs.

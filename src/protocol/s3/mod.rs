@@ -1,12 +1,31 @@
 //! S3: bytes in, one [`Operation`](crate::protocol::model::Operation) out; a reply in, bytes out.
-//! In construction: no listener speaks it yet.
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
-//! 2. `routes.rs` has the one table of operations.
-//! 3. `errors.rs`: the code, status and text of each refusal.
-//! 4. `chunked.rs`: bodies in `aws-chunked` form.
+//! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
+//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`. `unserved.rs` refuses the rest.
+//! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
+//!    answer repeats of its request.
+//! 4. `errors.rs`: the code, status and text of each refusal.
+//! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 pub mod address;
+mod buckets;
 pub mod chunked;
+mod conditions;
+mod echo;
 pub mod errors;
+mod lists;
+mod objects;
+mod overrides;
+mod parse;
+mod render;
+mod request;
 pub mod routes;
+mod unserved;
+mod upload;
+
+pub use echo::S3Echo;
+pub use overrides::{ResponseOverrides, overrides};
+pub use parse::{operation, parse};
+pub use render::{render, render_refusal, render_refusal_without_text};
+pub use upload::content_len;

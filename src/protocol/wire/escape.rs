@@ -61,6 +61,24 @@ pub(in crate::protocol) fn name(out: &mut String, tag: &str, value: &str) {
     close(out, tag);
 }
 
+/// Appends an element; what XML 1.0 cannot hold is a character reference, as XML 1.1 has it and S3
+/// writes it.
+pub(in crate::protocol) fn referenced(out: &mut String, tag: &str, value: &str) {
+    if value.chars().all(fits_xml) {
+        element(out, tag, value);
+        return;
+    }
+    open(out, tag);
+    let mut buffer = [0; 4];
+    for c in value.chars() {
+        match fits_xml(c) {
+            true => text(out, c.encode_utf8(&mut buffer)),
+            false => write!(out, "&#x{:X};", u32::from(c)).expect("writing to a string succeeds"),
+        }
+    }
+    close(out, tag);
+}
+
 /// Characters of XML 1.0.
 pub(in crate::protocol) const fn fits_xml(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')

@@ -5,18 +5,25 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::wire::percent::decode;
 
-/// Decoded parameters; names in lower case.
+/// Decoded parameters.
 pub(in crate::protocol) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Splits and decodes; `+` is a space.
+    /// Splits and decodes; `+` is a space. Names are in lower case.
     pub(in crate::protocol) fn parse(raw: Option<&str>) -> Result<Self, Refusal> {
+        let Self(mut pairs) = Self::parse_exact(raw)?;
+        pairs.iter_mut().for_each(|(name, _)| name.make_ascii_lowercase());
+        Ok(Self(pairs))
+    }
+
+    /// As [`Self::parse`], with names as they are.
+    pub(in crate::protocol) fn parse_exact(raw: Option<&str>) -> Result<Self, Refusal> {
         let pieces = raw.unwrap_or("").split('&').filter(|piece| !piece.is_empty());
         let pairs = pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
             let refused = || invalid(name, value);
             let decoded = decode(&value.replace('+', " ")).ok_or_else(refused)?;
-            let name = decode(&name.replace('+', " ")).ok_or_else(refused)?.to_ascii_lowercase();
+            let name = decode(&name.replace('+', " ")).ok_or_else(refused)?;
             Ok((name, decoded))
         });
         Ok(Self(pairs.collect::<Result<_, Refusal>>()?))

@@ -53,6 +53,7 @@ impl Simulated {
         let audit_log = AuditLog::default();
         let front = FrontEndSetup {
             blob: bound,
+            s3: None,
             dialects: Dialects::default(),
             tls: None,
             secrets: &secrets,

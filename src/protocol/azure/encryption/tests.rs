@@ -5,6 +5,7 @@ use http::HeaderName;
 use http::Method;
 
 use super::*;
+use crate::types::Protocols;
 
 const KEY: &str = "x-ms-encryption-key";
 const SHA256: &str = "x-ms-encryption-key-sha256";
@@ -103,7 +104,11 @@ fn a_key_that_need_not_come_is_held_to_when_it_does() {
 #[test]
 fn a_key_travels_over_https_or_not_at_all() {
     let with_key = all(&[(KEY, KEY_TEXT)]);
-    let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure };
+    let peer = |address: &str, secure| Peer {
+        address: address.parse().unwrap(),
+        secure,
+        protocols: Protocols::All,
+    };
     let far = "192.0.2.1:1";
     assert!(check_key_is_safe(&with_key, peer(far, false)).is_err());
     assert!(check_key_is_safe(&with_key, peer(far, true)).is_ok());

@@ -1,14 +1,4 @@
-//! Heads of responses, header by header.
-
-use std::fmt;
-use std::fmt::Write as _;
-
-use bytes::Bytes;
-use bytes::BytesMut;
-use http::HeaderName;
-use http::HeaderValue;
-use http::Response;
-use http::StatusCode;
+//! Headers of Azure's answers.
 
 use crate::protocol::azure::echo::RequestEcho;
 use crate::protocol::azure::encryption;
@@ -24,93 +14,25 @@ use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
+use crate::protocol::wire::head::Head;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
 
-/// Bytes that the values of most heads take together.
-const VALUES_BYTES: usize = 512;
-/// Headers of most heads.
-const HEADERS: usize = 24;
-
-/// A response head being written. Values that are made for it lie in one buffer: an allocation for
-/// each would cost more than making them.
-pub(super) struct Head {
-    response: Response<Bytes>,
-    values: BytesMut,
+/// What every answer carries.
+pub(super) fn begin(status: u16, echo: &RequestEcho) -> Head {
+    let head = Head::new(status)
+        .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
+        .set("x-ms-request-id", &echo.request_id)
+        .shown("x-ms-version", echo.version)
+        .shown("date", echo.time);
+    match &echo.client_request_id {
+        Some(id) => head.insert("x-ms-client-request-id", id.clone()),
+        None => head,
+    }
 }
 
 impl Head {
-    /// What every answer carries.
-    pub(super) fn new(status: u16, echo: &RequestEcho) -> Self {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() =
-            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response.headers_mut().reserve(HEADERS);
-        let head = Self { response, values: BytesMut::with_capacity(VALUES_BYTES) }
-            .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
-            .set("x-ms-request-id", &echo.request_id)
-            .shown("x-ms-version", echo.version)
-            .shown("date", echo.time);
-        match &echo.client_request_id {
-            Some(id) => head.insert("x-ms-client-request-id", id.clone()),
-            None => head,
-        }
-    }
-
-    /// Adds headers to an answer.
-    pub(super) fn of(response: Response<Bytes>) -> Self {
-        Self { response, values: BytesMut::new() }
-    }
-
-    /// Sets a header whose value is always the same.
-    pub(super) fn fixed(self, name: &'static str, value: &'static str) -> Self {
-        self.insert(name, HeaderValue::from_static(value))
-    }
-
-    /// Sets a header; a value that no header can hold is left out.
-    pub(super) fn set(mut self, name: &'static str, value: &str) -> Self {
-        let value = self.value(value);
-        self.insert_some(HeaderName::from_static(name), value)
-    }
-
-    /// Sets a header to what `value` displays.
-    pub(super) fn shown(mut self, name: &'static str, value: impl fmt::Display) -> Self {
-        let value = self.value(value);
-        self.insert_some(HeaderName::from_static(name), value)
-    }
-
-    /// Sets a header whose name is known only now to bytes; what cannot be a header is left out.
-    pub(super) fn named(mut self, name: &str, value: &[u8]) -> Self {
-        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return self };
-        self.values.extend_from_slice(value);
-        let value = HeaderValue::from_maybe_shared(self.values.split().freeze()).ok();
-        self.insert_some(name, value)
-    }
-
-    fn value(&mut self, value: impl fmt::Display) -> Option<HeaderValue> {
-        write!(self.values, "{value}").expect("writing to memory does not fail");
-        HeaderValue::from_maybe_shared(self.values.split().freeze()).ok()
-    }
-
-    fn insert(self, name: &'static str, value: HeaderValue) -> Self {
-        self.insert_some(HeaderName::from_static(name), Some(value))
-    }
-
-    fn insert_some(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
-        if let Some(value) = value {
-            self.response.headers_mut().insert(name, value);
-        }
-        self
-    }
-
-    pub(super) fn optional(self, name: &'static str, value: Option<&str>) -> Self {
-        match value {
-            Some(value) => self.set(name, value),
-            None => self,
-        }
-    }
-
     pub(super) fn change(self, change: &Change) -> Self {
         self.shown("etag", format_args!("\"{}\"", change.etag))
             .shown("last-modified", change.last_modified)
@@ -242,22 +164,5 @@ impl Head {
         };
         head.optional("x-ms-archive-status", tier.archive_status().as_deref())
             .optional("x-ms-rehydrate-priority", tier.rehydrating.map(|r| r.priority.as_str()))
-    }
-
-    pub(super) fn xml(self, body: String) -> Response<Bytes> {
-        let length = body.len();
-        let mut response =
-            self.fixed("content-type", "application/xml").shown("content-length", length).response;
-        *response.body_mut() = body.into();
-        response
-    }
-
-    pub(super) fn empty(self) -> Response<Bytes> {
-        self.fixed("content-length", "0").response
-    }
-
-    /// The body is none, or the caller's.
-    pub(super) fn bodiless(self) -> Response<Bytes> {
-        self.response
     }
 }

@@ -1,0 +1,139 @@
+//! S3 at the front end: which requests speak it, what their URLs name, and who sends them.
+//!
+//! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
+//! head or in the query, or when it comes to the listener of S3.
+
+pub(in crate::frontend) mod admit;
+pub(in crate::frontend) mod body;
+mod refusals;
+
+use http::header::AUTHORIZATION;
+use http::header::HOST;
+use http::request::Parts;
+
+use crate::auth::SignedS3Request;
+use crate::auth::claim;
+use crate::protocol::model::Address;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::s3;
+use crate::protocol::s3::address::S3Address;
+use crate::types::AccountName;
+use crate::types::BlobName;
+use crate::types::ContainerName;
+use crate::types::NameError;
+
+/// How S3 requests are told apart, and what they mean when they say less than all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct S3Settings {
+    /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are
+    /// hosts of S3; lower case, no port.
+    pub domains: Vec<String>,
+    /// Whose buckets a request means that is not signed and whose host names no account.
+    pub account: Option<AccountName>,
+    /// The location of buckets that were made without one.
+    pub region: String,
+}
+
+impl Default for S3Settings {
+    /// No hosts, no account, the region of S3 itself.
+    fn default() -> Self {
+        Self { domains: Vec::new(), account: None, region: "us-east-1".to_owned() }
+    }
+}
+
+/// First words of `Authorization` that only S3 has.
+const SCHEMES: [&[u8]; 2] = [b"AWS4-", b"AWS "];
+
+impl S3Settings {
+    /// Whether a request speaks S3.
+    pub(super) fn recognises(&self, head: &Parts) -> bool {
+        if let Some(value) = head.headers.get(AUTHORIZATION) {
+            if SCHEMES.iter().any(|scheme| value.as_bytes().starts_with(scheme)) {
+                return true;
+            }
+        } else if head.uri.query().is_some_and(is_presigned) {
+            return true;
+        }
+        self.names(host(head))
+    }
+
+    /// Whether a host, with or without its port, is one of S3.
+    pub(super) fn names(&self, host: &str) -> bool {
+        s3::address::is_s3_host(host, &self.domains)
+    }
+
+    /// What the URL names.
+    ///
+    /// # Errors
+    /// Those of [`s3::address::address`]; `InvalidResourceName` for a bucket that cannot exist,
+    /// `OutOfRangeInput` for a key that is too long; those of the authorization that names the
+    /// account.
+    pub(super) fn address(&self, head: &Parts) -> Result<Address, Refusal> {
+        let host = host(head);
+        let named = s3::address::address(host, head.uri.path(), &self.domains)?;
+        let container = named.bucket.as_deref().map(bucket_name).transpose()?;
+        let blob = named.key.as_deref().map(key_name).transpose()?;
+        let account = self.account_of(head, &named)?;
+        Ok(Address { account, secondary: false, container, blob, endpoint: format!("{host}/") })
+    }
+
+    /// The account that the host names, else that of the access key.
+    fn account_of(&self, head: &Parts, named: &S3Address) -> Result<AccountName, Refusal> {
+        if let Some(account) = &named.account {
+            return AccountName::new(account).map_err(|_| Reason::InvalidUri.into());
+        }
+        let claim = claim(&self.signed(head, named)).map_err(|error| refusals::from_s3(&error))?;
+        match claim {
+            Some(claim) => AccountName::new(claim.access_key_id())
+                .map_err(|_| refusals::unknown_key(claim.access_key_id())),
+            None => self.account.clone().ok_or_else(|| {
+                Refusal::new(Reason::NoAuthenticationInformation).message(
+                    "The request is not signed, and neither its host nor this server's \
+                     configuration says whose bucket it means.",
+                )
+            }),
+        }
+    }
+
+    /// The parts of a request that its signature covers.
+    fn signed<'a>(&self, head: &'a Parts, named: &'a S3Address) -> SignedS3Request<'a> {
+        SignedS3Request {
+            method: &head.method,
+            path: head.uri.path(),
+            query: head.uri.query(),
+            headers: &head.headers,
+            host: host(head),
+            bucket: named.bucket.as_deref().filter(|_| named.is_virtual_hosted),
+        }
+    }
+}
+
+/// The host of a request; the URL's own authority, if it has one, wins over `Host`.
+fn host(head: &Parts) -> &str {
+    let named = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    head.uri.authority().map(http::uri::Authority::as_str).or(named).unwrap_or("")
+}
+
+/// Whether a query has the parameters of a presigned URL of either version.
+fn is_presigned(query: &str) -> bool {
+    let has = |wanted: &str| {
+        let names =
+            query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+        names.into_iter().any(|name| name == wanted)
+    };
+    has("X-Amz-Algorithm") || has("X-Amz-Signature") || has("AWSAccessKeyId") && has("Signature")
+}
+
+/// Names of `$` containers are Azure's own.
+fn bucket_name(text: &str) -> Result<ContainerName, Refusal> {
+    let name = ContainerName::new(text).ok().filter(|name| !name.as_str().starts_with('$'));
+    name.ok_or_else(|| Reason::InvalidResourceName.into())
+}
+
+fn key_name(text: &str) -> Result<BlobName, Refusal> {
+    BlobName::new(text).map_err(|error| match error {
+        NameError::Length => Reason::OutOfRangeInput.into(),
+        NameError::Invalid => Refusal::from(Reason::InvalidUri).message("A key holds no NUL."),
+    })
+}

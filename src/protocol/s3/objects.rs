@@ -1,0 +1,126 @@
+//! Operations on objects.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CACHE_CONTROL;
+use http::header::CONTENT_DISPOSITION;
+use http::header::CONTENT_ENCODING;
+use http::header::CONTENT_LANGUAGE;
+use http::header::CONTENT_TYPE;
+use http::header::RANGE;
+
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::conditions;
+use crate::protocol::s3::request::Request;
+use crate::protocol::s3::upload::upload;
+use crate::protocol::wire::headers;
+use crate::protocol::wire::range::byte_range;
+use crate::types::BlobProperties;
+use crate::types::ByteRange;
+use crate::types::ContentMd5;
+use crate::types::DeleteScope;
+use crate::types::Metadata;
+use crate::types::MetadataError;
+use crate::types::NewKind;
+use crate::types::Tags;
+
+/// The longest object of one PUT, bytes: 5 GiB.
+const PUT_BYTES_MAX: u64 = 5 << 30;
+/// Bytes of names and values of metadata at most.
+const METADATA_BYTES_MAX: usize = 2 * 1024;
+/// What headers of metadata begin with.
+const META: &str = "x-amz-meta-";
+/// The coding of bodies in chunks. It describes the body, not the object.
+const AWS_CHUNKED: &str = "aws-chunked";
+
+/// `GetObject`.
+pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let path = request.object()?;
+    let precondition = conditions::read(request.headers)?;
+    let range = range(request.headers);
+    Ok(Parsed::Ready(BlobOperation::GetBlob { path, precondition, range, checksum: None }.into()))
+}
+
+/// `HeadObject`.
+pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let path = request.object()?;
+    let precondition = conditions::read(request.headers)?;
+    Ok(Parsed::Ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
+}
+
+/// `PutObject`.
+pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let all = request.headers;
+    let put = ContentOperation::PutBlob {
+        path: request.object()?,
+        precondition: conditions::write(all)?,
+        properties: properties(all)?,
+        metadata: metadata(all)?,
+        tags: Tags::default(),
+        kind: NewKind::Block,
+        tier: None,
+        upload: upload(all, PUT_BYTES_MAX)?,
+    };
+    Ok(Parsed::Ready(put.into()))
+}
+
+/// `DeleteObject`.
+pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let (path, precondition) = (request.object()?, conditions::write(request.headers)?);
+    let scope = DeleteScope::default();
+    Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
+}
+
+/// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says.
+fn range(all: &HeaderMap) -> Option<ByteRange> {
+    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(byte_range)
+}
+
+/// Properties of the object.
+pub(super) fn properties(all: &HeaderMap) -> Result<BlobProperties, Refusal> {
+    let read = |name| Ok::<_, Refusal>(headers::text(all, name)?.map(str::to_owned));
+    Ok(BlobProperties {
+        content_type: read(&CONTENT_TYPE)?,
+        content_encoding: headers::text(all, &CONTENT_ENCODING)?.and_then(content_encoding),
+        content_language: read(&CONTENT_LANGUAGE)?,
+        content_disposition: read(&CONTENT_DISPOSITION)?,
+        cache_control: read(&CACHE_CONTROL)?,
+        content_md5: ContentMd5::Absent,
+    })
+}
+
+/// The codings of the object: those of the body without the chunks.
+fn content_encoding(text: &str) -> Option<String> {
+    let codings = text.split(',').map(str::trim);
+    let own: Vec<&str> =
+        codings.filter(|coding| !coding.eq_ignore_ascii_case(AWS_CHUNKED)).collect();
+    Some(own.join(",")).filter(|text| !text.is_empty())
+}
+
+/// `x-amz-meta-*`: values byte for byte. Several headers of one name are joined by commas.
+///
+/// # Errors
+/// `InvalidMetadata`, `MetadataTooLarge`.
+pub(super) fn metadata(all: &HeaderMap) -> Result<Metadata, Refusal> {
+    let mut pairs: Vec<(String, Bytes)> = Vec::new();
+    let mut bytes = 0;
+    for name in all.keys() {
+        let Some(own) = name.as_str().strip_prefix(META) else { continue };
+        let values: Vec<&[u8]> =
+            all.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
+        let value = values.join(&b","[..]);
+        bytes += own.len() + value.len();
+        pairs.push((own.to_owned(), value.into()));
+    }
+    if bytes > METADATA_BYTES_MAX {
+        return Err(Reason::MetadataTooLarge.into());
+    }
+    Metadata::new(pairs).map_err(|error| match error {
+        MetadataError::EmptyKey | MetadataError::Invalid => Reason::InvalidMetadata.into(),
+        MetadataError::TooLarge => Reason::MetadataTooLarge.into(),
+    })
+}

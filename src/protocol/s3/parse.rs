@@ -1,0 +1,69 @@
+//! Head and query to an operation.
+
+use http::request::Parts;
+
+use crate::protocol::model::Address;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::buckets;
+use crate::protocol::s3::lists;
+use crate::protocol::s3::objects;
+use crate::protocol::s3::request::Request;
+use crate::protocol::s3::routes::Level;
+use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::routes::route;
+use crate::protocol::s3::unserved;
+use crate::protocol::wire::query::Query;
+
+use S3Operation as O;
+
+/// Reads one operation.
+type Parser = fn(&Request<'_>) -> Result<Parsed, Refusal>;
+
+/// The operations that are served. Others are 501.
+const SERVED: &[(S3Operation, Parser)] = &[
+    (O::ListBuckets, buckets::list),
+    (O::CreateBucket, buckets::create),
+    (O::HeadBucket, buckets::head),
+    (O::DeleteBucket, buckets::delete),
+    (O::ListObjects, lists::objects),
+    (O::ListObjectsV2, lists::objects_v2),
+    (O::GetObject, objects::get),
+    (O::HeadObject, objects::head),
+    (O::PutObject, objects::put),
+    (O::DeleteObject, objects::delete),
+];
+
+/// What the URL of a request names.
+const fn level(address: &Address) -> Level {
+    match (&address.container, &address.blob) {
+        (None, _) => Level::Service,
+        (Some(_), None) => Level::Bucket,
+        (Some(_), Some(_)) => Level::Object,
+    }
+}
+
+/// Which operation a request asks for.
+///
+/// # Errors
+/// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
+pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
+    let query = Query::parse_exact(head.uri.query())?;
+    route(&head.method, level(address), |name| query.has(name))
+}
+
+/// Reads the operation of a request.
+///
+/// # Errors
+/// The documented code of the first thing that is wrong with the head. `NotImplemented` for an
+/// operation or a header that is not served.
+pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
+    let query = Query::parse_exact(head.uri.query())?;
+    let operation = route(&head.method, level(address), |name| query.has(name))?;
+    let request = Request { query: &query, headers: &head.headers, address };
+    let served = SERVED.iter().find(|(served, _)| *served == operation);
+    let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
+    unserved::check_headers(&head.headers)?;
+    unserved::check_query(&request)?;
+    parser(&request)
+}

@@ -1,0 +1,129 @@
+//! Replies and refusals to response heads and bodies.
+
+mod head;
+mod lists;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::Response;
+
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::errors::error_row;
+use crate::protocol::s3::render::head::begin;
+use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::wire::escape;
+use crate::protocol::wire::head::Head;
+
+/// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
+#[must_use]
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
+pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
+    match reply {
+        Reply::Containers(page) => begin(200, echo).xml(lists::buckets(page, echo)),
+        Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
+        Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
+        Reply::Container(_) => begin(200, echo).bodiless(),
+        Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
+        Reply::BlobPut { change, .. } => {
+            begin(200, echo).shown("etag", format_args!("\"{}\"", change.etag)).empty()
+        }
+        Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
+        Reply::BlobProperties(facts) => object(facts, None, echo),
+        Reply::Encrypted(reply, _) => render(reply, echo),
+        Reply::Preflight(headers) => {
+            let head = begin(200, echo);
+            headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
+        }
+        _ => render_refusal(&Reason::NotImplemented.into(), echo),
+    }
+}
+
+fn object(facts: &BlobFacts, range: Option<&Range<u64>>, echo: &S3Echo) -> Response<Bytes> {
+    let Some(range) = range else {
+        return head::object(begin(200, echo), facts, facts.len).bodiless();
+    };
+    let (first, last) = (range.start, range.end.saturating_sub(1));
+    head::object(begin(206, echo), facts, range.end - range.start)
+        .shown("content-range", format_args!("bytes {first}-{last}/{}", facts.len))
+        .bodiless()
+}
+
+/// Writes a refusal; no body for HEAD and 304.
+#[must_use]
+pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
+    if deletes_nothing(refusal, echo) {
+        return begin(204, echo).bodiless();
+    }
+    let (head, status) = refusal_head(refusal, echo);
+    if echo.head || status == 304 {
+        return head.bodiless();
+    }
+    let row = error_row(refusal.reason);
+    let mut body = String::with_capacity(512);
+    body.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");
+    escape::element(&mut body, "Code", row.code);
+    escape::referenced(&mut body, "Message", refusal.message.as_deref().unwrap_or(row.message));
+    for (detail, value) in &refusal.details {
+        if let Some(name) = element(*detail) {
+            escape::referenced(&mut body, name, value);
+        }
+    }
+    escape::referenced(&mut body, "Resource", &echo.resource);
+    escape::element(&mut body, "RequestId", &echo.request_id);
+    escape::element(&mut body, "HostId", HOST_ID);
+    body.push_str("</Error>");
+    head.xml(body)
+}
+
+/// In S3 it succeeds to delete what does not exist.
+fn deletes_nothing(refusal: &Refusal, echo: &S3Echo) -> bool {
+    refusal.reason == Reason::BlobNotFound && echo.operation == Some(S3Operation::DeleteObject)
+}
+
+/// Writes a refusal without a body.
+#[must_use]
+pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
+    if deletes_nothing(refusal, echo) {
+        return begin(204, echo).bodiless();
+    }
+    let (head, status) = refusal_head(refusal, echo);
+    if echo.head || status == 304 { head.bodiless() } else { head.empty() }
+}
+
+/// The second id of an answer; S3 has one for each of its machines.
+const HOST_ID: &str = "blockyard";
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "most details are of the body")]
+fn refusal_head(refusal: &Refusal, echo: &S3Echo) -> (Head, u16) {
+    let row = error_row(refusal.reason);
+    let mut head = begin(row.status, echo).fixed("x-amz-error-code", row.code);
+    for (detail, value) in &refusal.details {
+        match detail {
+            Detail::SatisfiableRange => head = head.set("content-range", value),
+            Detail::RetryAfter => head = head.set("retry-after", value),
+            Detail::ContentEtag => head = head.set("etag", value),
+            _ => {}
+        }
+    }
+    (head, row.status)
+}
+
+/// The element of a detail in the body.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most details are Azure's")]
+const fn element(detail: Detail) -> Option<&'static str> {
+    match detail {
+        Detail::HeaderName | Detail::ParameterName => Some("ArgumentName"),
+        Detail::HeaderValue | Detail::ParameterValue => Some("ArgumentValue"),
+        Detail::StringToSign => Some("StringToSign"),
+        Detail::CanonicalRequest => Some("CanonicalRequest"),
+        Detail::AccessKeyId => Some("AWSAccessKeyId"),
+        Detail::Limit => Some("MaxSizeAllowed"),
+        _ => None,
+    }
+}

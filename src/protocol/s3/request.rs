@@ -1,0 +1,40 @@
+//! A request, as the parsers of operations see it.
+
+use http::HeaderMap;
+
+use crate::protocol::model::Address;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::wire::query::Query;
+use crate::types::ContainerName;
+
+/// A request, as the parsers of operations see it.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    /// The query; names are case-sensitive.
+    pub(super) query: &'a Query,
+    /// All headers.
+    pub(super) headers: &'a HeaderMap,
+    /// What the URL names.
+    pub(super) address: &'a Address,
+}
+
+impl Request<'_> {
+    /// The bucket that the URL names.
+    ///
+    /// # Errors
+    /// `InvalidUri`: the table of operations takes only requests that name one.
+    pub(super) fn bucket(&self) -> Result<ContainerName, Refusal> {
+        self.address.container.clone().ok_or_else(|| Reason::InvalidUri.into())
+    }
+
+    /// The object that the URL names.
+    ///
+    /// # Errors
+    /// As [`Self::bucket`].
+    pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
+        let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
+        Ok(BlobPath { container: self.bucket()?, blob, snapshot: None })
+    }
+}

@@ -1,0 +1,53 @@
+//! Length and checksums of a body, as its head says.
+
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+use http::header::TRANSFER_ENCODING;
+
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::Framing;
+use crate::protocol::model::operation::Upload;
+use crate::protocol::wire::headers;
+
+/// The length of the content of a body in chunks.
+const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
+/// What the SHA-256 of the body says when it comes in chunks.
+const CHUNKED: &str = "STREAMING-";
+
+/// Length and checksums of the body. The length is of the content: a body in chunks is longer.
+///
+/// # Errors
+/// `MissingContentLengthHeader` (411) without a length, unless HTTP's own chunks carry the body;
+/// `RequestBodyTooLarge` beyond `len_max`; `InvalidMd5`, `InvalidHeaderValue`.
+pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
+    let md5 = headers::md5(all, "content-md5")?;
+    let framing = match content_len(all)? {
+        Some(len) => Framing::Known { len },
+        None => Framing::Open { len_max },
+    };
+    if framing.len_max() > len_max {
+        return Err(
+            Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string())
+        );
+    }
+    Ok(Upload { framing, md5, crc64: None })
+}
+
+/// Bytes of content; `None` when only the end of the body says.
+///
+/// # Errors
+/// As [`upload`].
+pub fn content_len(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    let sha256 = all.get("x-amz-content-sha256").map(http::HeaderValue::as_bytes);
+    if sha256.is_some_and(|value| value.starts_with(CHUNKED.as_bytes())) {
+        let len = headers::number(all, DECODED_LENGTH)?;
+        return len.map(Some).ok_or_else(|| Reason::MissingContentLengthHeader.into());
+    }
+    match headers::number(all, CONTENT_LENGTH.as_str())? {
+        Some(len) => Ok(Some(len)),
+        None if all.contains_key(TRANSFER_ENCODING) => Ok(None),
+        None => Err(Reason::MissingContentLengthHeader.into()),
+    }
+}

@@ -1,0 +1,71 @@
+"""One server for the whole run, one fresh bucket for each test."""
+
+import pathlib
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+# pylint: disable=wrong-import-position
+from lib import s3
+from lib.account import DEV_KEY, DEV_NAME
+from lib.cli import remember_operations
+from lib.server import Server
+
+
+def pytest_addoption(parser):
+    """The program to judge."""
+    parser.addoption("--binary", help="the blockyard program")
+    parser.addoption("--serve-arg", action="append", default=[], help="further argument of `blockyard serve`")
+
+
+@pytest.fixture(scope="session")
+def server(request, tmp_path_factory):
+    """A server with the development account."""
+    folder = tmp_path_factory.mktemp("s3")
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", "--blob-domain=localhost", *request.config.getoption("--serve-arg")]
+    with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
+        made.start()
+        yield made
+        if made.process.poll() is not None:
+            pytest.fail(f"the server died:\n{made.log_tail()}")
+        remember_operations(made)
+        assert made.stop() == 0
+
+
+@pytest.fixture
+def account(server):
+    """The development account."""
+    return server.account
+
+
+@pytest.fixture
+def service(account):
+    """An Azure client of the account."""
+    return account.service()
+
+
+@pytest.fixture
+def client(account):
+    """A boto3 client."""
+    return s3.client(account)
+
+
+@pytest.fixture
+def raw(account):
+    """A client that sends what it is told to."""
+    return s3.Raw(account)
+
+
+@pytest.fixture
+def bucket(client, service):
+    """A new bucket, deleted in the end with all that is in it."""
+    name = f"b{uuid.uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    yield name
+    try:
+        service.delete_container(name)
+    except Exception:  # pylint: disable=broad-except
+        pass  # The test deleted it itself.
