@@ -15,6 +15,7 @@ use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListedFields;
 use blockyard::index::Metrics;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::Objects;
 use blockyard::index::PAGE_WEIGHT_MAX;
@@ -96,6 +97,7 @@ impl Index {
                 content: NewContent::Inline(body.clone()),
                 crc64: Crc64::of(body),
                 tier: None,
+                fields: NewBlobFields::default(),
             };
             self.host.write(self.target, Write::PutBlob(put))
         });
@@ -221,7 +223,7 @@ fn list_page(bencher: Bencher<'_, '_>, flushed: bool) {
     if flushed {
         index.bed.runtime.block_on(index.host.flush()).expect("a flush");
     }
-    let shown = ListedFields { metadata: false, copy: false };
+    let shown = ListedFields { metadata: false, copy: false, content_tag: false };
     bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
 }
 
@@ -232,6 +234,6 @@ fn list_page_of_metadata(bencher: Bencher<'_, '_>, shown: bool) {
     let pair = |number| (format!("name{number}"), format!("the value of number {number}"));
     index.metadata = Metadata::new((0..PAIRS).map(pair)).expect("metadata");
     index.put_page();
-    let shown = ListedFields { metadata: shown, copy: false };
+    let shown = ListedFields { metadata: shown, copy: false, content_tag: false };
     bencher.counter(ItemsCount::new(PAGE)).bench_local(|| index.list(shown));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
 use blockyard::index::Guard;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::Router;
@@ -74,6 +75,7 @@ pub(crate) fn put(number: u64) -> Write {
         crc64: Crc64::of(&body),
         content: NewContent::Inline(body),
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 

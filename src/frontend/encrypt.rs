@@ -12,14 +12,19 @@ use crate::capacity;
 use crate::capacity::Capacity;
 use crate::env::Env;
 use crate::frontend::errors;
+use crate::index::BlobRecord;
+use crate::index::Encryption;
 use crate::index::Piece;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::types::AccountName;
 use crate::types::BlobProperties;
+use crate::types::ChecksumValue;
 use crate::types::ChunkWriter;
+use crate::types::ContentChecksum;
 use crate::types::ContentMd5;
+use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::ExtentId;
 use crate::types::KeyedNonce;
@@ -65,7 +70,8 @@ impl Encrypting {
     }
 }
 
-fn random(env: &Env) -> [u8; 16] {
+/// 16 random bytes.
+pub(crate) fn random(env: &Env) -> [u8; 16] {
     let (high, low) = (env.rand.next_u64(), env.rand.next_u64());
     (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
 }
@@ -75,6 +81,49 @@ pub(crate) fn encrypt_md5(env: &Env, key: Option<&CustomerKey>, properties: &mut
     if let (Some(key), Some(md5)) = (key, properties.content_md5.plain()) {
         properties.content_md5 = ContentMd5::Encrypted(Box::new(key.encrypt_md5(md5, random(env))));
     }
+}
+
+/// The checksums that the row of a new blob keeps. The CRC-64 is in each row already, but not that
+/// of content under a customer's key.
+pub(crate) fn kept_checksums(
+    env: &Env,
+    key: Option<&CustomerKey>,
+    named: Option<ChecksumValue>,
+    crc64: Crc64,
+) -> Vec<ContentChecksum> {
+    match (key, named) {
+        (None, None) => Vec::new(),
+        (None, Some(named)) if named == crc64.into() => Vec::new(),
+        (None, Some(named)) => vec![named.of_whole()],
+        (Some(key), named) => {
+            let plain = named.unwrap_or_else(|| crc64.into());
+            let digest = key.encrypt_checksum(plain.digest(), random(env));
+            vec![ContentChecksum { digest, ..plain.of_whole() }]
+        }
+    }
+}
+
+/// Decrypts the checksums of a blob that is read with its key.
+///
+/// # Errors
+/// `InternalError` when one was changed on disk.
+pub(crate) fn decrypt_checksums(
+    decrypting: Option<&Decrypting>,
+    record: &mut BlobRecord,
+) -> Result<(), Refusal> {
+    let (Some(decrypting), Some(fields), Some(Encryption::Customer(_))) =
+        (decrypting, &mut record.fields, &record.encryption)
+    else {
+        return Ok(());
+    };
+    for checksum in &mut fields.checksums {
+        let digest = decrypting.key.decrypt_checksum(&checksum.digest);
+        checksum.digest = digest.ok_or_else(|| {
+            decrypting.refuse(PieceError::ChecksumNotAuthentic);
+            Refusal::from(Reason::InternalError)
+        })?;
+    }
+    Ok(())
 }
 
 /// Decrypts the Content-MD5 of a blob that is read with its key.
@@ -150,6 +199,9 @@ pub(crate) enum PieceError {
     /// Its MD5 is not what was stored.
     #[error("the Content-MD5 in a row is damaged or was changed")]
     Md5NotAuthentic,
+    /// A checksum is not what was stored.
+    #[error("a checksum in a row is damaged or was changed")]
+    ChecksumNotAuthentic,
 }
 
 impl PieceError {
@@ -159,7 +211,7 @@ impl PieceError {
             Self::Capacity(error) => errors::from_capacity(error),
             Self::Locked => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
             // Already logged, with the blob's name.
-            Self::NotAuthentic(_) | Self::Md5NotAuthentic => {
+            Self::NotAuthentic(_) | Self::Md5NotAuthentic | Self::ChecksumNotAuthentic => {
                 errors::internal("Storage failed; see the server's log.")
             }
         }

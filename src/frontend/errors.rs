@@ -64,6 +64,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::BlobNotFound => Reason::BlobNotFound.into(),
         R::Condition(Outcome::NotModified) => Reason::NotModified.into(),
         R::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
+        R::Condition(Outcome::NothingToMatch) => Reason::NothingToMatch.into(),
         R::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),
         R::Lease(refusal) => from_lease(*refusal, subject).into(),
         R::SnapshotsPresent => Reason::SnapshotsPresent.into(),

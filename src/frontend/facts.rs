@@ -30,6 +30,8 @@ pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> Container
 /// The properties of a blob, as of now.
 pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
     let change = Change { etag: record.etag, last_modified: record.last_modified };
+    let (content_etag, crc64) = (record.content_etag(), record.content_crc64());
+    let object = record.fields.as_ref().and_then(|fields| fields.object());
     Box::new(BlobFacts {
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
@@ -40,6 +42,10 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         tags: record.tags,
         copy: record.copy.map(|copy| Box::new(copied(*copy))),
         encryption: record.encryption,
+        content_etag,
+        crc64,
+        checksums: record.fields.map(|fields| fields.checksums).unwrap_or_default(),
+        object,
         ..BlobFacts::new(change, record.created, record.len)
     })
 }

@@ -17,12 +17,16 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::operation::ChecksumClaim;
 use crate::protocol::model::operation::Document;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ChecksumValue;
 use crate::types::ChunkWriter;
+use crate::types::ContentHasher;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Md5;
@@ -38,6 +42,8 @@ pub(crate) struct Ingested {
     pub(crate) crc64: Crc64,
     /// Computed when it is wanted or the client gave one.
     pub(crate) md5: Option<Md5>,
+    /// The checksum that the client names, if it names one.
+    pub(crate) named: Option<ChecksumValue>,
 }
 
 impl Ingested {
@@ -56,6 +62,8 @@ pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
 struct Checksums {
     crc64: Crc64,
     md5: Option<Md5>,
+    /// The one that the request names.
+    named: Option<ChecksumValue>,
 }
 
 /// How a body is received.
@@ -75,12 +83,16 @@ struct WholeBody {
 struct Hashes {
     crc64: Crc64Hasher,
     md5: Option<Md5Hasher>,
+    /// Of a checksum that the request names, unless it is the CRC-64.
+    named: Option<ContentHasher>,
 }
 
 impl Hashes {
     fn new(upload: &Upload, md5_wanted: bool) -> Self {
         let md5 = (md5_wanted || upload.md5.is_some()).then(Md5Hasher::default);
-        Self { crc64: Crc64Hasher::default(), md5 }
+        let named =
+            upload.checksums.wanted.filter(|wanted| *wanted != ChecksumAlgorithm::Crc64Nvme);
+        Self { crc64: Crc64Hasher::default(), md5, named: named.map(ContentHasher::new) }
     }
 
     fn update(&mut self, bytes: &[u8]) {
@@ -88,22 +100,51 @@ impl Hashes {
         if let Some(md5) = &mut self.md5 {
             md5.update(bytes);
         }
+        if let Some(named) = &mut self.named {
+            named.update(bytes);
+        }
     }
 
-    /// Compares the checksums with those that the client gave.
-    fn finish(self, upload: &Upload) -> Result<Checksums, Refusal> {
+    /// Compares the checksums with those that the client gave. `trailer` is what stood behind the
+    /// content.
+    fn finish(self, upload: &Upload, trailer: Option<ChecksumValue>) -> Result<Checksums, Refusal> {
         let crc64 = self.crc64.finish();
         let md5 = self.md5.map(Md5Hasher::finish);
         match (upload.crc64, upload.md5) {
-            (Some(claimed), _) if claimed != crc64 => Err(Refusal::new(Reason::Crc64Mismatch)
-                .detail(Detail::ClaimedCrc64, claimed.to_base64())
-                .detail(Detail::ComputedCrc64, crc64.to_base64())),
-            (_, Some(claimed)) if Some(claimed) != md5 => Err(Refusal::new(Reason::Md5Mismatch)
-                .detail(Detail::ClaimedMd5, claimed.to_base64())
-                .detail(Detail::ComputedMd5, md5.map(Md5::to_base64).unwrap_or_default())),
-            _ => Ok(Checksums { crc64, md5 }),
+            (Some(claimed), _) if claimed != crc64 => {
+                return Err(Refusal::new(Reason::Crc64Mismatch)
+                    .detail(Detail::ClaimedCrc64, claimed.to_base64())
+                    .detail(Detail::ComputedCrc64, crc64.to_base64()));
+            }
+            (_, Some(claimed)) if Some(claimed) != md5 => {
+                return Err(Refusal::new(Reason::Md5Mismatch)
+                    .detail(Detail::ClaimedMd5, claimed.to_base64())
+                    .detail(Detail::ComputedMd5, md5.map(Md5::to_base64).unwrap_or_default()));
+            }
+            _ => {}
         }
+        let of_crc64 = || upload.checksums.wanted.map(|_| crc64.into());
+        let named = self.named.map(ContentHasher::finish).or_else(of_crc64);
+        check_named(upload.checksums.claim, named, trailer)?;
+        Ok(Checksums { crc64, md5, named })
     }
+}
+
+/// Compares the checksum that the request names with its value in the head or trailer.
+fn check_named(
+    claim: ChecksumClaim,
+    computed: Option<ChecksumValue>,
+    trailer: Option<ChecksumValue>,
+) -> Result<(), Refusal> {
+    let claimed = match claim {
+        ChecksumClaim::None => return Ok(()),
+        ChecksumClaim::Value(claimed) => claimed,
+        ChecksumClaim::Trailer => trailer.ok_or_else(|| {
+            Refusal::new(Reason::IncompleteBody)
+                .message("The trailer with the checksum, which the request announces, is missing.")
+        })?,
+    };
+    if computed == Some(claimed) { Ok(()) } else { Err(Reason::ChecksumMismatch.into()) }
 }
 
 /// A body that is being received: its bytes are counted and hashed.
@@ -178,7 +219,8 @@ impl<'a> Receiving<'a> {
 
     /// Compares the checksums with those that the client gave.
     fn finish(self) -> Result<Checksums, Refusal> {
-        self.hashes.finish(self.upload)
+        let trailer = self.body.trailer_checksum();
+        self.hashes.finish(self.upload, trailer)
     }
 }
 
@@ -237,7 +279,7 @@ async fn ingest_small(
 ) -> Result<Ingested, Refusal> {
     let (pool, len) = (receiving.pool, receiving.came);
     // Checked before anything is stored, so that a wrong body leaves no garbage.
-    let Checksums { crc64, md5 } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish()?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     if let Some(encrypting) = encrypting {
         let mut writer = encrypting.begin(len);
@@ -245,7 +287,7 @@ async fn ingest_small(
         content.pieces.extend(writer.finish());
     }
     let stored = pool.store_within(content, len, rules.inline_max).await?.under(nonce);
-    Ok(Ingested { stored, crc64, md5 })
+    Ok(Ingested { stored, crc64, md5, named })
 }
 
 /// Stores content as it comes, after what was received of it before its length was known to be
@@ -285,12 +327,12 @@ async fn ingest_large(
             stream.push(chunk).await?;
         }
     }
-    let Checksums { crc64, md5 } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish()?;
     if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
     let stored = stream.finish().await?.under(nonce);
-    Ok(Ingested { stored, crc64, md5 })
+    Ok(Ingested { stored, crc64, md5, named })
 }
 
 /// Each chunk of encrypted content is bound to the content's length, and pages to their range.
@@ -305,7 +347,7 @@ pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md
     while let Some(piece) = body.next().await? {
         hashes.update(&piece);
     }
-    hashes.finish(upload)?.md5.ok_or_else(|| Reason::InternalError.into())
+    hashes.finish(upload, None)?.md5.ok_or_else(|| Reason::InternalError.into())
 }
 
 /// Checks the CRC-64 that the client gave against that of bytes stored already.
@@ -330,10 +372,10 @@ pub(crate) async fn ingest_pages(
     let len = upload.framing.content_len().ok_or_else(unknown)?;
     let mut receiving = Receiving::begin(pool, body, upload, false);
     let content = receiving.collect(len).await?.in_memory();
-    let Checksums { crc64, md5 } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish()?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let stored = pool.store_pages_under(content, start, encrypting.as_ref()).await?.under(nonce);
-    Ok(Ingested { stored, crc64, md5 })
+    Ok(Ingested { stored, crc64, md5, named })
 }
 
 /// Reads a document, such as a block list, checks its checksums and completes the operation with
@@ -370,7 +412,7 @@ async fn read_whole(
 ) -> Result<WholeBody, Refusal> {
     let mut receiving = Receiving::begin(pool, body, upload, false);
     let content = receiving.collect(upload.framing.len_max()).await?.in_memory();
-    let Checksums { crc64, md5 } = receiving.finish()?;
+    let Checksums { crc64, md5, .. } = receiving.finish()?;
     Ok(WholeBody { content, checksum: BodyChecksum::new(crc64, md5) })
 }
 

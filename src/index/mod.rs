@@ -33,6 +33,7 @@ pub mod record;
 pub mod rows;
 pub mod server;
 
+pub use api::NewBlobFields;
 pub use api::NoteRead;
 pub use api::{
     AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,

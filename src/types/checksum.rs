@@ -1,6 +1,6 @@
 //! Checksums of content: CRC-32C on disk, CRC-64/NVME and MD5 for the protocols.
 //!
-//! The only file that names `crc_fast` and `md5`.
+//! The only file that names `md5`, and with `content_hasher.rs` `crc_fast`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -41,39 +41,52 @@ impl Crc32c {
     /// profiles of small writes.
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
-        // Appending `length` zero bytes to the first part multiplies its checksum by
-        // x^(8 * length), with one factor for each bit of the length.
-        let mut shifted = self.0;
-        for (bit, power) in POWERS32.iter().enumerate() {
-            if second_len >> bit & 1 == 1 {
-                shifted = multiply32(*power, shifted);
-            }
-        }
-        Self(shifted ^ second.0)
+        Self(CRC32C.combine(self.0, second.0, second_len))
     }
 }
 
-/// The polynomial of CRC-32C, with the lowest power in the highest bit, as in the checksums.
-const CRC32C_POLYNOMIAL: u32 = 0x82F6_3B78;
-/// `x^(8 * 2^n)` modulo the polynomial.
-const POWERS32: [u32; 64] = {
-    let mut powers = [1 << (31 - 8); 64];
-    let mut n = 1;
-    while n < powers.len() {
-        powers[n] = multiply32(powers[n - 1], powers[n - 1]);
-        n += 1;
-    }
-    powers
-};
+const CRC32C: Polynomial32 = Polynomial32::new(0x82F6_3B78);
 
-/// The product of two polynomials over GF(2), modulo CRC-32C's.
-const fn multiply32(a: u32, mut b: u32) -> u32 {
+/// The polynomial of a CRC of 32 bits, and what is needed to combine checksums.
+pub(super) struct Polynomial32 {
+    /// The polynomial, with the lowest power in the highest bit, as in the checksums.
+    polynomial: u32,
+    /// `x^(8 * 2^n)` modulo the polynomial.
+    powers: [u32; 64],
+}
+
+impl Polynomial32 {
+    pub(super) const fn new(polynomial: u32) -> Self {
+        let mut powers = [1 << (31 - 8); 64];
+        let mut n = 1;
+        while n < powers.len() {
+            powers[n] = multiply32(powers[n - 1], powers[n - 1], polynomial);
+            n += 1;
+        }
+        Self { polynomial, powers }
+    }
+
+    /// The checksum of a concatenation. Appending `length` zero bytes to the first part multiplies
+    /// its checksum by x^(8 * length), with one factor for each bit of the length.
+    pub(super) fn combine(&self, first: u32, second: u32, second_len: u64) -> u32 {
+        let mut shifted = first;
+        for (bit, power) in self.powers.iter().enumerate() {
+            if second_len >> bit & 1 == 1 {
+                shifted = multiply32(*power, shifted, self.polynomial);
+            }
+        }
+        shifted ^ second
+    }
+}
+
+/// The product of two polynomials over GF(2), modulo that of the CRC.
+const fn multiply32(a: u32, mut b: u32, polynomial: u32) -> u32 {
     let mut product = 0;
     let mut bit = 1 << 31;
     while bit != 0 {
         // Masks instead of branches, since the bits are unpredictable.
         product ^= b & 0_u32.wrapping_sub((a & bit != 0) as u32);
-        b = (b >> 1) ^ (CRC32C_POLYNOMIAL & 0_u32.wrapping_sub(b & 1));
+        b = (b >> 1) ^ (polynomial & 0_u32.wrapping_sub(b & 1));
         bit >>= 1;
     }
     product
@@ -143,6 +156,18 @@ impl Crc64 {
     #[must_use]
     pub const fn to_le_bytes(self) -> [u8; 8] {
         self.0.to_le_bytes()
+    }
+
+    /// The checksum with these bytes, big endian.
+    #[must_use]
+    pub const fn from_be_bytes(bytes: [u8; 8]) -> Self {
+        Self(u64::from_be_bytes(bytes))
+    }
+
+    /// Its bytes, big endian, as in `x-amz-checksum-crc64nvme`.
+    #[must_use]
+    pub const fn to_be_bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
     }
 
     /// The header value.
@@ -244,12 +269,14 @@ impl Md5 {
     }
 
     /// The digest with these bytes.
-    pub(super) const fn from_bytes(bytes: [u8; 16]) -> Self {
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
     /// Its bytes.
-    pub(super) const fn as_bytes(&self) -> &[u8; 16] {
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 

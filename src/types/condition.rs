@@ -5,7 +5,9 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::types::{Etag, Timestamp};
+use crate::types::ContentEtag;
+use crate::types::Etag;
+use crate::types::Timestamp;
 
 /// The value of `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,15 +16,48 @@ pub enum EtagMatch {
     Any,
     /// One or more tags. `None` is a tag that this server never returns, so it matches nothing.
     Tags(Vec<Option<Etag>>),
+    /// Tags of content. One that this server never returns is left out; an empty list matches
+    /// nothing.
+    Content(Vec<ContentEtag>),
 }
 
 impl EtagMatch {
-    fn matches(&self, etag: Etag) -> bool {
+    fn matches(&self, current: &Validators) -> bool {
         match self {
             Self::Any => true,
-            Self::Tags(tags) => tags.contains(&Some(etag)),
+            Self::Tags(tags) => tags.contains(&Some(current.etag)),
+            Self::Content(tags) => current.content_etag.is_some_and(|tag| tags.contains(&tag)),
         }
     }
+}
+
+/// What conditions are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validators {
+    /// The tag of the last change.
+    pub etag: Etag,
+    /// The tag of the content; `None` for a container.
+    pub content_etag: Option<ContentEtag>,
+    /// The time of the last change.
+    pub last_modified: Timestamp,
+}
+
+impl Validators {
+    fn is_after(&self, time: Timestamp) -> bool {
+        self.last_modified.whole_seconds() > time
+    }
+}
+
+/// How a read combines a tag with the date that belongs to it. A write is always decided by the
+/// tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pairing {
+    /// Both count: `If-Match` and `If-Unmodified-Since` must hold, and one of `If-None-Match` and
+    /// `If-Modified-Since`. Source: Blob REST, as below.
+    #[default]
+    Both,
+    /// The tag decides, and the date is ignored. Source: RFC 9110, 13.2.2.
+    TagFirst,
 }
 
 /// The conditions of one request, dates at whole seconds.
@@ -36,6 +71,8 @@ pub struct Conditions {
     pub if_modified_since: Option<Timestamp>,
     /// Proceed if not changed after.
     pub if_unmodified_since: Option<Timestamp>,
+    /// How tags and dates are combined.
+    pub pairing: Pairing,
 }
 
 /// The result of the conditions.
@@ -49,49 +86,69 @@ pub enum Outcome {
     NotModified,
     /// 409 BlobAlreadyExists: a create with `If-None-Match: *` met an existing blob (writes only).
     AlreadyExists,
+    /// A write with `If-Match` met nothing (writes only). Azure: 412 ConditionNotMet. S3: 404
+    /// NoSuchKey.
+    NothingToMatch,
 }
 
 impl Conditions {
     /// Whether no condition was given.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    pub const fn is_empty(&self) -> bool {
+        let Self { if_match, if_none_match, if_modified_since, if_unmodified_since, pairing: _ } =
+            self;
+        if_match.is_none()
+            && if_none_match.is_none()
+            && if_modified_since.is_none()
+            && if_unmodified_since.is_none()
     }
 
-    /// Decides for a read of something that exists with this tag and time of last change:
-    /// `If-Match AND If-Unmodified-Since AND (If-None-Match OR If-Modified-Since)`.
+    /// Decides for a read of something that exists.
     #[must_use]
-    pub fn check_read(&self, etag: Etag, last_modified: Timestamp) -> Outcome {
-        if self.if_match.as_ref().is_some_and(|m| !m.matches(etag))
-            || self.if_unmodified_since.is_some_and(|t| last_modified.whole_seconds() > t)
-        {
-            return Outcome::Failed;
-        }
-        let differs = self.if_none_match.as_ref().map(|m| !m.matches(etag));
-        let modified = self.if_modified_since.map(|t| last_modified.whole_seconds() > t);
-        match (differs, modified) {
-            (None, None) => Outcome::Proceed,
-            (a, b) if a == Some(true) || b == Some(true) => Outcome::Proceed,
-            _ => Outcome::NotModified,
+    pub fn check_read(&self, current: &Validators) -> Outcome {
+        let matches = self.if_match.as_ref().map(|m| m.matches(current));
+        let unmodified = self.if_unmodified_since.map(|t| !current.is_after(t));
+        let differs = self.if_none_match.as_ref().map(|m| !m.matches(current));
+        let modified = self.if_modified_since.map(|t| current.is_after(t));
+        let (proceeds, is_new) = match self.pairing {
+            Pairing::Both => (
+                matches.unwrap_or(true) && unmodified.unwrap_or(true),
+                match (differs, modified) {
+                    (None, None) => true,
+                    (differs, modified) => differs.unwrap_or(false) || modified.unwrap_or(false),
+                },
+            ),
+            Pairing::TagFirst => {
+                (matches.or(unmodified).unwrap_or(true), differs.or(modified).unwrap_or(true))
+            }
+        };
+        match (proceeds, is_new) {
+            (false, _) => Outcome::Failed,
+            (true, false) => Outcome::NotModified,
+            (true, true) => Outcome::Proceed,
         }
     }
 
     /// Decides for a write. `current` is `None` if the blob does not exist: then `If-Match` fails,
     /// and the other conditions pass. If both a tag and its paired date are given, the tag decides.
     #[must_use]
-    pub fn check_write(&self, current: Option<(Etag, Timestamp)>) -> Outcome {
-        let Some((etag, last_modified)) = current else {
-            return if self.if_match.is_some() { Outcome::Failed } else { Outcome::Proceed };
+    pub fn check_write(&self, current: Option<&Validators>) -> Outcome {
+        let Some(current) = current else {
+            return if self.if_match.is_some() {
+                Outcome::NothingToMatch
+            } else {
+                Outcome::Proceed
+            };
         };
         match (&self.if_none_match, self.if_modified_since) {
             (Some(EtagMatch::Any), _) => return Outcome::AlreadyExists,
-            (Some(tags), _) if tags.matches(etag) => return Outcome::Failed,
-            (None, Some(t)) if last_modified.whole_seconds() <= t => return Outcome::Failed,
+            (Some(tags), _) if tags.matches(current) => return Outcome::Failed,
+            (None, Some(t)) if !current.is_after(t) => return Outcome::Failed,
             _ => {}
         }
         match (&self.if_match, self.if_unmodified_since) {
-            (Some(tags), _) if !tags.matches(etag) => Outcome::Failed,
-            (None, Some(t)) if last_modified.whole_seconds() > t => Outcome::Failed,
+            (Some(tags), _) if !tags.matches(current) => Outcome::Failed,
+            (None, Some(t)) if current.is_after(t) => Outcome::Failed,
             _ => Outcome::Proceed,
         }
     }

@@ -1,4 +1,4 @@
-//! The Content-MD5 of a blob. Under a customer-provided key it is encrypted, because a plain digest
+//! The Content-MD5 of a blob and other checksums of it. Under a customer-provided key it is encrypted, because a plain digest
 //! would confirm a guess of the content.
 
 use aes_gcm_siv::AeadInOut;
@@ -14,6 +14,9 @@ use crate::types::Md5;
 
 /// The purpose for which the key of a digest is derived.
 const PURPOSE: &[u8] = b"blockyard content md5 1";
+
+/// The purpose for which the key of another checksum is derived.
+const CHECKSUM_PURPOSE: &[u8] = b"blockyard content checksum 1";
 
 /// The Content-MD5 property of a blob. Rows of earlier releases have an optional [`Md5`], with the
 /// same encoding.
@@ -80,8 +83,39 @@ impl CustomerKey {
         Some(Md5::from_bytes(digest))
     }
 
+    /// Encrypts a checksum of any length, for a row. `nonce` must be random and must not be used
+    /// again.
+    #[must_use]
+    pub fn encrypt_checksum(&self, digest: &[u8], nonce: [u8; 16]) -> Bytes {
+        let mut sealed = [nonce.as_slice(), digest].concat();
+        let text = sealed.split_at_mut(nonce.len()).1;
+        let tag = self
+            .row_cipher(nonce, CHECKSUM_PURPOSE)
+            .encrypt_inout_detached(&Nonce::default(), b"", text.into())
+            .expect("a digest is below the limit of the cipher");
+        sealed.extend_from_slice(&tag);
+        sealed.into()
+    }
+
+    /// Decrypts a checksum; `None` if it is damaged or under another key.
+    #[must_use]
+    pub fn decrypt_checksum(&self, sealed: &[u8]) -> Option<Bytes> {
+        let (nonce, rest) = sealed.split_first_chunk::<16>()?;
+        let (text, tag) = rest.split_last_chunk::<16>()?;
+        let (mut digest, tag) = (text.to_vec(), Tag::from(*tag));
+        self.row_cipher(*nonce, CHECKSUM_PURPOSE)
+            .decrypt_inout_detached(&Nonce::default(), b"", digest.as_mut_slice().into(), &tag)
+            .ok()?;
+        Some(digest.into())
+    }
+
     fn md5_cipher(&self, nonce: [u8; 16]) -> Aes256GcmSiv {
-        let key = self.derive(&self.keyed_nonce(nonce), PURPOSE).expect("the nonce is of this key");
+        self.row_cipher(nonce, PURPOSE)
+    }
+
+    /// The cipher of one value in a row.
+    fn row_cipher(&self, nonce: [u8; 16], purpose: &[u8]) -> Aes256GcmSiv {
+        let key = self.derive(&self.keyed_nonce(nonce), purpose).expect("the nonce is of this key");
         Aes256GcmSiv::new((&*key).into())
     }
 }
@@ -114,6 +148,23 @@ mod tests {
         }
         let other = key("CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=");
         assert_eq!(other.decrypt_md5(&encrypted), None, "another key");
+    }
+
+    /// Example of `api-spec/encryption.md`.
+    #[test]
+    fn an_encrypted_checksum_has_the_documented_bytes() {
+        let sealed = key(KEY).encrypt_checksum(b"\x01\x02\x03\x04", *b"nonce of 16 byte");
+        let hex = sealed.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        assert_eq!(hex, "6e6f6e6365206f662031362062797465a4ba3a4e09f5d4ad8c9b8698900cac71e724016f");
+        assert_eq!(key(KEY).decrypt_checksum(&sealed).unwrap(), [1, 2, 3, 4].as_slice());
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.to_vec();
+            damaged[at] ^= 1;
+            assert_eq!(key(KEY).decrypt_checksum(&damaged), None, "byte {at}");
+            assert_eq!(key(KEY).decrypt_checksum(&sealed[..at]), None, "cut at {at}");
+        }
+        let other = key("CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=");
+        assert_eq!(other.decrypt_checksum(&sealed), None, "another key");
     }
 
     #[test]

@@ -18,6 +18,12 @@ impl Etag {
         Self(time.ticks())
     }
 
+    /// Its bytes, big endian.
+    #[must_use]
+    pub const fn to_be_bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
     /// Parses a tag, quoted or not, in any case. `None` if this server cannot have returned it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

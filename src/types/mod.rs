@@ -12,6 +12,8 @@ mod cipher;
 mod condition;
 mod container_key;
 mod content_checksum;
+mod content_etag;
+mod content_hasher;
 mod content_md5;
 mod encryption;
 mod etag;
@@ -23,6 +25,7 @@ mod lease;
 mod location;
 mod metadata;
 mod name;
+mod object_properties;
 mod part_checksums;
 mod peer;
 mod properties;
@@ -34,6 +37,7 @@ mod scope;
 mod secret;
 mod service;
 mod spelling;
+mod storage_class;
 mod stripe;
 mod tag_filter;
 mod tags;
@@ -52,9 +56,13 @@ pub use chunks::{
     authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
-pub use condition::{Conditions, EtagMatch, Outcome};
+pub use condition::{Conditions, EtagMatch, Outcome, Pairing, Validators};
 pub use container_key::ContainerKey;
-pub use content_checksum::{ChecksumAlgorithm, ChecksumKind, ContentChecksum, ContentTag};
+pub use content_checksum::{
+    ChecksumAlgorithm, ChecksumKind, ChecksumValue, ContentChecksum, ContentTag,
+};
+pub use content_etag::ContentEtag;
+pub use content_hasher::ContentHasher;
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
@@ -65,6 +73,7 @@ pub use lease::{Lease, LeaseAction, LeaseState};
 pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
+pub use object_properties::ObjectProperties;
 pub use part_checksums::PartChecksum;
 pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
@@ -79,6 +88,7 @@ pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
 pub use spelling::nearest;
+pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};

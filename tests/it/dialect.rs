@@ -34,6 +34,7 @@ use blockyard::protocol::model::Reply;
 use blockyard::protocol::model::checksum::BodyChecksum;
 use blockyard::protocol::model::operation::BlobOperation;
 use blockyard::protocol::model::operation::BlobPath;
+use blockyard::protocol::model::operation::ClaimedChecksums;
 use blockyard::protocol::model::operation::ContainerOperation;
 use blockyard::protocol::model::operation::ContentOperation;
 use blockyard::protocol::model::operation::Document;
@@ -112,7 +113,7 @@ fn upload(head: &Parts) -> Result<Upload, Refusal> {
         Some(len) => Framing::Known { len: len.parse().map_err(|_| malformed("the length"))? },
         None => Framing::Open { len_max: OPEN_BYTES_MAX },
     };
-    Ok(Upload { framing, md5: None, crc64: None })
+    Ok(Upload { framing, md5: None, crc64: None, checksums: ClaimedChecksums::default() })
 }
 
 /// `bytes: FIRST LAST`.
@@ -173,6 +174,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             snapshots: false,
             tags: false,
             copy: false,
+            content_etag: false,
         })
         .into()),
         _ => Err(malformed("the method")),
@@ -194,6 +196,7 @@ fn of_blob(head: &Parts, path: BlobPath) -> Result<Operation, Refusal> {
                 tags,
                 kind,
                 tier,
+                object: None,
                 upload,
             }
             .into())

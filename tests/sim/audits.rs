@@ -9,6 +9,7 @@ use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::index::CopiedContent;
 use blockyard::index::Guard;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::PutCopy;
 use blockyard::index::Share;
@@ -172,6 +173,7 @@ impl World<'_> {
             crc64: shared.record.crc64,
             copy: None,
             job: None,
+            fields: NewBlobFields::default(),
         }));
         drop(stack.router.write(put).await);
         drop(guard);

@@ -12,6 +12,7 @@ use blockyard::index::BlobView;
 use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
 use blockyard::index::Guard;
+use blockyard::index::NewBlobFields;
 use blockyard::index::Piece;
 use blockyard::index::PutBlob;
 use blockyard::index::Read;
@@ -86,6 +87,7 @@ impl<'a> Calls<'a> {
             content: stored.content(),
             crc64,
             tier: None,
+            fields: NewBlobFields::default(),
         });
         let committing = stored.committing();
         if let Err(Error::Overloaded) = self.stack.router.write(put).await {

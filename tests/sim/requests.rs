@@ -9,6 +9,7 @@ use blockyard::index::DeleteBlob;
 use blockyard::index::Error;
 use blockyard::index::Guard;
 use blockyard::index::LeaseBlob;
+use blockyard::index::NewBlobFields;
 use blockyard::index::NewContent;
 use blockyard::index::PutBlob;
 use blockyard::index::PutCopy;
@@ -159,6 +160,7 @@ fn make(key: BlobKey, guard: Guard, (body, marks): (&Body, Marks), given: Given)
             crc64,
             copy: None,
             job: None,
+            fields: NewBlobFields::default(),
         })),
         Given::New(..) | Given::Nothing => {
             let (content, crc64) = given.one();
@@ -178,6 +180,7 @@ fn make(key: BlobKey, guard: Guard, (body, marks): (&Body, Marks), given: Given)
                 content,
                 crc64,
                 tier,
+                fields: NewBlobFields::default(),
             })
         }
     }

@@ -30,6 +30,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
 use crate::types::AccountId;
+use crate::types::ChecksumValue;
 
 /// Bytes of an unwanted body that are read all the same.
 const DRAIN_BYTES_MAX: u64 = 64 << 20;
@@ -341,6 +342,11 @@ impl RequestBody {
             count.store(self.received, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// A checksum that stood behind the content. It is known when the body has ended.
+    pub(crate) fn trailer_checksum(&self) -> Option<ChecksumValue> {
+        self.decoder.as_ref().and_then(Decoder::trailer_checksum)
     }
 
     /// Bytes read so far.

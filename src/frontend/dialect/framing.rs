@@ -8,6 +8,7 @@ use crate::frontend::dialect::s3::body::SignedBody;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
+use crate::types::ChecksumValue;
 
 pub use crate::protocol::azure::structured::Encoder;
 
@@ -52,6 +53,15 @@ impl Decoder {
         match self {
             Self::Segmented(_) => &[],
             Self::Signed(body) => body.trailers(),
+        }
+    }
+
+    /// A checksum of the content in a trailer of the body, once it has ended. It is not yet
+    /// compared with the content.
+    #[must_use]
+    pub const fn trailer_checksum(&self) -> Option<ChecksumValue> {
+        match self {
+            Self::Segmented(_) => None,
         }
     }
 

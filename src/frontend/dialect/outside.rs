@@ -48,7 +48,8 @@ pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
         }
         Some(_) | None => BlobKind::Block,
     };
-    Facts { kind, properties, metadata, tags: crate::types::Tags::default() }
+    let (tags, content_tag) = (crate::types::Tags::default(), None);
+    Facts { kind, properties, metadata, tags, content_tag, checksums: Vec::new() }
 }
 
 /// The error code of an answer.

@@ -30,9 +30,19 @@ pub(super) async fn carry_out(
     let account = requester.account;
     let blob = |path, precondition| BlobTarget { account, path, precondition };
     match operation {
-        O::PutBlob { path, precondition, properties, metadata, tags, tier, kind, upload } => {
+        O::PutBlob {
+            path,
+            precondition,
+            properties,
+            metadata,
+            tags,
+            tier,
+            object,
+            kind,
+            upload,
+        } => {
             let blob = blob(path, precondition);
-            let put = blobs::Put { blob, properties, metadata, tags, tier, kind, upload };
+            let put = blobs::Put { blob, properties, metadata, tags, tier, object, kind, upload };
             boxed(|| blobs::put(front, put, body)).await
         }
         O::AppendBlock { path, precondition, position, len_max, upload } => {

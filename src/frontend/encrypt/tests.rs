@@ -12,12 +12,14 @@ use crate::frontend::write::tests::bytes;
 use crate::frontend::write::tests::rig;
 use crate::frontend::write::tests::stream;
 use crate::index::NewContent;
+use crate::index::record::BlobFields;
 use crate::telemetry::CapturedLog;
 use crate::types::AUTHENTICATED_CHUNK_BYTES;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ByteLen;
 use crate::types::CHUNK_BYTES;
+use crate::types::ChecksumAlgorithm;
 use crate::types::ContainerName;
 use crate::types::Crc32c;
 use crate::types::ExtentId;
@@ -25,6 +27,7 @@ use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::Timestamp;
 use crate::types::request;
 
 fn encrypted(at: u64, piece: Piece) -> Piece {
@@ -271,4 +274,29 @@ async fn a_digest_is_encrypted_and_decrypted_with_the_key() {
     );
     decrypt_md5(Some(&decrypting('A')), &mut encrypted).unwrap();
     assert_eq!(encrypted, plain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn checksums_of_content_under_a_key_are_encrypted() {
+    let rig = rig(64 << 20, WriteConfig::default()).await;
+    let (crc64, made) = (Crc64::of(b"x"), Timestamp::ZERO);
+    let named = ChecksumValue::compute(ChecksumAlgorithm::Sha1, b"x");
+    let of_crc64 = ChecksumValue::from(crc64);
+    let kept = |key: Option<&CustomerKey>, named| kept_checksums(&rig.env, key, named, crc64);
+    assert_eq!(kept(None, None), []);
+    assert_eq!(kept(None, Some(of_crc64)), [], "each row has it");
+    assert_eq!(kept(None, Some(named)), [named.of_whole()]);
+    for (named, plain) in [(None, of_crc64), (Some(named), named)] {
+        let key = key('A');
+        let checksums = kept(Some(&key), named);
+        assert_ne!(checksums, [plain.of_whole()]);
+        let encryption = Some(Encryption::Customer([3; 32]));
+        let fields = Some(Box::new(BlobFields { checksums, ..BlobFields::default() }));
+        let record = BlobRecord { encryption, fields, ..BlobRecord::new(made, made, 1, crc64) };
+        let (mut read, mut other) = (record.clone(), record);
+        decrypt_checksums(Some(&decrypting('A')), &mut read).unwrap();
+        assert_eq!(read.fields.unwrap().checksums, [plain.of_whole()]);
+        let refused = decrypt_checksums(Some(&decrypting('B')), &mut other).unwrap_err();
+        assert_eq!(refused.reason, Reason::InternalError);
+    }
 }

@@ -2,9 +2,11 @@
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
+use crate::frontend::encrypt;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
+use crate::frontend::encrypt::kept_checksums;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -16,6 +18,7 @@ use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
+use crate::index::NewBlobFields;
 use crate::index::PutBlob;
 use crate::index::UpdateBlob;
 use crate::protocol::model::Detail;
@@ -26,10 +29,14 @@ use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
+use crate::types::ContentEtag;
+use crate::types::ContentTag;
+use crate::types::CustomerKey;
 use crate::types::DeleteScope;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::ObjectProperties;
 use crate::types::Tags;
 
 /// A Put Blob, but for its bytes.
@@ -41,6 +48,7 @@ pub(crate) struct Put<'a> {
     pub(crate) kind: NewKind,
     pub(crate) tags: Tags,
     pub(crate) tier: Option<AccessTier>,
+    pub(crate) object: Option<Box<ObjectProperties>>,
     pub(crate) upload: Upload,
 }
 
@@ -66,7 +74,13 @@ pub(crate) async fn put(
         md5 = Some(computed);
         properties.content_md5 = md5.into();
     }
-    encrypt_md5(&front.env, customer_key.as_ref(), &mut properties);
+    let key = customer_key.as_ref();
+    let fields = NewBlobFields {
+        content_tag: md5.map(|_| content_tag(front, key)),
+        checksums: kept_checksums(&front.env, key, ingested.named, ingested.crc64),
+        object: put.object,
+    };
+    encrypt_md5(&front.env, key, &mut properties);
     // Bytes before pointers: they are durable here, the row that names them comes next.
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
@@ -80,11 +94,26 @@ pub(crate) async fn put(
         tier: put.tier,
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
+        fields,
     };
+    let tag = write.fields.content_tag;
     let answer = tags::commit(&front.rows, write, ingested.stored, tagged).await;
     let change = commit::changed(answer, Subject::Blob)?;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
-    Ok(with_encryption_header(Reply::BlobPut { change, md5, crc64 }, &encryption))
+    let content_etag = tag.and_then(|tag| tag.etag(md5));
+    let content_etag = content_etag.unwrap_or_else(|| ContentEtag::of_commit(change.etag, 0, 1));
+    let checksum = ingested.named.unwrap_or_else(|| ingested.crc64.into());
+    let reply = Reply::BlobPut { change, md5, crc64, content_etag, checksum };
+    Ok(with_encryption_header(reply, &encryption))
+}
+
+/// The source of S3's tag of content that came in one piece. Under a customer's key it is random,
+/// because an MD5 would confirm a guess of the content.
+fn content_tag(front: &FrontEnd, key: Option<&CustomerKey>) -> ContentTag {
+    match key {
+        None => ContentTag::PropertyMd5,
+        Some(_) => ContentTag::Opaque(encrypt::random(&front.env), 1),
+    }
 }
 
 fn mismatch(claimed: Md5, computed: Md5) -> Refusal {

@@ -54,6 +54,7 @@ pub(crate) async fn get(
     let mut view = read_blob(front, look_up).await?;
     read::found(&mut guard, &mut view);
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
+    encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -97,6 +98,7 @@ pub(crate) async fn facts(
     let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };
     let mut view = read_blob(front, look_up).await?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
+    encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
     Ok(facts::of_blob(front, view.record, front.env.clock.now()))
 }

@@ -159,7 +159,11 @@ pub(crate) async fn blobs(
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
         snapshots: list.snapshots,
-        shown: index::ListedFields { metadata: list.metadata, copy: list.copy },
+        shown: index::ListedFields {
+            metadata: list.metadata,
+            copy: list.copy,
+            content_tag: list.content_etag,
+        },
     };
     let now = front.env.clock.now();
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);

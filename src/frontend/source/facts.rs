@@ -2,6 +2,8 @@
 
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::ContentChecksum;
+use crate::types::ContentTag;
 use crate::types::Metadata;
 use crate::types::Tags;
 
@@ -16,4 +18,8 @@ pub(crate) struct Facts {
     pub(crate) metadata: Metadata,
     /// Index tags; a source on another server has none.
     pub(crate) tags: Tags,
+    /// The source of S3's tag of the bytes that are copied; `None` if it is derived.
+    pub(crate) content_tag: Option<ContentTag>,
+    /// Checksums of these bytes that the source keeps.
+    pub(crate) checksums: Vec<ContentChecksum>,
 }

@@ -126,8 +126,15 @@ async fn look_up(
 impl Inside {
     /// What is known of it.
     pub(super) fn facts(&self) -> Facts {
-        let BlobRecord { kind, properties, metadata, tags, .. } = self.view.record.clone();
-        Facts { kind, properties, metadata, tags }
+        let record = &self.view.record;
+        // Checksums of content under a customer's key are encrypted.
+        let is_whole = self.view.range == (0..record.len);
+        let is_plain = !matches!(record.encryption, Some(Encryption::Customer(_)));
+        let content_tag = record.content_tag().filter(|_| is_whole && is_plain);
+        let checksums = record.fields.as_ref().filter(|_| is_whole && is_plain);
+        let checksums = checksums.map(|fields| fields.checksums.clone()).unwrap_or_default();
+        let BlobRecord { kind, properties, metadata, tags, .. } = record.clone();
+        Facts { kind, properties, metadata, tags, content_tag, checksums }
     }
 
     /// The checksum of the whole blob.

@@ -1,5 +1,6 @@
 //! The pool over a real capacity node on a simulated disk.
 
+mod checksums;
 mod leaving;
 mod open;
 

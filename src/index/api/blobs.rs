@@ -8,6 +8,7 @@ use serde::Deserializer;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::index::api::NewBlobFields;
 use crate::types::AccessTier;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -117,6 +118,8 @@ pub struct PutBlob {
     pub crc64: Crc64,
     /// The tier, when it is given.
     pub tier: Option<AccessTier>,
+    /// Its tagged fields.
+    pub fields: NewBlobFields,
 }
 
 /// Stages one block, replacing a staged one of the same id.

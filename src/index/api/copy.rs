@@ -8,6 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::Guard;
+use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::record::BlobRecord;
 use crate::index::record::CopyJob;
@@ -113,6 +114,8 @@ pub struct PutCopy {
     pub crc64: Crc64,
     /// What is remembered of the copy.
     pub copy: Option<Box<CopyRecord>>,
+    /// Its tagged fields.
+    pub fields: NewBlobFields,
     /// What is still to be done, when the copy is pending: then the content is empty, and pages are
     /// `copy.total` bytes of zeros. No other write goes to the blob until [`EndCopy`].
     pub job: Option<Box<CopyJob>>,

@@ -29,6 +29,7 @@ mod host;
 mod lease;
 mod list;
 mod load;
+mod new_fields;
 mod pages;
 mod place;
 mod plan;
@@ -61,6 +62,7 @@ pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
 pub use load::{LoadReport, PartitionLoad};
+pub use new_fields::NewBlobFields;
 pub use pages::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,

@@ -14,6 +14,7 @@ use crate::index::api::EncryptionClaim;
 use crate::index::api::EndCopy;
 use crate::index::api::FillLayer;
 use crate::index::api::Guard;
+use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
@@ -27,6 +28,7 @@ use crate::types::CorsRule;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
 use crate::types::Metadata;
+use crate::types::ObjectProperties;
 use crate::types::Secret;
 use crate::types::TagClause;
 use crate::types::TagCondition;
@@ -119,6 +121,18 @@ fn put_blob(put: &PutBlob) -> usize {
         + metadata(&put.metadata)
         + tags(&put.tags)
         + content(&put.content)
+        + new_fields(&put.fields)
+}
+
+fn new_fields(fields: &NewBlobFields) -> usize {
+    let digests = fields.checksums.iter().map(|checksum| bytes(&checksum.digest));
+    let object = fields.object.as_ref().map_or(0, |object| {
+        let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = &**object;
+        let texts = [expires, redirect, storage_class, owner];
+        let texts = texts.into_iter().map(|text| option(text.as_deref()));
+        size_of::<ObjectProperties>() + ALLOCATION + texts.sum::<usize>()
+    });
+    list(&fields.checksums) + digests.sum::<usize>() + object
 }
 
 fn commit_blocks(commit: &CommitBlocks) -> usize {
@@ -234,6 +248,7 @@ fn put_copy(copy: &PutCopy) -> usize {
         + metadata(&copy.metadata)
         + tags(&copy.tags)
         + copied(&copy.content)
+        + new_fields(&copy.fields)
         + record
         + job
 }
@@ -286,6 +301,7 @@ fn etags(wanted: &EtagMatch) -> usize {
     match wanted {
         EtagMatch::Any => 0,
         EtagMatch::Tags(all) => list(all),
+        EtagMatch::Content(all) => list(all),
     }
 }
 

@@ -65,6 +65,7 @@ impl Store {
             content,
             crc64,
             tier: None,
+            fields: NewBlobFields::default(),
         };
         self.partition.write(&Write::PutBlob(put)).unwrap();
     }
@@ -264,6 +265,7 @@ async fn cut_page_blob() -> Store {
         content: NewContent::Inline(Bytes::new()),
         crc64: Crc64::of(b""),
         tier: None,
+        fields: NewBlobFields::default(),
     };
     let content = NewContent::Inline(vec![7; 4 * usize::try_from(PAGE_BYTES).unwrap()].into());
     let write = WritePages {
@@ -327,6 +329,7 @@ async fn damaged_in_two_containers() -> CheckReport {
             content: NewContent::Stored(vec![location]),
             crc64: Crc64::of(name.as_bytes()),
             tier: None,
+            fields: NewBlobFields::default(),
         };
         store.partition.write(&Write::PutBlob(put)).unwrap();
     }

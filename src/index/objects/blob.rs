@@ -20,6 +20,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::lease as machine;
+use crate::index::objects::new_fields;
 use crate::index::objects::snapshot;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
@@ -58,6 +59,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
         encryption: put.guard.encryption.applied(),
         lease,
         tags: put.tags.clone(),
+        fields: new_fields::of(kind, &put.fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
@@ -123,7 +125,7 @@ pub(super) async fn update(
     match &update.change {
         BlobChange::Properties(properties) => {
             encryption::check_properties(properties, blob.record.encryption.as_ref())?;
-            blob.record.properties = properties.clone();
+            blob.record.replace_properties(properties.clone());
         }
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
         BlobChange::Tags(new) => {

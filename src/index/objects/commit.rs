@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::index::api::CommitBlocks;
 use crate::index::api::Error;
+use crate::index::api::NewBlobFields;
 use crate::index::api::Refused;
 use crate::index::api::WriteReply;
 use crate::index::invariant::{Invariant, Violation};
@@ -15,6 +16,7 @@ use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::new_fields;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::tags;
@@ -31,11 +33,15 @@ use crate::types::BlobKind;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::BlockSource;
+use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
+use crate::types::Encryption;
+use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::TierState;
+use crate::types::Timestamp;
 
 /// Blocks looked up before the task yields.
 const TURN_BLOCKS: usize = 1_024;
@@ -88,6 +94,7 @@ pub(super) async fn commit(
 
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &commit.tags);
     let Total { len, crc64 } = sum(&entries, &key)?;
+    let fields = NewBlobFields { content_tag: tag(commit, eval.now), ..NewBlobFields::default() };
     let record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
@@ -95,6 +102,7 @@ pub(super) async fn commit(
         encryption: commit.guard.encryption.applied(),
         lease,
         tags: commit.tags.clone(),
+        fields: new_fields::of(BlobKind::Block, &fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
     let content = layout::build(eval, &key, entries);
@@ -102,6 +110,18 @@ pub(super) async fn commit(
         .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     Ok(blob_row::written(eval.now))
+}
+
+/// The tag of content under a customer's key. No checksum of it is kept from which one could be
+/// derived.
+fn tag(commit: &CommitBlocks, now: Timestamp) -> Option<ContentTag> {
+    match commit.guard.encryption.applied() {
+        Some(Encryption::Customer(_)) => {
+            let number = u32::try_from(commit.list.len()).unwrap_or(u32::MAX);
+            Some(ContentTag::of_commit(Etag::from_commit(now), number))
+        }
+        Some(Encryption::Scope(_)) | None => None,
+    }
 }
 
 /// Removes all staged rows. Returns the blocks that the list may take, and adds the locations of

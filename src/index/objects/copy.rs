@@ -12,6 +12,7 @@ use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::new_fields;
 use crate::index::objects::page_copy;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
@@ -48,6 +49,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
         copy: put.copy.clone(),
         encryption: put.guard.encryption.applied(),
         lease,
+        fields: new_fields::of(laid.kind, &put.fields),
         ..BlobRecord::after(before, eval.now, len, put.crc64)
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);

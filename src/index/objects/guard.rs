@@ -14,18 +14,17 @@ use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::record::CopyStatus;
 use crate::types::AccessTier;
-use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Outcome;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
+use crate::types::Validators;
 
 /// The current state that a guard is checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Current<'a> {
-    etag: Etag,
-    last_modified: Timestamp,
+    validators: Validators,
     lease: Option<Lease>,
     /// The tags of a blob; `None` for a container.
     tags: Option<&'a Tags>,
@@ -35,17 +34,22 @@ pub(super) struct Current<'a> {
 
 impl<'a> From<&'a BlobRecord> for Current<'a> {
     fn from(blob: &'a BlobRecord) -> Self {
-        let BlobRecord { etag, last_modified, lease, tags, .. } = blob;
-        let (etag, last_modified, lease) = (*etag, *last_modified, *lease);
-        Self { etag, last_modified, lease, tags: Some(tags), copying: is_copying(blob) }
+        let validators = Validators {
+            etag: blob.etag,
+            content_etag: Some(blob.content_etag()),
+            last_modified: blob.last_modified,
+        };
+        let (lease, tags) = (blob.lease, Some(&blob.tags));
+        Self { validators, lease, tags, copying: is_copying(blob) }
     }
 }
 
 impl<'a> From<&'a ContainerRecord> for Current<'a> {
     fn from(container: &'a ContainerRecord) -> Self {
         let ContainerRecord { etag, last_modified, lease, .. } = container;
-        let (etag, last_modified, lease) = (*etag, *last_modified, *lease);
-        Self { etag, last_modified, lease, tags: None, copying: false }
+        let validators =
+            Validators { etag: *etag, content_etag: None, last_modified: *last_modified };
+        Self { validators, lease: *lease, tags: None, copying: false }
     }
 }
 
@@ -58,7 +62,7 @@ pub(super) fn read<'a>(
     let current = current.into();
     lease_of_read(guard.lease, current.lease, now)?;
     tags(guard, current.tags)?;
-    settle(guard.conditions.check_read(current.etag, current.last_modified))
+    settle(guard.conditions.check_read(&current.validators))
 }
 
 /// Checks a write that creates a missing blob. Returns the lease that stays.
@@ -70,7 +74,7 @@ pub(super) fn create<'a>(
     let current = current.map(Into::into);
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
     tags(guard, current.and_then(|c| c.tags))?;
-    settle(guard.conditions.check_write(current.map(|c| (c.etag, c.last_modified))))?;
+    settle(guard.conditions.check_write(current.as_ref().map(|c| &c.validators)))?;
     current.map_or(Ok(()), not_copying)?;
     Ok(lease)
 }
@@ -107,7 +111,7 @@ pub(super) fn conditions<'a>(
 ) -> Result<(), Refused> {
     let current = current.into();
     tags(guard, current.tags)?;
-    let outcome = guard.conditions.check_write(Some((current.etag, current.last_modified)));
+    let outcome = guard.conditions.check_write(Some(&current.validators));
     settle(if outcome == Outcome::AlreadyExists { Outcome::Failed } else { outcome })
 }
 

@@ -49,6 +49,7 @@ mod layout;
 mod lease;
 mod list;
 mod machine;
+mod new_fields;
 mod page;
 mod page_copy;
 mod page_ranges;

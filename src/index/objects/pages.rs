@@ -124,7 +124,7 @@ pub(super) async fn update(
         blob.record.kind = BlobKind::Page { sequence };
         if let Some(properties) = &update.properties {
             encryption::check_properties(properties, blob.record.encryption.as_ref())?;
-            blob.record.properties = properties.clone();
+            blob.record.replace_properties(properties.clone());
         }
     }
     let written = touch(eval, &mut blob, &key);

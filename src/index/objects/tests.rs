@@ -7,6 +7,7 @@ mod blobs;
 mod blocks;
 mod bounded;
 mod containers;
+mod content_tags;
 mod copies;
 mod copy_jobs;
 mod encrypted;

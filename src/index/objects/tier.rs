@@ -11,11 +11,13 @@ use crate::index::objects::blob_row;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::Rehydration;
 use crate::types::RoutingKey;
+use crate::types::StorageClass;
 use crate::types::TierState;
 
 /// Set Blob Tier, of a blob or a snapshot. ETag and last-modified time do not change.
@@ -29,6 +31,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
         return Err(Refused::TierOfKind.into());
     }
     let before = blob.record.tier.as_ref().map(|tier| tier.at(eval.now));
+    let before_tier = before.as_ref().map(|before| before.tier);
     let (state, pending) = match before {
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
             return Err(Refused::Rehydrating.into());
@@ -51,6 +54,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
         Some(same) if same.tier == set.tier => (same, false),
         Some(_) | None => (TierState::new(set.tier, eval.now), false),
     };
+    forget_class(&mut blob.record, before_tier, state.tier);
     blob.record.tier = Some(state);
     let (family, row) = match set.snapshot {
         Some(time) => (Family::Versions, keys::snapshot(&key, time)),
@@ -58,4 +62,15 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     };
     eval.out.put(family, row, blob.encode());
     Ok(WriteReply::TierSet { pending })
+}
+
+/// Forgets S3's storage class, unless it is of the tier before and of the tier after the change.
+fn forget_class(record: &mut BlobRecord, before: Option<AccessTier>, after: AccessTier) {
+    if let Some(fields) = &mut record.fields {
+        let before = before.unwrap_or(AccessTier::Hot);
+        fields.storage_class.take_if(|class| {
+            let tier = StorageClass::parse(class).map(StorageClass::tier);
+            tier != Some(before) || tier != Some(after)
+        });
+    }
 }

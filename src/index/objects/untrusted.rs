@@ -90,8 +90,8 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
 fn check_listed(bytes: &[u8]) {
     let row = Row { key: Bytes::new(), value: Bytes::copy_from_slice(bytes) };
     let whole = values::decode_record_head::<BlobRecord>(Family::Main, b"", bytes);
-    for (metadata, copy) in [(false, false), (true, true)] {
-        let shown = ListedFields { metadata, copy };
+    for is_shown in [false, true] {
+        let shown = ListedFields { metadata: is_shown, copy: is_shown, content_tag: is_shown };
         let listed = values::decode_listed(Family::Main, &row, shown);
         let expected = whole.clone().map(|(record, _content)| ListedRecord::of(record, shown));
         assert_eq!(listed, expected, "a list shows another blob");

@@ -9,6 +9,8 @@ use crate::index::record::BlobFields;
 use crate::index::record::tagged;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::ContentEtag;
+use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::Etag;
@@ -114,6 +116,57 @@ impl BlobRecord {
         Self {
             snapshots: before.map_or(0, |before| before.snapshots),
             ..Self::new(created, now, len, crc64)
+        }
+    }
+
+    /// S3's tag of its content: what the row says, else one that is derived from the row. Where the
+    /// row has no checksum of the content, a derived tag also changes with properties and metadata.
+    #[must_use]
+    pub fn content_etag(&self) -> ContentEtag {
+        let stored = self.content_tag().and_then(|tag| tag.etag(None));
+        stored.unwrap_or_else(|| {
+            let number = match self.kind {
+                BlobKind::Append { blocks, .. } => blocks,
+                BlobKind::Block | BlobKind::Page { .. } => 1,
+            };
+            match self.content_crc64() {
+                Some(crc64) => ContentEtag::of_checksum(crc64, self.len, number),
+                None => ContentEtag::of_commit(self.etag, self.len, number),
+            }
+        })
+    }
+
+    /// What the row says of S3's tag, without reference to the Content-MD5 of the row.
+    #[must_use]
+    pub fn content_tag(&self) -> Option<ContentTag> {
+        match self.fields.as_ref()?.content_tag? {
+            ContentTag::PropertyMd5 => self.properties.content_md5.plain().map(ContentTag::Md5),
+            tag @ (ContentTag::Md5(_) | ContentTag::Parts(..) | ContentTag::Opaque(..)) => {
+                Some(tag)
+            }
+        }
+    }
+
+    /// The CRC-64 of its content. Page blobs and content under a customer's key have none.
+    #[must_use]
+    pub const fn content_crc64(&self) -> Option<Crc64> {
+        match (self.kind, &self.encryption) {
+            (BlobKind::Page { .. }, _) | (_, Some(Encryption::Customer(_))) => None,
+            (BlobKind::Block | BlobKind::Append { .. }, Some(Encryption::Scope(_)) | None) => {
+                Some(self.crc64)
+            }
+        }
+    }
+
+    /// Replaces the system properties. S3's tag of the content stays as it is, also where it was
+    /// the Content-MD5 that is replaced.
+    pub fn replace_properties(&mut self, properties: BlobProperties) {
+        let before = std::mem::replace(&mut self.properties, properties).content_md5;
+        if let Some(fields) = &mut self.fields
+            && fields.content_tag == Some(ContentTag::PropertyMd5)
+            && before != self.properties.content_md5
+        {
+            fields.content_tag = before.plain().map(ContentTag::Md5);
         }
     }
 

@@ -1,5 +1,4 @@
-//! The tagged fields of a blob's record. Few blobs have any. No request sets one yet; rows keep
-//! them.
+//! The tagged fields of a blob's record. Most blobs have none, or only the tag of content.
 
 use bytes::Bytes;
 
@@ -12,6 +11,7 @@ use crate::index::record::tagged::Writer;
 use crate::types::CannedAcl;
 use crate::types::ContentChecksum;
 use crate::types::ContentTag;
+use crate::types::ObjectProperties;
 use crate::types::Retention;
 use crate::types::SoftDelete;
 use crate::types::Timestamp;
@@ -78,6 +78,31 @@ pub struct IncrementalCopy {
 }
 
 impl BlobFields {
+    /// [`Self::usual`] as rows have it.
+    pub(super) const USUAL: &'static [u8] = &[2, 1, 0];
+
+    /// What a blob has that was uploaded in one piece, and nothing else.
+    pub(super) fn usual() -> Self {
+        Self { content_tag: Some(ContentTag::PropertyMd5), ..Self::default() }
+    }
+
+    /// The properties of an S3 object that Azure's blobs do not have; `None` if it has none.
+    #[must_use]
+    pub fn object(&self) -> Option<Box<ObjectProperties>> {
+        let Self { expires, redirect, storage_class, owner, acl, .. } = self;
+        let texts = [expires, redirect, storage_class, owner];
+        if acl.is_none() && texts.into_iter().all(Option::is_none) {
+            return None;
+        }
+        Some(Box::new(ObjectProperties {
+            expires: expires.clone(),
+            redirect: redirect.clone(),
+            storage_class: storage_class.clone(),
+            owner: owner.clone(),
+            acl: *acl,
+        }))
+    }
+
     /// Bytes of its texts and digests, which have any length.
     #[must_use]
     pub fn weight(&self) -> usize {
@@ -138,5 +163,17 @@ impl Tagged for BlobFields {
 
     fn unknown_mut(&mut self) -> &mut UnknownFields {
         &mut self.unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::record::tagged;
+
+    #[test]
+    fn usual_fields_have_these_bytes() {
+        assert_eq!(tagged::encode(&BlobFields::usual()), BlobFields::USUAL);
+        assert_eq!(tagged::decode(BlobFields::USUAL), Ok(Some(Box::new(BlobFields::usual()))));
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
+use serde::de::Error as _;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use uuid::Uuid;
@@ -34,11 +35,13 @@ pub struct ListedFields {
     pub metadata: bool,
     /// The last copy into the blob.
     pub copy: bool,
+    /// The tag of the content. Other tagged fields are always there.
+    pub content_tag: bool,
 }
 
 impl ListedFields {
     /// All of them.
-    pub const ALL: Self = Self { metadata: true, copy: true };
+    pub const ALL: Self = Self { metadata: true, copy: true, content_tag: true };
 }
 
 /// A record in a list.
@@ -58,6 +61,9 @@ impl ListedRecord {
             record.metadata = Metadata::default();
         }
         record.copy = record.copy.filter(|_| shown.copy);
+        if !shown.content_tag {
+            record.fields = record.fields.filter(|fields| **fields != BlobFields::usual());
+        }
         Self { record, weight }
     }
 
@@ -82,7 +88,12 @@ impl ListedRecord {
             let (over, bytes) = postcard::take_from_bytes::<Option<CopyReadOver<'_>>>(bytes)?;
             (Listed::ReadOver(over.map_or(0, |copy| copy.len())), bytes)
         };
-        let (tail, _content) = postcard::take_from_bytes::<Tail>(bytes)?;
+        let (tail, _content) = postcard::take_from_bytes::<Tail<'_>>(bytes)?;
+        let fields = if !shown.content_tag && tail.fields == BlobFields::USUAL {
+            None
+        } else {
+            tagged::decode(tail.fields).map_err(postcard::Error::custom)?
+        };
         let read_over = metadata.read_over() + copy.read_over();
         let record = BlobRecord {
             created: head.created,
@@ -100,7 +111,7 @@ impl ListedRecord {
             encryption: tail.encryption,
             accessed: tail.accessed,
             snapshots: tail.snapshots,
-            fields: tail.fields,
+            fields,
         };
         Ok(Self { weight: record.weight() + read_over, record })
     }
@@ -151,12 +162,12 @@ struct Middle {
 
 /// The fields after the copy.
 #[derive(Deserialize)]
-struct Tail {
+struct Tail<'a> {
     encryption: Option<Encryption>,
     accessed: Option<Timestamp>,
     snapshots: u32,
-    #[serde(with = "tagged::tail")]
-    fields: Option<Box<BlobFields>>,
+    /// The tagged fields, encoded.
+    fields: &'a [u8],
 }
 
 /// A [`CopyRecord`](crate::index::record::CopyRecord) whose texts are not copied.

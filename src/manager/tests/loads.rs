@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::audit_log::testing::Kept;
 use crate::index::Guard;
+use crate::index::NewBlobFields;
 use crate::index::NewContent;
 use crate::index::PutBlob;
 use crate::index::Read;
@@ -154,6 +155,7 @@ fn put(number: u32) -> Write {
         crc64: Crc64::of(&content),
         content: NewContent::Inline(content),
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 

@@ -179,6 +179,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
         tags: tags::header(all)?,
         kind,
         tier: tiers::tier(all)?,
+        object: None,
         upload,
     }
     .into())

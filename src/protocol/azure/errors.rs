@@ -49,6 +49,7 @@ error_table! {
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";
     ConditionNotMet => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
+    NothingToMatch => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
     NotModified => "NotModified", 304, "The resource has not changed.";
     LeaseNotPresentWithBlobOperation => "LeaseNotPresentWithBlobOperation", 412, "There is currently no lease on the blob.";
     LeaseNotPresentWithContainerOperation => "LeaseNotPresentWithContainerOperation", 412, "There is currently no lease on the container.";
@@ -90,6 +91,7 @@ error_table! {
     InvalidMd5 => "InvalidMd5", 400, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     Md5Mismatch => "Md5Mismatch", 400, "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
     Crc64Mismatch => "Crc64Mismatch", 400, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    ChecksumMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
     BothCrc64AndMd5HeaderPresent => "BothCrc64AndMd5HeaderPresent", 400, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
     CorsPreflightFailure => "CorsPreflightFailure", 403, "CORS not enabled or no matching rule found for this request.";
     ExceedsMaxBatchRequestCount => "ExceedsMaxBatchRequestCount", 400, "The batch operation exceeds maximum number of allowed subrequests.";

@@ -47,6 +47,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
         copy: include.contains(&"copy"),
+        content_etag: false,
     })
 }
 

@@ -65,7 +65,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::UserDelegationKey(key) => head(200).xml(delegation::write_key(key)),
         Reply::Container(facts) => head(200).container(facts).empty(),
         Reply::ContainerDeleted => head(202).empty(),
-        Reply::BlobPut { change, md5, crc64 } => blob_put(change, *md5, *crc64, echo),
+        Reply::BlobPut { change, md5, crc64, .. } => blob_put(change, *md5, *crc64, echo),
         Reply::BlockAppended { change, offset, blocks, checksum } => {
             block_appended(head(201).change(change), *offset, *blocks, checksum)
         }

@@ -9,6 +9,7 @@ use crate::protocol::azure::structured;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
@@ -42,5 +43,5 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
             Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string())
         );
     }
-    Ok(Upload { framing, md5, crc64 })
+    Ok(Upload { framing, md5, crc64, checksums: ClaimedChecksums::default() })
 }

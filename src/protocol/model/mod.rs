@@ -5,6 +5,7 @@
 mod address;
 pub mod checksum;
 pub mod copy;
+pub mod facts;
 pub mod operation;
 mod reason;
 mod refusal;

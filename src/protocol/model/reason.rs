@@ -64,6 +64,8 @@ reasons! {
     BlobAlreadyExists,
     /// The condition specified using HTTP conditional header(s) is not met.
     ConditionNotMet,
+    /// A write demands a tag of what does not exist.
+    NothingToMatch,
     /// The resource has not changed.
     NotModified,
     /// There is currently no lease on the blob.
@@ -151,6 +153,8 @@ reasons! {
     /// The CRC64 value specified in the request did not match with the CRC64 value calculated by
     /// the server.
     Crc64Mismatch,
+    /// The body has another checksum than the request says.
+    ChecksumMismatch,
     /// Both x-ms-content-crc64 header and Content-MD5 header are present.
     BothCrc64AndMd5HeaderPresent,
     /// CORS not enabled or no matching rule found for this request.

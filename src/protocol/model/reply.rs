@@ -7,37 +7,21 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::protocol::model::checksum::BodyChecksum;
-use crate::protocol::model::copy::CopyFacts;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
 use crate::protocol::model::upload_reply::UploadReply;
-use crate::types::AccessTier;
-use crate::types::BlobKind;
-use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::ChecksumValue;
+use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
-use crate::types::EncryptionScope;
-use crate::types::Etag;
-use crate::types::Lease;
-use crate::types::LeaseState;
 use crate::types::Md5;
-use crate::types::Metadata;
 use crate::types::PublicAccess;
-use crate::types::Rehydration;
 use crate::types::ServiceProperties;
 use crate::types::Tags;
-use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Tag and time after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// The new tag.
-    pub etag: Etag,
-    /// The new time.
-    pub last_modified: Timestamp,
-}
+pub use crate::protocol::model::facts::{BlobFacts, Change, ContainerFacts, LeaseFacts, TierFacts};
 
 /// A user delegation key and what it is signed as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,61 +44,6 @@ pub struct UserDelegationKey {
     pub value: String,
 }
 
-/// What clients see of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseFacts {
-    /// As of the answer.
-    pub state: LeaseState,
-    /// Whether it never runs out.
-    pub infinite: bool,
-}
-
-impl LeaseFacts {
-    /// No lease.
-    pub const NONE: Self = Self { state: LeaseState::Available, infinite: false };
-
-    /// A lease as it is at `now`.
-    #[must_use]
-    pub fn at(now: Timestamp, lease: Option<&Lease>) -> Self {
-        lease.map_or(Self::NONE, |lease| Self {
-            state: lease.state(now),
-            infinite: lease.duration.is_none(),
-        })
-    }
-}
-
-/// What clients see of a tier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TierFacts {
-    /// The tier.
-    pub tier: AccessTier,
-    /// When it was set; `None` when it never was, and is that of the account.
-    pub changed: Option<Timestamp>,
-    /// On the way out of the archive.
-    pub rehydrating: Option<Rehydration>,
-}
-
-impl TierFacts {
-    /// The tier of a blob of which none was set.
-    pub const INFERRED: Self = Self { tier: AccessTier::Hot, changed: None, rehydrating: None };
-
-    /// A tier as it is at `now`.
-    #[must_use]
-    pub fn at(now: Timestamp, state: Option<&TierState>) -> Self {
-        state.map_or(Self::INFERRED, |state| {
-            let TierState { tier, changed, rehydrating } = state.at(now);
-            Self { tier, changed: Some(changed), rehydrating }
-        })
-    }
-
-    /// The state of a blob on its way out of the archive, in one word.
-    #[must_use]
-    pub fn archive_status(&self) -> Option<String> {
-        let to = self.rehydrating.as_ref()?.to;
-        Some(format!("rehydrate-pending-to-{}", to.as_str().to_ascii_lowercase()))
-    }
-}
-
 /// What a lease action came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
@@ -131,71 +60,6 @@ pub enum LeaseOutcome {
         /// Until it is broken, rounded up.
         seconds: u64,
     },
-}
-
-/// What clients see of a container.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerFacts {
-    /// Its tag and time.
-    pub change: Change,
-    /// User metadata.
-    pub metadata: Metadata,
-    /// Anonymous access.
-    pub public_access: PublicAccess,
-    /// Its lease.
-    pub lease: LeaseFacts,
-    /// The scope of blobs that name none.
-    pub encryption_scope: Option<EncryptionScope>,
-}
-
-/// What clients see of a blob besides its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlobFacts {
-    /// Its tag and time.
-    pub change: Change,
-    /// When it was made.
-    pub created: Timestamp,
-    /// Block, append or page blob.
-    pub kind: BlobKind,
-    /// Content length, bytes.
-    pub len: u64,
-    /// System properties.
-    pub properties: BlobProperties,
-    /// User metadata.
-    pub metadata: Metadata,
-    /// Index tags.
-    pub tags: Tags,
-    /// Its lease.
-    pub lease: LeaseFacts,
-    /// The last copy into it.
-    pub copy: Option<Box<CopyFacts>>,
-    /// Its tier; only block blobs have one.
-    pub tier: Option<TierFacts>,
-    /// Encryption by a customer-provided key or under a scope.
-    pub encryption: Option<Encryption>,
-    /// When it was last read or changed; when that is tracked.
-    pub last_access: Option<Timestamp>,
-}
-
-impl BlobFacts {
-    /// Facts of a blob of which nothing was ever set.
-    #[must_use]
-    pub fn new(change: Change, created: Timestamp, len: u64) -> Self {
-        Self {
-            change,
-            created,
-            kind: BlobKind::Block,
-            len,
-            properties: BlobProperties::default(),
-            metadata: Metadata::default(),
-            tags: Tags::default(),
-            lease: LeaseFacts::NONE,
-            copy: None,
-            tier: Some(TierFacts::INFERRED),
-            encryption: None,
-            last_access: None,
-        }
-    }
 }
 
 /// A container in a list.
@@ -336,6 +200,10 @@ pub enum Reply {
         md5: Option<Md5>,
         /// Of the content, when the request claimed one.
         crc64: Option<Crc64>,
+        /// S3's tag of the content.
+        content_etag: ContentEtag,
+        /// The checksum of the content that the request names, else its CRC-64.
+        checksum: ChecksumValue,
     },
     /// Append Block.
     BlockAppended {

@@ -45,6 +45,7 @@ error_table! {
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     ConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
+    NothingToMatch => "NoSuchKey", 404, "The specified key does not exist.";
     NotModified => "NotModified", 304, "Not Modified";
     LeaseNotPresentWithBlobOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     LeaseNotPresentWithContainerOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
@@ -86,6 +87,7 @@ error_table! {
     InvalidMd5 => "InvalidDigest", 400, "The Content-MD5 you specified is not valid.";
     Md5Mismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
     Crc64Mismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
+    ChecksumMismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
     BothCrc64AndMd5HeaderPresent => "InvalidRequest", 400, "The request is not valid.";
     CorsPreflightFailure => "AccessForbidden", 403, "CORSResponse: This CORS request is not allowed.";
     ExceedsMaxBatchRequestCount => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";

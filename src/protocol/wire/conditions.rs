@@ -13,6 +13,7 @@ use crate::protocol::wire::headers;
 use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
+use crate::types::Pairing;
 use crate::types::Timestamp;
 
 /// All conditions of a head.
@@ -22,6 +23,7 @@ pub(in crate::protocol) fn conditions(all: &HeaderMap) -> Result<Conditions, Ref
         if_none_match: etags(all, &IF_NONE_MATCH)?,
         if_modified_since: date(all, &IF_MODIFIED_SINCE)?,
         if_unmodified_since: date(all, &IF_UNMODIFIED_SINCE)?,
+        pairing: Pairing::Both,
     })
 }
 

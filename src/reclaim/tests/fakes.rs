@@ -24,6 +24,7 @@ use crate::env::Tasks;
 use crate::env::clock::SimClock;
 use crate::index::api::Damage;
 use crate::index::api::Error;
+use crate::index::api::NewBlobFields;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 use crate::index::*;
@@ -436,6 +437,7 @@ pub(super) fn put(name: &str, locations: &[Location]) -> Write {
         content: NewContent::Stored(locations.to_vec()),
         crc64: Crc64::EMPTY,
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::capacity::Capacity;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::{Open, Sealed};
 use crate::index::InFlight;
+use crate::index::NewBlobFields;
 use crate::index::api::*;
 use crate::index::inflight::CopyGuard;
 use crate::index::objects::fake::Partition;
@@ -126,6 +127,7 @@ fn copy(
         crc64: shared.record.crc64,
         copy: None,
         job: None,
+        fields: NewBlobFields::default(),
     };
     let destination = owner(partitions, to);
     partitions[destination].write(&Write::PutCopy(Box::new(put))).unwrap();

@@ -14,6 +14,11 @@ fn second(n: u64) -> Option<Timestamp> {
     Some(Timestamp::from_unix(Duration::from_secs(n)))
 }
 
+fn current(etag: Etag) -> Validators {
+    let content_etag = Some(ContentEtag::opaque([1; 16], 1));
+    Validators { etag, content_etag, last_modified: changed() }
+}
+
 fn tags(tags: &[Etag]) -> Option<EtagMatch> {
     Some(EtagMatch::Tags(tags.iter().copied().map(Some).collect()))
 }
@@ -24,7 +29,8 @@ type Given = (Option<EtagMatch>, Option<EtagMatch>, Option<Timestamp>, Option<Ti
 fn conditions(
     (if_match, if_none_match, if_modified_since, if_unmodified_since): Given,
 ) -> Conditions {
-    Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since }
+    let pairing = Pairing::Both;
+    Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, pairing }
 }
 
 #[test]
@@ -57,7 +63,7 @@ fn reads_of_what_exists() {
     ];
     for (given, outcome) in cases {
         let conditions = conditions(given);
-        assert_eq!(conditions.check_read(OURS, changed()), outcome, "{conditions:?}");
+        assert_eq!(conditions.check_read(&current(OURS)), outcome, "{conditions:?}");
     }
 }
 
@@ -85,7 +91,7 @@ fn writes_of_what_exists() {
     ];
     for (given, outcome) in cases {
         let conditions = conditions(given);
-        assert_eq!(conditions.check_write(Some((OURS, changed()))), outcome, "{conditions:?}");
+        assert_eq!(conditions.check_write(Some(&current(OURS))), outcome, "{conditions:?}");
     }
 }
 
@@ -94,8 +100,8 @@ fn writes_of_what_does_not_exist() {
     let any = Some(EtagMatch::Any);
     for (given, outcome) in [
         ((None, None, None, None), Outcome::Proceed),
-        ((any.clone(), None, None, None), Outcome::Failed),
-        ((tags(&[OURS]), None, None, None), Outcome::Failed),
+        ((any.clone(), None, None, None), Outcome::NothingToMatch),
+        ((tags(&[OURS]), None, None, None), Outcome::NothingToMatch),
         ((None, any, None, None), Outcome::Proceed),
         ((None, tags(&[OURS]), None, None), Outcome::Proceed),
         ((None, None, second(10), None), Outcome::Proceed),
@@ -106,4 +112,46 @@ fn writes_of_what_does_not_exist() {
     }
     assert!(Conditions::default().is_empty());
     assert!(!conditions((None, None, None, second(0))).is_empty());
+}
+
+/// RFC 9110, 13.2.2: a date counts only where its tag is not given.
+#[test]
+fn reads_whose_tags_decide() {
+    use Outcome::{Failed, NotModified, Proceed};
+    let cases: Vec<(Given, Outcome)> = vec![
+        ((None, None, None, None), Proceed),
+        ((tags(&[OURS]), None, None, second(9)), Proceed),
+        ((tags(&[OTHER]), None, None, second(10)), Failed),
+        ((None, None, None, second(9)), Failed),
+        ((None, tags(&[OURS]), second(9), None), NotModified),
+        ((None, tags(&[OTHER]), second(10), None), Proceed),
+        ((None, None, second(10), None), NotModified),
+        ((None, None, second(9), None), Proceed),
+        ((tags(&[OTHER]), tags(&[OURS]), None, None), Failed),
+        ((tags(&[OURS]), tags(&[OURS]), None, None), NotModified),
+    ];
+    for (given, outcome) in cases {
+        let conditions = Conditions { pairing: Pairing::TagFirst, ..conditions(given) };
+        assert_eq!(conditions.check_read(&current(OURS)), outcome, "{conditions:?}");
+    }
+    assert!(Conditions { pairing: Pairing::TagFirst, ..Conditions::default() }.is_empty());
+}
+
+#[test]
+fn tags_of_content_are_compared_with_the_content() {
+    let ours = ContentEtag::opaque([1; 16], 1);
+    let other = ContentEtag::opaque([1; 16], 2);
+    let container = Validators { content_etag: None, ..current(OURS) };
+    for (tags, matches) in [(vec![other, ours], true), (vec![other], false), (vec![], false)] {
+        let wanted = Some(EtagMatch::Content(tags));
+        let is = conditions((wanted.clone(), None, None, None));
+        let expected = if matches { Outcome::Proceed } else { Outcome::Failed };
+        assert_eq!(is.check_read(&current(OURS)), expected);
+        assert_eq!(is.check_write(Some(&current(OURS))), expected);
+        assert_eq!(is.check_write(Some(&container)), Outcome::Failed);
+        assert_eq!(is.check_write(None), Outcome::NothingToMatch);
+        let none = conditions((None, wanted, None, None));
+        let expected = if matches { Outcome::Failed } else { Outcome::Proceed };
+        assert_eq!(none.check_write(Some(&current(OURS))), expected);
+    }
 }

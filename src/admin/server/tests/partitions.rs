@@ -76,6 +76,7 @@ impl Rig {
             content: index::NewContent::Inline(bytes::Bytes::from_static(b"x")),
             crc64: crate::types::Crc64::of(b"x"),
             tier: None,
+            fields: index::NewBlobFields::default(),
         };
         self.router.write(Write::PutBlob(put)).await.unwrap();
     }

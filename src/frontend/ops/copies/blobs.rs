@@ -28,6 +28,7 @@ use crate::index::CopiedContent;
 use crate::index::CopyJob;
 use crate::index::CopyRecord;
 use crate::index::CopyStatus;
+use crate::index::NewBlobFields;
 use crate::index::NewContent;
 use crate::index::PutCopy;
 use crate::protocol::model::Hint;
@@ -42,6 +43,8 @@ use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::TagOption;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::ContentEtag;
+use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::RoutingKey;
 use crate::types::Tags;
@@ -78,6 +81,7 @@ pub(crate) async fn put_blob(
     let tagged = Tagged::new(&blob.key, &container, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
+    let content_tag = Some(ContentTag::Md5(md5).beside(properties.content_md5.plain()));
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
@@ -89,12 +93,19 @@ pub(crate) async fn put_blob(
         content,
         crc64: taken.crc64,
         copy: None,
+        fields: NewBlobFields { content_tag, ..NewBlobFields::default() },
         job: None,
     });
     let change =
         commit::changed(take::commit(&front.rows, write, Some(taken.hold)).await, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
-    let reply = Reply::BlobPut { change, md5: Some(md5), crc64: put.source.crc64 };
+    let reply = Reply::BlobPut {
+        change,
+        md5: Some(md5),
+        crc64: put.source.crc64,
+        content_etag: ContentEtag::md5(md5),
+        checksum: taken.crc64.into(),
+    };
     Ok(with_encryption_header(reply, &encryption))
 }
 
@@ -195,6 +206,7 @@ pub(crate) async fn copy(
     let tagged = Tagged::new(&blob.key, &container, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
+    let fields = fields(&facts, pending);
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
@@ -206,6 +218,7 @@ pub(crate) async fn copy(
         content: prepared.content,
         crc64: prepared.crc64,
         copy: Some(Box::new(record)),
+        fields,
         job: prepared.job,
     });
     let change =
@@ -228,6 +241,20 @@ fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal>
         (BlobKind::Block | BlobKind::Page { .. }, Some(true)) => {
             Err(Reason::InvalidBlobType.into())
         }
+    }
+}
+
+/// What the destination keeps of the source's content tag and checksums: nothing, if its bytes are
+/// still to come.
+fn fields(source: &Facts, pending: bool) -> NewBlobFields {
+    if pending {
+        return NewBlobFields::default();
+    }
+    let property = source.properties.content_md5.plain();
+    NewBlobFields {
+        content_tag: source.content_tag.map(|tag| tag.beside(property)),
+        checksums: source.checksums.clone(),
+        object: None,
     }
 }
 

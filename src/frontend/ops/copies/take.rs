@@ -16,6 +16,8 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::operation::ChecksumClaim;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
@@ -45,7 +47,8 @@ pub(super) enum Hold {
 
 /// The length and checksums that the bytes of a source must have.
 pub(super) const fn upload(source: &CopySource, len: u64) -> Upload {
-    Upload { framing: Framing::Known { len }, md5: source.md5, crc64: source.crc64 }
+    let checksums = ClaimedChecksums { wanted: None, claim: ChecksumClaim::None };
+    Upload { framing: Framing::Known { len }, md5: source.md5, crc64: source.crc64, checksums }
 }
 
 pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {

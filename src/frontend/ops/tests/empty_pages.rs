@@ -80,6 +80,7 @@ fn list_blobs() -> ListBlobs {
         snapshots: false,
         tags: false,
         copy: false,
+        content_etag: false,
     }
 }
 

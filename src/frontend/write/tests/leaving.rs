@@ -9,6 +9,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::ingest::ingest;
 use crate::frontend::ingest::ingest_pages;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 
@@ -42,7 +43,12 @@ async fn rig() -> (Rig, Stored) {
 /// A Put Blob or Put Page of a client that leaves soon.
 async fn leave(rig: &Rig, content: Bytes, pages: bool) {
     let len = content.len() as u64;
-    let upload = Upload { framing: Framing::Known { len }, md5: None, crc64: None };
+    let upload = Upload {
+        framing: Framing::Known { len },
+        md5: None,
+        crc64: None,
+        checksums: ClaimedChecksums::default(),
+    };
     let body = ResponseBody::full(content);
     let mut body = RequestBody::of_source(body, STALL, rig.env.clone());
     let stored = async {

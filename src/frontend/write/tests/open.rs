@@ -8,6 +8,7 @@ use crate::frontend::ingest::Ingested;
 use crate::frontend::ingest::ingest;
 use crate::frontend::ingest::ingest_pages;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
@@ -18,7 +19,12 @@ const LEN_MAX: usize = 3 << 20;
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 fn open() -> Upload {
-    Upload { framing: Framing::Open { len_max: LEN_MAX as u64 }, md5: None, crc64: None }
+    Upload {
+        framing: Framing::Open { len_max: LEN_MAX as u64 },
+        md5: None,
+        crc64: None,
+        checksums: ClaimedChecksums::default(),
+    }
 }
 
 async fn received(rig: &Rig, content: &Bytes, key: bool) -> Result<Ingested, Refusal> {

@@ -58,12 +58,33 @@ fn location(offset: u64) -> Location {
     }
 }
 
+fn guard_of_content() -> Guard {
+    let tag = ContentEtag::parts(Md5::of(b"x"), 2);
+    let if_match = Some(EtagMatch::Content(vec![tag]));
+    Guard { conditions: Conditions { if_match, ..Conditions::default() }, ..Guard::default() }
+}
+
+fn new_fields() -> NewBlobFields {
+    let object = ObjectProperties {
+        expires: Some("never".to_owned()),
+        acl: Some(CannedAcl::PublicRead),
+        ..ObjectProperties::default()
+    };
+    let checksum = ChecksumValue::new(ChecksumAlgorithm::Crc32, &[1, 2, 3, 4]).unwrap();
+    NewBlobFields {
+        content_tag: Some(ContentTag::Opaque([7; 16], 2)),
+        checksums: vec![checksum.of_whole()],
+        object: object.if_any(),
+    }
+}
+
 fn guard() -> Guard {
     let conditions = Conditions {
         if_match: Some(EtagMatch::Tags(vec![Some(Etag::from_commit(TIME)), None])),
         if_none_match: Some(EtagMatch::Any),
         if_modified_since: Some(TIME),
         if_unmodified_since: None,
+        pairing: Pairing::TagFirst,
     };
     Guard {
         conditions,
@@ -245,6 +266,7 @@ pub(super) fn small_writes() -> Vec<Write> {
         content,
         crc64: Crc64::of(b"x"),
         tier: Some(AccessTier::Cool),
+        fields: new_fields(),
     };
     let changes = account_changes().into_iter();
     let name = AccountName::new("account").unwrap();
@@ -260,7 +282,7 @@ pub(super) fn reads() -> Vec<Read> {
     let blob_read = ReadBlob {
         key: key(),
         snapshot: Some(TIME),
-        guard: guard(),
+        guard: guard_of_content(),
         range: ByteRange::new(1, Some(2)),
         pieces: true,
     };
@@ -485,7 +507,8 @@ pub(super) fn refused() -> Vec<Refused> {
         LeaseRefusal::BreakingNotChanged,
         LeaseRefusal::BrokenNotRenewed,
     ];
-    let outcomes = [Outcome::Failed, Outcome::NotModified, Outcome::AlreadyExists];
+    let outcomes =
+        [Outcome::Failed, Outcome::NotModified, Outcome::AlreadyExists, Outcome::NothingToMatch];
     let faults =
         [EncryptionFault::KeyMissing, EncryptionFault::NotEncrypted, EncryptionFault::Mismatch];
     let mut all = vec![

@@ -61,8 +61,8 @@ fn writes() -> Vec<(Write, usize)> {
     let of_tags = 10 * (128 + 256);
     let of_list = 50_000 * size_of::<BlockListEntry>();
     vec![
-        (put(inline, metadata(0), Tags::default()), 4_096 + 1_024 + 1_000 + etags),
-        (put(empty, metadata(8_000), tags()), 8_000 + of_tags),
+        (put(inline, metadata(0), Tags::default()), 4_096 + 1_024 + 1_000 + etags + 3 * LONG),
+        (put(empty, metadata(8_000), tags()), 8_000 + of_tags + 3 * LONG),
         (Write::CommitBlocks(commit), of_list + 8_000 + of_tags),
         end_copy(),
         fill_layer(),
@@ -89,7 +89,19 @@ fn put(content: NewContent, metadata: Metadata, tags: Tags) -> Write {
         content,
         crc64: Crc64::EMPTY,
         tier: None,
+        fields: new_fields(),
     })
+}
+
+/// Texts of 3 times [`LONG`].
+fn new_fields() -> NewBlobFields {
+    let object = ObjectProperties {
+        expires: Some(long()),
+        redirect: Some(long()),
+        owner: Some(long()),
+        ..ObjectProperties::default()
+    };
+    NewBlobFields { object: object.if_any(), ..NewBlobFields::default() }
 }
 
 fn end_copy() -> (Write, usize) {
@@ -273,6 +285,7 @@ fn put_copy() -> (Write, usize) {
         crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
         job: Some(Box::new(job)),
+        fields: NewBlobFields::default(),
     };
     (Write::PutCopy(Box::new(put)), guarded + 1_024 + 6 * LONG + 10 * (128 + 256))
 }

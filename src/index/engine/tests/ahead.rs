@@ -66,6 +66,7 @@ fn put(name: &str, number: u64) -> Write {
         content: NewContent::Stored(vec![location(number)]),
         crc64: Crc64::of(b"1"),
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 

@@ -139,7 +139,8 @@ fn guards_are_checked_in_order() {
     both.guard.lease = None;
     assert_eq!(p.write(&Write::PutBlob(both.clone())).unwrap_err(), failed);
     both.key = key("missing");
-    assert_eq!(p.write(&Write::PutBlob(both)).unwrap_err(), failed);
+    let nothing = Error::Refused(Refused::Condition(Outcome::NothingToMatch));
+    assert_eq!(p.write(&Write::PutBlob(both)).unwrap_err(), nothing);
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn begin(key: &BlobKey, kind: BlobKind, total: u64) -> Write {
         crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
         job: Some(Box::new(job)),
+        fields: NewBlobFields::default(),
     }))
 }
 

@@ -49,6 +49,7 @@ fn named_by(p: &mut Partition, to: &BlobKey, layer: u64) -> Result<WriteReply, E
         crc64: Crc64::EMPTY,
         copy: None,
         job: None,
+        fields: NewBlobFields::default(),
     })))
 }
 

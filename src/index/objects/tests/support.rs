@@ -51,6 +51,7 @@ pub(super) fn put(key: &BlobKey, content: (NewContent, Crc64)) -> PutBlob {
         content: content.0,
         crc64: content.1,
         tier: None,
+        fields: NewBlobFields::default(),
     }
 }
 
@@ -205,6 +206,7 @@ pub(super) fn copied(shared: SharedBlob, to: &str) -> Write {
         crc64: record.crc64,
         copy: None,
         job: None,
+        fields: NewBlobFields::default(),
     }))
 }
 

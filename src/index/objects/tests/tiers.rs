@@ -130,3 +130,32 @@ fn snapshot_has_a_tier_of_its_own() {
     let none = set_of(&mut p, &a, Some(taken.next()), AccessTier::Archive);
     assert_eq!(none, Err(Error::Refused(Refused::BlobNotFound)));
 }
+
+#[test]
+fn storage_class_is_forgotten_with_its_tier() {
+    let mut p = partition();
+    let a = key("a");
+    let class = |p: &Partition| {
+        let head = ReadBlob { pieces: false, ..read(&a) };
+        p.blob(&head).unwrap().record.fields.and_then(|fields| fields.storage_class)
+    };
+    let kept = |class: StorageClass| {
+        let object =
+            ObjectProperties { storage_class: class.kept(), ..ObjectProperties::default() };
+        let fields = NewBlobFields { object: object.if_any(), ..NewBlobFields::default() };
+        let tier = Some(class.tier());
+        Write::PutBlob(PutBlob { fields, tier, ..put(&a, inline(b"1")) })
+    };
+    p.must(&kept(StorageClass::OnezoneIa));
+    assert_eq!(set(&mut p, &a, AccessTier::Cool), DONE);
+    assert_eq!(class(&p).as_deref(), Some("ONEZONE_IA"));
+    assert_eq!(set(&mut p, &a, AccessTier::Hot), DONE);
+    assert_eq!(class(&p), None);
+    p.must(&delete(&a));
+    p.must(&kept(StorageClass::DeepArchive));
+    assert_eq!(set(&mut p, &a, AccessTier::Hot), PENDING);
+    assert_eq!(class(&p).as_deref(), Some("DEEP_ARCHIVE"), "it is still archived");
+    p.now = p.now.plus(REHYDRATION);
+    assert_eq!(set(&mut p, &a, AccessTier::Archive), DONE);
+    assert_eq!(class(&p), None, "it was restored since");
+}

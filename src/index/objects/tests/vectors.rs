@@ -141,6 +141,7 @@ fn copied_and_encrypted(p: &mut Partition) {
             total: 9,
             completed: Some(Timestamp::from_ticks(640_000_000_000_000_000)),
         })),
+        fields: NewBlobFields::default(),
     })));
     let under = |encryption| Guard {
         encryption: EncryptionClaim::Given(Some(encryption)),

@@ -9,6 +9,7 @@ use crate::index::api::Guard;
 use crate::index::api::IndexHost;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListEntry;
+use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::Read;
@@ -45,6 +46,7 @@ fn put(number: u32) -> Write {
         crc64: Crc64::of(&content),
         content: NewContent::Inline(content),
         tier: None,
+        fields: NewBlobFields::default(),
     })
 }
 

@@ -51,6 +51,7 @@ impl Running {
             content: index::NewContent::Stored(locations),
             crc64: Crc64::of(&content),
             tier: None,
+            fields: index::NewBlobFields::default(),
         };
         self.assembly.router.write(Write::PutBlob(put)).await.unwrap();
     }

@@ -30,6 +30,7 @@ use crate::protocol::model::reply::ContainerListing;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EncryptionScope;
@@ -197,8 +198,13 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
 #[test]
 fn statuses_are_the_documented_ones() {
     let md5 = BodyChecksum::Md5(Md5::of(b""));
-    let put =
-        Reply::BlobPut { change: change(), md5: Some(Md5::of(b"")), crc64: Some(Crc64::EMPTY) };
+    let put = Reply::BlobPut {
+        change: change(),
+        md5: Some(Md5::of(b"")),
+        crc64: Some(Crc64::EMPTY),
+        content_etag: ContentEtag::md5(Md5::of(b"")),
+        checksum: Crc64::EMPTY.into(),
+    };
     let cases = [
         (Reply::AccountInformation, 200),
         (Reply::ContainerCreated(change()), 201),

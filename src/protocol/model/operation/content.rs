@@ -19,6 +19,7 @@ use crate::types::BlockId;
 use crate::types::BlockListEntry;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::ObjectProperties;
 use crate::types::Tags;
 
 /// Operations that write the content of a blob: uploads of blobs, blocks and pages, and copies.
@@ -41,6 +42,8 @@ pub enum ContentOperation {
         kind: NewKind,
         /// The tier, when it is given.
         tier: Option<AccessTier>,
+        /// What objects of S3 have beyond these properties.
+        object: Option<Box<ObjectProperties>>,
         /// The body; empty but for block blobs.
         upload: Upload,
     },

@@ -4,6 +4,8 @@ use uuid::Uuid;
 
 use crate::types::AccountName;
 use crate::types::BlobName;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ChecksumValue;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
@@ -114,6 +116,30 @@ pub struct Upload {
     pub md5: Option<Md5>,
     /// CRC-64 of the body: a mismatch is `Crc64Mismatch`.
     pub crc64: Option<Crc64>,
+    /// Another checksum of the content.
+    pub checksums: ClaimedChecksums,
+}
+
+/// What a request says of a checksum that is kept with the content. Source: S3, "Checking object
+/// integrity".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClaimedChecksums {
+    /// The algorithm that the request names; `None` if it names none.
+    pub wanted: Option<ChecksumAlgorithm>,
+    /// Where the value is with which the computed one is compared.
+    pub claim: ChecksumClaim,
+}
+
+/// Where the value of a checksum is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumClaim {
+    /// Nowhere: the checksum is computed and kept.
+    #[default]
+    None,
+    /// In the head.
+    Value(ChecksumValue),
+    /// In a trailer of the body.
+    Trailer,
 }
 
 /// A stored access policy of a container, as clients see it.
@@ -203,6 +229,8 @@ pub struct ListBlobs {
     pub tags: bool,
     /// Whether the last copy is shown.
     pub copy: bool,
+    /// Whether the tag of the content is shown. If not, the facts may have another one.
+    pub content_etag: bool,
 }
 
 /// Find Blobs by Tags, in one container or all.

@@ -290,10 +290,10 @@ proptest! {
     #[test]
     fn any_blob_is_listed_without_what_the_list_does_not_show(
         record in record(),
-        shown in (any::<bool>(), any::<bool>()),
+        shown in (any::<bool>(), any::<bool>(), any::<bool>()),
         at in any::<prop::sample::Index>(),
     ) {
-        let shown = ListedFields { metadata: shown.0, copy: shown.1 };
+        let shown = ListedFields { metadata: shown.0, copy: shown.1, content_tag: shown.2 };
         let mut value = values::encode_blob_raw(&record, &[]).to_vec();
         let cut = Bytes::copy_from_slice(&value[..at.index(value.len())]);
         let cut = Row { key: Bytes::new(), value: cut };

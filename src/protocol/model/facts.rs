@@ -1,0 +1,177 @@
+//! What clients see of containers and blobs.
+
+use crate::protocol::model::copy::CopyFacts;
+use crate::types::AccessTier;
+use crate::types::BlobKind;
+use crate::types::BlobProperties;
+use crate::types::ChecksumValue;
+use crate::types::ContentChecksum;
+use crate::types::ContentEtag;
+use crate::types::Crc64;
+use crate::types::Encryption;
+use crate::types::EncryptionScope;
+use crate::types::Etag;
+use crate::types::Lease;
+use crate::types::LeaseState;
+use crate::types::Metadata;
+use crate::types::ObjectProperties;
+use crate::types::PublicAccess;
+use crate::types::Rehydration;
+use crate::types::Tags;
+use crate::types::TierState;
+use crate::types::Timestamp;
+
+/// Tag and time after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The new tag.
+    pub etag: Etag,
+    /// The new time.
+    pub last_modified: Timestamp,
+}
+
+/// What clients see of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseFacts {
+    /// As of the answer.
+    pub state: LeaseState,
+    /// Whether it never runs out.
+    pub infinite: bool,
+}
+
+impl LeaseFacts {
+    /// No lease.
+    pub const NONE: Self = Self { state: LeaseState::Available, infinite: false };
+
+    /// A lease as it is at `now`.
+    #[must_use]
+    pub fn at(now: Timestamp, lease: Option<&Lease>) -> Self {
+        lease.map_or(Self::NONE, |lease| Self {
+            state: lease.state(now),
+            infinite: lease.duration.is_none(),
+        })
+    }
+}
+
+/// What clients see of a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierFacts {
+    /// The tier.
+    pub tier: AccessTier,
+    /// When it was set; `None` when it never was, and is that of the account.
+    pub changed: Option<Timestamp>,
+    /// On the way out of the archive.
+    pub rehydrating: Option<Rehydration>,
+}
+
+impl TierFacts {
+    /// The tier of a blob of which none was set.
+    pub const INFERRED: Self = Self { tier: AccessTier::Hot, changed: None, rehydrating: None };
+
+    /// A tier as it is at `now`.
+    #[must_use]
+    pub fn at(now: Timestamp, state: Option<&TierState>) -> Self {
+        state.map_or(Self::INFERRED, |state| {
+            let TierState { tier, changed, rehydrating } = state.at(now);
+            Self { tier, changed: Some(changed), rehydrating }
+        })
+    }
+
+    /// The state of a blob on its way out of the archive, in one word.
+    #[must_use]
+    pub fn archive_status(&self) -> Option<String> {
+        let to = self.rehydrating.as_ref()?.to;
+        Some(format!("rehydrate-pending-to-{}", to.as_str().to_ascii_lowercase()))
+    }
+}
+
+/// What clients see of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerFacts {
+    /// Its tag and time.
+    pub change: Change,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Anonymous access.
+    pub public_access: PublicAccess,
+    /// Its lease.
+    pub lease: LeaseFacts,
+    /// The scope of blobs that name none.
+    pub encryption_scope: Option<EncryptionScope>,
+}
+
+/// What clients see of a blob besides its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobFacts {
+    /// Its tag and time.
+    pub change: Change,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Block, append or page blob.
+    pub kind: BlobKind,
+    /// Content length, bytes.
+    pub len: u64,
+    /// System properties.
+    pub properties: BlobProperties,
+    /// User metadata.
+    pub metadata: Metadata,
+    /// Index tags.
+    pub tags: Tags,
+    /// Its lease.
+    pub lease: LeaseFacts,
+    /// The last copy into it.
+    pub copy: Option<Box<CopyFacts>>,
+    /// Its tier; only block blobs have one.
+    pub tier: Option<TierFacts>,
+    /// Encryption by a customer-provided key or under a scope.
+    pub encryption: Option<Encryption>,
+    /// When it was last read or changed; when that is tracked.
+    pub last_access: Option<Timestamp>,
+    /// S3's tag of the content.
+    pub content_etag: ContentEtag,
+    /// The CRC-64 of the content, if it is known.
+    pub crc64: Option<Crc64>,
+    /// Other checksums of the content that are kept. A list of blobs may show those of content
+    /// under a customer's key encrypted.
+    pub checksums: Vec<ContentChecksum>,
+    /// What objects of S3 have beyond these properties, if it has any of it.
+    pub object: Option<Box<ObjectProperties>>,
+}
+
+impl BlobFacts {
+    /// Facts of a blob of which nothing was ever set.
+    #[must_use]
+    pub fn new(change: Change, created: Timestamp, len: u64) -> Self {
+        Self {
+            change,
+            created,
+            kind: BlobKind::Block,
+            len,
+            properties: BlobProperties::default(),
+            metadata: Metadata::default(),
+            tags: Tags::default(),
+            lease: LeaseFacts::NONE,
+            copy: None,
+            tier: Some(TierFacts::INFERRED),
+            encryption: None,
+            last_access: None,
+            content_etag: ContentEtag::of_commit(change.etag, len, 1),
+            crc64: None,
+            checksums: Vec::new(),
+            object: None,
+        }
+    }
+}
+
+impl BlobFacts {
+    /// The checksums of the content: those that are kept, else the CRC-64, if it is known. Source:
+    /// S3, "Checking object integrity".
+    #[must_use]
+    pub fn content_checksums(&self) -> Vec<ContentChecksum> {
+        if !self.checksums.is_empty() {
+            return self.checksums.clone();
+        }
+        let crc64 = self.crc64.map(|crc64| ChecksumValue::from(crc64).of_whole());
+        crc64.into_iter().collect()
+    }
+}
