@@ -119,7 +119,7 @@ fn from_upload(refusal: index::UploadRefusal) -> Refusal {
         U::ChecksumKind => Refusal::new(Reason::UploadMismatch).message(
             "The checksum of the request is of another type or algorithm than that of the upload.",
         ),
-        U::Checksum => Reason::Crc64Mismatch.into(),
+        U::Checksum => Reason::ChecksumMismatch.into(),
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::types::BlockId;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ContentChecksum;
+use crate::types::ContentEtag;
 use crate::types::ContentTag;
 use crate::types::Md5;
 use crate::types::Md5Hasher;
@@ -164,35 +165,25 @@ impl UploadChecksum {
 /// The tag of a part: its MD5, if that is among its checksums; else an opaque one, made of bytes
 /// that change with the part.
 #[must_use]
-pub fn part_tag(checksums: &[ContentChecksum], otherwise: &[u8]) -> ContentTag {
+pub fn part_tag(checksums: &[ContentChecksum], otherwise: &[u8]) -> ContentEtag {
     let of_md5 = |checksum: &ContentChecksum| {
         let digest = (checksum.algorithm == ChecksumAlgorithm::Md5).then_some(&checksum.digest)?;
-        digest.as_ref().try_into().ok().map(|bytes| ContentTag::Md5(Md5::from_bytes(bytes)))
+        digest.as_ref().try_into().ok().map(|bytes| ContentEtag::md5(Md5::from_bytes(bytes)))
     };
-    let opaque = || ContentTag::Opaque(*Md5::of(otherwise).as_bytes(), 1);
+    let opaque = || ContentEtag::opaque(*Md5::of(otherwise).as_bytes(), 1);
     checksums.iter().find_map(of_md5).unwrap_or_else(opaque)
 }
 
 /// The content tag of a blob that is made of parts with these tags. Only tags that are MD5s make
 /// one of MD5s.
 #[must_use]
-pub fn tag_of_parts<'a>(parts: impl IntoIterator<Item = &'a ContentTag>) -> ContentTag {
+pub fn tag_of_parts<'a>(parts: impl IntoIterator<Item = &'a ContentEtag>) -> ContentTag {
     let mut hasher = Md5Hasher::default();
     let (mut count, mut all_md5) = (0_u32, true);
     for part in parts {
         count = count.saturating_add(1);
-        match part {
-            ContentTag::Md5(md5) => hasher.update(md5.as_bytes()),
-            ContentTag::Parts(md5, _) => {
-                all_md5 = false;
-                hasher.update(md5.as_bytes());
-            }
-            ContentTag::Opaque(bytes, _) => {
-                all_md5 = false;
-                hasher.update(bytes);
-            }
-            ContentTag::PropertyMd5 => all_md5 = false,
-        }
+        all_md5 &= part.as_md5().is_some();
+        hasher.update(part.digits());
     }
     let digest = hasher.finish();
     if all_md5 {
@@ -239,18 +230,14 @@ mod tests {
     fn tag_of_parts_is_an_md5_only_of_md5s() {
         let (a, b) = (Md5::of(b"a"), Md5::of(b"b"));
         let both = [a.as_bytes().as_slice(), b.as_bytes()].concat();
-        let tags = [ContentTag::Md5(a), ContentTag::Md5(b)];
+        let tags = [ContentEtag::md5(a), ContentEtag::md5(b)];
         assert_eq!(tag_of_parts(&tags), ContentTag::Parts(Md5::of(&both), 2));
         let opaque = part_tag(&[], b"nonce");
-        assert_eq!(opaque, ContentTag::Opaque(*Md5::of(b"nonce").as_bytes(), 1));
-        let mixed = tag_of_parts(&[opaque, ContentTag::Md5(b)]);
+        assert_eq!(opaque, ContentEtag::opaque(*Md5::of(b"nonce").as_bytes(), 1));
+        let mixed = tag_of_parts(&[opaque, ContentEtag::md5(b)]);
         assert!(matches!(mixed, ContentTag::Opaque(_, 2)), "{mixed:?}");
-        let of_md5 = ContentChecksum {
-            algorithm: ChecksumAlgorithm::Md5,
-            kind: crate::types::ChecksumKind::FullObject,
-            digest: a.as_bytes().to_vec().into(),
-        };
-        assert_eq!(part_tag(&[of_md5], b""), ContentTag::Md5(a));
+        let of_md5 = ContentChecksum::from(a);
+        assert_eq!(part_tag(&[of_md5], b""), ContentEtag::md5(a));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use blockyard::index::StartUpload;
 use blockyard::index::UploadRefusal;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobProperties;
-use blockyard::types::ContentTag;
+use blockyard::types::ContentEtag;
 use blockyard::types::Crc64;
 use blockyard::types::Md5;
 use blockyard::types::PartNumber;
@@ -65,6 +65,7 @@ pub(crate) fn start(key: BlobKey, upload: u64, marks: Marks) -> StartUpload {
         tier: marks.tier,
         encryption: EncryptionClaim::Given(None),
         checksum: None,
+        object: None,
         initiator: None,
     }
 }
@@ -87,7 +88,7 @@ pub(crate) fn part(
 }
 
 pub(crate) fn named(segment: Segment) -> NamedPart {
-    let tag = ContentTag::Md5(md5(segment));
+    let tag = ContentEtag::md5(md5(segment));
     NamedPart { number: number(segment), tag, checksum: None }
 }
 
@@ -251,5 +252,5 @@ impl Client<'_> {
 }
 
 fn is_shown(part: Segment, view: &PartView) -> bool {
-    view.number == number(part) && view.len == part.len && view.tag == ContentTag::Md5(md5(part))
+    view.number == number(part) && view.len == part.len && view.tag == ContentEtag::md5(md5(part))
 }

@@ -25,8 +25,10 @@ use crate::index::StagePart;
 use crate::index::StartUpload;
 use crate::index::UploadRecord;
 use crate::index::UploadRefusal;
+use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::CompleteUpload;
 use crate::protocol::model::operation::CreateUpload;
 use crate::protocol::model::operation::Upload;
@@ -35,9 +37,12 @@ use crate::protocol::model::upload_reply::PartFacts;
 use crate::protocol::model::upload_reply::UploadFacts;
 use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlobKey;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
 use crate::types::PartNumber;
 use crate::types::Tags;
+use crate::types::UploadChecksum;
 use crate::types::UploadId;
 
 /// Starts an upload.
@@ -59,6 +64,7 @@ pub(crate) async fn create(
         tier: create.tier,
         encryption: encryption.clone(),
         checksum: create.checksum,
+        object: create.object,
         initiator: None,
     };
     commit::commit(&front.rows, Box::new(write), None)
@@ -96,7 +102,10 @@ pub(crate) async fn stage(
     let Located { blob, precondition } = blob.locate(&front.rows).await?;
     // The bytes of a part without an upload are not received.
     let list = ListParts { key: blob.key.clone(), upload, after: 0, limit: 0 };
-    ask(front, list).await.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    let found = ask(front, list).await;
+    let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    let body_of = &with_checksum(body_of, found.record.checksum())?;
+    let is_kept = found.record.checksum().is_some();
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let is_plain = encrypting.is_none();
     let ingested = ingest::ingest_part(&front.pool, body, body_of, is_plain, encrypting).await?;
@@ -108,22 +117,45 @@ pub(crate) async fn stage(
         encryption: encryption.clone(),
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-        checksums: checksums(&ingested, is_plain),
+        checksums: if is_plain { checksums(&ingested, is_kept) } else { Vec::new() },
     };
+    let named = ingested.named.map(|named| named.of_whole());
     match commit::commit(&front.rows, write, Some(ingested.stored)).await {
         Ok(part) => {
-            let reply = reply(UploadReply::PartUploaded(facts_of_part(part)));
+            let facts = facts_of_part(part);
+            let checksum = named.or(facts.checksum);
+            let reply = reply(UploadReply::PartUploaded(PartFacts { checksum, ..facts }));
             Ok(with_encryption_header(reply, &encryption))
         }
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
 
-/// The checksums in the row of a part. Those of encrypted content would reveal something of the
-/// plain text.
-fn checksums(ingested: &Ingested, is_plain: bool) -> Vec<ContentChecksum> {
-    let md5 = ingested.md5.filter(|_| is_plain);
-    md5.map(ContentChecksum::from).into_iter().collect()
+/// What is known of the body of a part. The checksum that the upload keeps is computed, even if the
+/// request does not name it.
+///
+/// # Errors
+/// `UploadMismatch` when the request names another one.
+fn with_checksum(body: &Upload, kept: Option<UploadChecksum>) -> Result<Upload, Refusal> {
+    let Some(kept) = kept.map(|kept| kept.algorithm) else { return Ok(*body) };
+    match body.checksums.wanted {
+        Some(wanted) if wanted != kept => Err(Refusal::new(Reason::UploadMismatch).message(
+            "The part has a checksum of another algorithm than the upload was created with.",
+        )),
+        Some(_) | None => {
+            let checksums = ClaimedChecksums { wanted: Some(kept), ..body.checksums };
+            Ok(Upload { checksums, ..*body })
+        }
+    }
+}
+
+/// The checksums in the row of a plain part: its MD5, and the one that the upload keeps. A
+/// CRC-64/NVME is in each row. Those of encrypted content would reveal something of the plain text.
+fn checksums(ingested: &Ingested, is_kept: bool) -> Vec<ContentChecksum> {
+    let is_in_row = |named: &ChecksumValue| named.algorithm() == ChecksumAlgorithm::Crc64Nvme;
+    let named = ingested.named.filter(|named| is_kept && !is_in_row(named));
+    let md5 = ingested.md5.map(ContentChecksum::from);
+    md5.into_iter().chain(named.map(|named| named.of_whole())).collect()
 }
 
 fn facts_of_part(part: PartView) -> PartFacts {

@@ -17,10 +17,11 @@ use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::ContentChecksum;
-use crate::types::ContentTag;
+use crate::types::ContentEtag;
 use crate::types::Coverage;
 use crate::types::Crc64;
 use crate::types::Metadata;
+use crate::types::ObjectProperties;
 use crate::types::PartNumber;
 use crate::types::RoutingKey;
 use crate::types::Tags;
@@ -48,6 +49,8 @@ pub struct StartUpload {
     pub encryption: EncryptionClaim,
     /// The checksum that is to be kept.
     pub checksum: Option<UploadChecksum>,
+    /// What objects of S3 have beyond the system properties.
+    pub object: Option<Box<ObjectProperties>>,
     /// Canonical id of the user that starts it; `None` means the account's root user.
     pub initiator: Option<String>,
 }
@@ -77,7 +80,7 @@ pub struct NamedPart {
     /// Its number.
     pub number: PartNumber,
     /// Its tag.
-    pub tag: ContentTag,
+    pub tag: ContentEtag,
     /// A checksum of it, if the list has one.
     pub checksum: Option<ContentChecksum>,
 }
@@ -110,7 +113,7 @@ pub struct UploadCompleted {
     /// The ETag and time of the blob.
     pub written: Written,
     /// Its content tag.
-    pub tag: ContentTag,
+    pub tag: ContentEtag,
     /// Its checksums.
     pub checksums: Vec<ContentChecksum>,
 }
@@ -134,7 +137,7 @@ pub struct PartView {
     /// When it was staged.
     pub staged: Timestamp,
     /// Its tag: the MD5 of its bytes, or an opaque one for encrypted bytes.
-    pub tag: ContentTag,
+    pub tag: ContentEtag,
     /// The checksum that the upload keeps of its parts, if it has it.
     pub checksum: Option<ContentChecksum>,
 }

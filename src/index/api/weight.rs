@@ -126,13 +126,15 @@ fn put_blob(put: &PutBlob) -> usize {
 
 fn new_fields(fields: &NewBlobFields) -> usize {
     let digests = fields.checksums.iter().map(|checksum| bytes(&checksum.digest));
-    let object = fields.object.as_ref().map_or(0, |object| {
-        let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = &**object;
-        let texts = [expires, redirect, storage_class, owner];
-        let texts = texts.into_iter().map(|text| option(text.as_deref()));
-        size_of::<ObjectProperties>() + ALLOCATION + texts.sum::<usize>()
-    });
+    let object = fields.object.as_deref().map_or(0, object);
     list(&fields.checksums) + digests.sum::<usize>() + object
+}
+
+fn object(object: &ObjectProperties) -> usize {
+    let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = object;
+    let texts = [expires, redirect, storage_class, owner];
+    let texts = texts.into_iter().map(|text| option(text.as_deref()));
+    size_of_val(object) + ALLOCATION + texts.sum::<usize>()
 }
 
 fn commit_blocks(commit: &CommitBlocks) -> usize {
@@ -150,6 +152,7 @@ fn start_upload(start: &StartUpload) -> usize {
         + metadata(&start.metadata)
         + tags(&start.tags)
         + claim(&start.encryption)
+        + start.object.as_deref().map_or(0, object)
         + option(start.initiator.as_deref())
 }
 

@@ -4,6 +4,7 @@
 use crate::index::api::AbortUpload;
 use crate::index::api::Error;
 use crate::index::api::ListParts;
+use crate::index::api::NewBlobFields;
 use crate::index::api::PartPage;
 use crate::index::api::PartView;
 use crate::index::api::StagePart;
@@ -16,7 +17,9 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
+use crate::index::objects::new_fields;
 use crate::index::objects::part_fields::PartFields;
+use crate::index::objects::upload_checksum;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::StagedBlock;
@@ -27,8 +30,8 @@ use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
-use crate::types::ChecksumAlgorithm;
-use crate::types::ContentTag;
+use crate::types::BlobKind;
+use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::PartNumber;
@@ -41,12 +44,14 @@ use crate::types::part_tag;
 
 /// Starts an upload.
 pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> WriteReply {
+    let object = NewBlobFields { object: start.object.clone(), ..NewBlobFields::default() };
     let blob = BlobRecord {
         properties: start.properties.clone(),
         metadata: start.metadata.clone(),
         tags: start.tags.clone(),
         tier: start.tier.map(|tier| TierState::new(tier, eval.now)),
         encryption: start.encryption.applied(),
+        fields: new_fields::of(BlobKind::Block, &object),
         ..BlobRecord::new(eval.now, eval.now, 0, Crc64::EMPTY)
     };
     let fields = UploadFields {
@@ -102,7 +107,7 @@ pub(super) async fn stage(
 }
 
 /// The tag of a staged part.
-pub(super) fn tag_of(part: &StagedBlock) -> ContentTag {
+pub(super) fn tag_of(part: &StagedBlock) -> ContentEtag {
     let checksums = part.fields.as_ref().map_or(&[][..], |fields| &fields.checksums);
     match part.content.nonce() {
         Some(nonce) => part_tag(checksums, &nonce.bytes),
@@ -114,17 +119,8 @@ pub(super) fn tag_of(part: &StagedBlock) -> ContentTag {
 }
 
 fn part_view(number: PartNumber, part: &StagedBlock, kept: Option<UploadChecksum>) -> PartView {
-    let checksums = part.fields.iter().flat_map(|fields| &fields.checksums);
-    let is_kept = |algorithm: ChecksumAlgorithm| {
-        algorithm != ChecksumAlgorithm::Md5 && kept.is_none_or(|kept| kept.algorithm == algorithm)
-    };
-    PartView {
-        number,
-        len: part.len,
-        staged: part.time,
-        tag: tag_of(part),
-        checksum: checksums.into_iter().find(|checksum| is_kept(checksum.algorithm)).cloned(),
-    }
+    let checksum = kept.and_then(|kept| upload_checksum::of_part(part, kept.algorithm));
+    PartView { number, len: part.len, staged: part.time, tag: tag_of(part), checksum }
 }
 
 /// A walk over the parts of an upload in the order of their numbers.

@@ -1,6 +1,8 @@
-//! Checks the checksums of a completion, and makes that of the blob from those of its parts.
-
-use bytes::Bytes;
+//! Checks the checksums of a completion, and makes that of the blob from those of its parts. Source:
+//! S3, "Checking object integrity".
+//!
+//! Of content under a customer-provided key rows have no plain checksums. They were compared when
+//! the parts came.
 
 use crate::index::api::CompleteUpload;
 use crate::index::api::Error;
@@ -10,29 +12,30 @@ use crate::index::objects::values::StagedBlock;
 use crate::index::record::UploadRecord;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumKind;
+use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
+use crate::types::ContentHasher;
 use crate::types::Coverage;
 use crate::types::Crc64;
-use crate::types::PartChecksum;
 use crate::types::UploadChecksum;
 
-/// The CRC-64/NVME of each row, as a checksum of content.
-pub(super) fn of_crc64(crc64: Crc64) -> ContentChecksum {
-    let mut bytes = crc64.to_le_bytes();
-    bytes.reverse();
-    ContentChecksum {
-        algorithm: ChecksumAlgorithm::Crc64Nvme,
-        kind: ChecksumKind::FullObject,
-        digest: Bytes::copy_from_slice(&bytes),
+/// The checksum of a part by this algorithm; `None` if the row does not have it.
+pub(super) fn of_part(part: &StagedBlock, algorithm: ChecksumAlgorithm) -> Option<ContentChecksum> {
+    let is_plain = part.content.nonce().is_none();
+    if algorithm == ChecksumAlgorithm::Crc64Nvme && is_plain {
+        return Some(ChecksumValue::from(part.crc64).of_whole());
     }
+    let checksums = part.fields.iter().flat_map(|fields| &fields.checksums);
+    checksums.into_iter().find(|checksum| checksum.algorithm == algorithm).cloned()
 }
 
-/// Whether a part has this checksum.
-pub(super) fn has(part: &StagedBlock, named: &ContentChecksum) -> bool {
-    if named.algorithm == ChecksumAlgorithm::Crc64Nvme && part.content.nonce().is_none() {
-        return *named == of_crc64(part.crc64);
+/// Whether a part may have this checksum, which a list names.
+pub(super) fn may_have(part: &StagedBlock, named: &ContentChecksum) -> bool {
+    let is_plain = part.content.nonce().is_none();
+    match of_part(part, named.algorithm) {
+        Some(checksum) => checksum == *named,
+        None => !is_plain,
     }
-    part.fields.as_ref().is_some_and(|fields| fields.checksums.contains(named))
 }
 
 /// Compares the checksum of all parts with the one that the request gives. Returns the checksums for
@@ -43,7 +46,6 @@ pub(super) fn check(
     entries: &[Entry],
     crc64: Crc64,
 ) -> Result<Vec<ContentChecksum>, Error> {
-    let by_key = entries.iter().any(|entry| entry.content.nonce().is_some());
     let kept = upload.checksum();
     if let Some(kept) = kept.filter(|kept| kept.coverage == Coverage::Composite) {
         let unnamed = complete.parts.iter().find(|part| {
@@ -53,35 +55,54 @@ pub(super) fn check(
             return Err(UploadRefusal::NoPartChecksum(part.number.get()).into());
         }
     }
-    let whole = match kept {
-        Some(kept) if kept.algorithm != ChecksumAlgorithm::Crc64Nvme => {
-            Some(of_entries(kept, entries)?)
-        }
-        // The checksum of encrypted content is not in the row.
-        Some(_) | None => (!by_key).then(|| of_crc64(crc64)),
+    if entries.iter().any(|entry| entry.content.nonce().is_some()) {
+        return Ok(Vec::new());
+    }
+    let of_crc64 = || ChecksumValue::from(crc64).of_whole();
+    let is_crc64 = |algorithm| algorithm == ChecksumAlgorithm::Crc64Nvme;
+    let whole = match kept.filter(|kept| !is_crc64(kept.algorithm)) {
+        Some(kept) => of_entries(kept, entries)?,
+        None => of_crc64(),
     };
-    if let (Some(given), Some(whole)) = (&complete.checksum, &whole) {
+    if let Some(given) = &complete.checksum {
         if given.algorithm != whole.algorithm {
             return Err(UploadRefusal::ChecksumKind.into());
         }
-        if given != whole {
+        if *given != whole {
             return Err(UploadRefusal::Checksum.into());
         }
     }
-    let is_in_row = |whole: &ContentChecksum| whole.algorithm == ChecksumAlgorithm::Crc64Nvme;
-    Ok(whole.into_iter().filter(|whole| !is_in_row(whole)).collect())
+    Ok(if is_crc64(whole.algorithm) { Vec::new() } else { vec![whole] })
 }
 
 /// The checksum of all parts.
 fn of_entries(kept: UploadChecksum, entries: &[Entry]) -> Result<ContentChecksum, Error> {
-    let mut parts = Vec::with_capacity(entries.len());
+    let malformed = || Error::damaged_rows("the checksum of a part has a wrong length");
+    let mut digests = ContentHasher::new(kept.algorithm);
+    let mut whole: Option<ChecksumValue> = None;
     for entry in entries {
         let checksums = entry.fields.iter().flat_map(|fields| &fields.checksums);
         let found = checksums.into_iter().find(|checksum| checksum.algorithm == kept.algorithm);
         let number = entry.id.as_bytes().try_into().map_or(0, u32::from_be_bytes);
         let found = found.ok_or(UploadRefusal::NoPartChecksum(number))?;
-        parts.push(PartChecksum { len: entry.len, digest: found.digest.clone() });
+        let value = ChecksumValue::new(kept.algorithm, &found.digest).ok_or_else(malformed)?;
+        match kept.coverage {
+            Coverage::Composite => digests.update(value.digest()),
+            Coverage::FullObject => {
+                let joined = match &whole {
+                    Some(before) => before.combine(&value, entry.len).ok_or_else(malformed)?,
+                    None => value,
+                };
+                whole = Some(joined);
+            }
+        }
     }
-    let whole = kept.of_parts(&parts);
-    whole.ok_or_else(|| Error::damaged_rows("the checksum of a part has a wrong length"))
+    match kept.coverage {
+        Coverage::Composite => {
+            let parts = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+            let kind = ChecksumKind::Composite(parts);
+            Ok(ContentChecksum { kind, ..digests.finish().of_whole() })
+        }
+        Coverage::FullObject => whole.map(|whole| whole.of_whole()).ok_or_else(malformed),
+    }
 }

@@ -33,7 +33,7 @@ use crate::index::record::CompletedRecord;
 use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
-use crate::types::ContentTag;
+use crate::types::ContentEtag;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Location;
@@ -123,7 +123,7 @@ async fn take(
 /// The block that a part becomes, if it is the one that the list means.
 fn entry(name: &NamedPart, part: StagedBlock) -> Result<Entry, UploadRefusal> {
     let is_meant = upload::tag_of(&part) == name.tag
-        && name.checksum.as_ref().is_none_or(|named| upload_checksum::has(&part, named));
+        && name.checksum.as_ref().is_none_or(|named| upload_checksum::may_have(&part, named));
     if !is_meant {
         return Err(UploadRefusal::UnknownPart(name.number.get()));
     }
@@ -226,7 +226,9 @@ fn answer(record: CompletedRecord) -> WriteReply {
         fields.map(|fields| *fields).unwrap_or_default();
     WriteReply::UploadCompleted(Box::new(UploadCompleted {
         written: Written { etag: Etag::from_commit(completed), last_modified: completed },
-        tag: content_tag.unwrap_or(ContentTag::Opaque([0; 16], 1)),
+        tag: content_tag
+            .and_then(|tag| tag.etag(None))
+            .unwrap_or_else(|| ContentEtag::of_commit(Etag::from_commit(completed), 0, 1)),
         checksums,
     }))
 }

@@ -3,7 +3,7 @@
 use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::ContentChecksum;
-use crate::types::ContentTag;
+use crate::types::ContentEtag;
 use crate::types::PartNumber;
 use crate::types::Timestamp;
 use crate::types::UploadChecksum;
@@ -14,14 +14,15 @@ use crate::types::UploadId;
 pub enum UploadReply {
     /// An upload was started.
     Created(UploadId, Option<UploadChecksum>),
-    /// A part was uploaded.
+    /// A part was uploaded. Its checksum is the one that the request names, else the one that is
+    /// kept.
     PartUploaded(PartFacts),
     /// The blob was made.
     Completed {
         /// Its ETag and time.
         change: Change,
         /// Its content tag.
-        tag: ContentTag,
+        tag: ContentEtag,
         /// Its checksums.
         checksums: Vec<ContentChecksum>,
     },
@@ -72,7 +73,7 @@ pub struct PartFacts {
     /// When it was uploaded.
     pub time: Timestamp,
     /// Its tag.
-    pub tag: ContentTag,
+    pub tag: ContentEtag,
     /// The checksum that is kept.
     pub checksum: Option<ContentChecksum>,
 }

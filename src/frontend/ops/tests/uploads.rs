@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::CompleteUpload;
 use crate::protocol::model::operation::CreateUpload;
 use crate::protocol::model::operation::Framing;
@@ -57,6 +58,7 @@ async fn create(fixture: &Fixture, name: &str, tags: Tags) -> UploadId {
         tags,
         tier: None,
         checksum: None,
+        object: None,
     };
     match carry_out(fixture, UploadOperation::Create(Box::new(create)), b"").await {
         Ok(UploadReply::Created(id, None)) => id,
@@ -74,7 +76,7 @@ async fn part(
     let part = UploadPart {
         upload,
         number: PartNumber::new(number).unwrap(),
-        body: Upload { framing, md5: None, crc64: None },
+        body: Upload { framing, md5: None, crc64: None, checksums: ClaimedChecksums::default() },
     };
     match carry_out(fixture, UploadOperation::UploadPart(part), bytes).await? {
         UploadReply::PartUploaded(part) => Ok(part),
@@ -106,11 +108,11 @@ async fn parts_become_a_blob_whose_tags_are_indexed() {
     let id = create(&fixture, "a", tags).await;
     let one = part(&fixture, upload("a", id), 1, b"one").await.unwrap();
     let two = part(&fixture, upload("a", id), 2, b"two").await.unwrap();
-    assert_eq!((one.tag, one.len), (ContentTag::Md5(Md5::of(b"one")), 3));
+    assert_eq!((one.tag, one.len), (ContentEtag::md5(Md5::of(b"one")), 3));
     let whole = complete("a", id, &[&one, &two]);
     let done = carry_out(&fixture, whole.clone(), b"").await.unwrap();
     let UploadReply::Completed { tag, .. } = &done else { panic!("{done:?}") };
-    assert_eq!(*tag, tag_of_parts([&one.tag, &two.tag]));
+    assert_eq!(Some(*tag), tag_of_parts([&one.tag, &two.tag]).etag(None));
     assert_eq!(carry_out(&fixture, whole, b"").await, Ok(done));
     let work = fixture.index.partition.lock().unwrap().memory.rows.clone();
     let is_work = |row: &(index::rows::Family, Bytes)| row.0 == index::rows::Family::Work;
@@ -177,7 +179,7 @@ async fn body_of_a_part_without_an_upload_is_not_read() {
     let part = UploadPart {
         upload: upload("a", unknown),
         number: PartNumber::new(1).unwrap(),
-        body: Upload { framing, md5: None, crc64: None },
+        body: Upload { framing, md5: None, crc64: None, checksums: ClaimedChecksums::default() },
     };
     let refused = carry_out(&fixture, UploadOperation::UploadPart(part), b"few").await;
     assert_eq!(refused.unwrap_err().reason, Reason::UploadNotFound);

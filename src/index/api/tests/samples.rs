@@ -167,7 +167,7 @@ fn part() -> PartView {
         number: PartNumber::new(10_000).unwrap(),
         len: 5,
         staged: TIME,
-        tag: ContentTag::Opaque([1; 16], 1),
+        tag: ContentEtag::opaque([1; 16], 1),
         checksum: Some(checksum()),
     }
 }
@@ -461,7 +461,7 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
         WriteReply::PartStaged(Box::new(part())),
         WriteReply::UploadCompleted(Box::new(UploadCompleted {
             written: written(),
-            tag: ContentTag::Parts(Md5::of(b"x"), 2),
+            tag: ContentEtag::parts(Md5::of(b"x"), 2),
             checksums: vec![checksum()],
         })),
         WriteReply::Appended(AppendedBlock { written: written(), offset: 1, blocks: 2 }),

@@ -351,6 +351,10 @@ fn of_uploads() -> Vec<(Write, usize)> {
         tier: Some(AccessTier::Cool),
         encryption: EncryptionClaim::Given(Some(Encryption::Scope("scope".to_owned()))),
         checksum: UploadChecksum::new(ChecksumAlgorithm::Sha256, None),
+        object: Some(Box::new(ObjectProperties {
+            owner: Some(long()),
+            ..ObjectProperties::default()
+        })),
         initiator: Some(long()),
     };
     let stage = StagePart {
@@ -364,7 +368,7 @@ fn of_uploads() -> Vec<(Write, usize)> {
     };
     let part = |n| NamedPart {
         number: number(n),
-        tag: ContentTag::Md5(Md5::of(b"")),
+        tag: ContentEtag::md5(Md5::of(b"")),
         checksum: Some(checksum()),
     };
     let complete = CompleteUpload {
@@ -377,7 +381,7 @@ fn of_uploads() -> Vec<(Write, usize)> {
         checksum: Some(checksum()),
         coverage: Some(Coverage::Composite),
     };
-    let of_start = size_of::<StartUpload>() + 1_024 + 2 * LONG + 8_000 + 10 * (128 + 256);
+    let of_start = size_of::<StartUpload>() + 1_024 + 3 * LONG + 8_000 + 10 * (128 + 256);
     vec![
         (Write::StartUpload(Box::new(start)), of_start),
         (Write::StagePart(stage), 1_024 + LONG),

@@ -25,6 +25,7 @@ pub(super) fn start_of(key: &BlobKey, id: UploadId) -> StartUpload {
         tier: None,
         encryption: EncryptionClaim::Given(None),
         checksum: None,
+        object: None,
         initiator: None,
     }
 }
@@ -61,7 +62,7 @@ fn loc(n: u64) -> Location {
 
 fn named(n: u32, location: Location) -> NamedPart {
     let md5 = Md5::of(&location.offset.get().to_be_bytes());
-    NamedPart { number: number(n), tag: ContentTag::Md5(md5), checksum: None }
+    NamedPart { number: number(n), tag: ContentEtag::md5(md5), checksum: None }
 }
 
 fn complete_of(key: &BlobKey, upload: UploadId, parts: &[NamedPart]) -> CompleteUpload {
@@ -131,7 +132,7 @@ fn parts_become_the_blob_in_one_commit() {
     let reply = completed(p.must(&complete(&a, id(1), &names)));
     let tag = tag_of_parts(names.iter().map(|name| &name.tag));
     assert!(matches!(tag, ContentTag::Parts(_, 2)));
-    assert_eq!((reply.tag, reply.written.last_modified), (tag, p.now));
+    assert_eq!((Some(reply.tag), reply.written.last_modified), (tag.etag(None), p.now));
     let record = p.blob(&read(&a)).unwrap().record;
     assert_eq!((record.len, record.created, record.etag), (2 * LONG, created, reply.written.etag));
     assert_eq!(record.metadata.iter().count(), 1);
@@ -363,11 +364,40 @@ fn checksums_are_kept_compared_and_made() {
     let other = Write::CompleteUpload(Box::new(other));
     assert_eq!(refused(&mut p, &other), UploadRefusal::Checksum);
     let reply = completed(p.must(&complete(&a, id(1), &list)));
-    let parts = [1, 2].map(|n| PartChecksum { len: LONG, digest: sha(n).digest });
-    let expected = composite.unwrap().of_parts(&parts).unwrap();
+    let both = [sha(1).digest, sha(2).digest].concat();
+    let expected = ChecksumValue::compute(ChecksumAlgorithm::Sha256, &both).of_whole();
+    let expected = ContentChecksum { kind: ChecksumKind::Composite(2), ..expected };
     assert_eq!(reply.checksums, [expected.clone()]);
     let record = p.blob(&read(&a)).unwrap().record;
     assert_eq!(record.fields.unwrap().checksums, [expected]);
+}
+
+#[test]
+fn crcs_of_parts_are_combined_to_that_of_the_whole() {
+    let (mut p, a) = (partition(), key("a"));
+    let kept = UploadChecksum::new(ChecksumAlgorithm::Crc32, Some(Coverage::FullObject));
+    p.must(&Write::StartUpload(Box::new(StartUpload { checksum: kept, ..start_of(&a, id(1)) })));
+    let pieces: [&[u8]; 3] = [b"one", b"", b"three"];
+    let mut names = Vec::new();
+    for (n, bytes) in (1..).zip(pieces) {
+        let crc = ChecksumValue::compute(ChecksumAlgorithm::Crc32, bytes).of_whole();
+        let (content, crc64) = inline(bytes);
+        let checksums = vec![md5_of(bytes), crc];
+        let part = StagePart { content, crc64, checksums, ..part(&a, id(1), n, loc(1)) };
+        let WriteReply::PartStaged(view) = p.must(&Write::StagePart(part)) else {
+            panic!("no part")
+        };
+        names.push(NamedPart { number: number(n), tag: view.tag, checksum: None });
+    }
+    let whole = ChecksumValue::compute(ChecksumAlgorithm::Crc32, b"onethree").of_whole();
+    let done = CompleteUpload {
+        part_len_min: 0,
+        checksum: Some(whole.clone()),
+        coverage: Some(Coverage::FullObject),
+        ..complete_of(&a, id(1), &names)
+    };
+    let reply = completed(p.must(&Write::CompleteUpload(Box::new(done))));
+    assert_eq!(reply.checksums, [whole]);
 }
 
 #[test]
@@ -376,15 +406,7 @@ fn without_a_checksum_of_its_own_an_upload_has_the_crc64() {
     let a = key("a");
     p.must(&start(&a, id(1)));
     p.must(&Write::StagePart(part(&a, id(1), 1, loc(1))));
-    let crc = |crc: Crc64| {
-        let mut bytes = crc.to_le_bytes();
-        bytes.reverse();
-        ContentChecksum {
-            algorithm: ChecksumAlgorithm::Crc64Nvme,
-            kind: ChecksumKind::FullObject,
-            digest: Bytes::copy_from_slice(&bytes),
-        }
-    };
+    let crc = |crc: Crc64| ChecksumValue::from(crc).of_whole();
     let (_, crc64) = stored(&[]);
     let of = |given| {
         let complete =
@@ -392,7 +414,7 @@ fn without_a_checksum_of_its_own_an_upload_has_the_crc64() {
         Write::CompleteUpload(Box::new(complete))
     };
     assert_eq!(refused(&mut p, &of(crc(Crc64::of(b"other")))), UploadRefusal::Checksum);
-    let sha = ContentChecksum { algorithm: ChecksumAlgorithm::Sha1, ..crc(crc64) };
+    let sha = ChecksumValue::compute(ChecksumAlgorithm::Sha1, b"").of_whole();
     assert_eq!(refused(&mut p, &of(sha)), UploadRefusal::ChecksumKind);
     let reply = completed(p.must(&of(crc(crc64))));
     assert_eq!(reply.checksums, [], "it is in the row already");
@@ -426,7 +448,7 @@ fn parts_are_under_the_key_of_the_upload() {
     assert_eq!(view.tag, part_tag(&[], &[1; 16]), "no MD5");
     let name = NamedPart { number: number(1), tag: view.tag, checksum: None };
     let reply = completed(p.must(&complete(&a, id(1), &[name])));
-    assert!(matches!(reply.tag, ContentTag::Opaque(_, 1)));
+    assert_eq!((reply.tag.as_md5(), reply.tag.number()), (None, Some(1)));
     let record =
         p.blob(&ReadBlob { guard: Guard { encryption: given(2), ..Guard::default() }, ..read(&a) });
     assert_eq!(record.unwrap().record.encryption, Some(Encryption::Customer([2; 32])));

@@ -7,9 +7,10 @@ use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ContainerName;
 use crate::types::ContentChecksum;
-use crate::types::ContentTag;
+use crate::types::ContentEtag;
 use crate::types::Coverage;
 use crate::types::Metadata;
+use crate::types::ObjectProperties;
 use crate::types::PartNumber;
 use crate::types::Tags;
 use crate::types::UploadChecksum;
@@ -67,6 +68,8 @@ pub struct CreateUpload {
     pub tier: Option<AccessTier>,
     /// The checksum that is to be kept.
     pub checksum: Option<UploadChecksum>,
+    /// What objects of S3 have beyond the system properties.
+    pub object: Option<Box<ObjectProperties>>,
 }
 
 /// Uploads a part.
@@ -86,7 +89,7 @@ pub struct NamedPart {
     /// Its number.
     pub number: PartNumber,
     /// Its tag.
-    pub tag: ContentTag,
+    pub tag: ContentEtag,
     /// A checksum of it, if the list has one.
     pub checksum: Option<ContentChecksum>,
 }
