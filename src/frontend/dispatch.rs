@@ -68,6 +68,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
         O::GetPageRanges { .. }
             | O::GetBlockList { .. }
             | O::GetBlob { .. }
+            | O::GetBlobPart { .. }
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }

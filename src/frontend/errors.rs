@@ -112,6 +112,7 @@ fn from_upload(refusal: index::UploadRefusal) -> Refusal {
             "The upload was created with a composite checksum. The complete request must include \
              the checksum for each part. It was missing for part {number} in the request."
         )),
+        U::NoSuchPart => Reason::PartNotFound.into(),
         U::SmallPart { .. } => Reason::PartTooSmall.into(),
         U::Length { len } => Refusal::new(Reason::UploadMismatch).message(format!(
             "The parts have {len} bytes together, which is not the size that the request gives."

@@ -36,8 +36,8 @@ pub mod server;
 pub use api::NewBlobFields;
 pub use api::NoteRead;
 pub use api::{
-    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,
-    StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
+    ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
 };
 pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,

@@ -68,6 +68,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
     use BlobOperation as O;
     match operation {
         O::GetBlob { .. }
+        | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
         | O::GetBlockList { .. }

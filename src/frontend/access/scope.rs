@@ -73,6 +73,7 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
             Some(precondition)
         }
         O::GetBlob { .. }
+        | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::SetBlobProperties { .. }
         | O::GetBlobMetadata { .. }

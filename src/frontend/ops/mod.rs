@@ -12,6 +12,7 @@ pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
+pub(crate) mod parts;
 pub(crate) mod service_properties;
 pub(crate) mod tags;
 #[cfg(test)]

@@ -207,6 +207,9 @@ pub enum UploadRefusal {
     /// The list does not name the checksum of this part, which the upload demands.
     #[error("the checksum of part {0} is missing")]
     NoPartChecksum(u32),
+    /// The blob has no part with this number.
+    #[error("the blob has no such part")]
+    NoSuchPart,
     /// A part that is not the last is too small.
     #[error("part {number} has {len} bytes, which is too few")]
     SmallPart {

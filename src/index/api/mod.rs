@@ -87,8 +87,8 @@ pub use typed::{
     WriteRequest,
 };
 pub use uploads::{
-    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartView, StagePart,
-    StartUpload, UploadCompleted, UploadMarker,
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
+    ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, purge_key};

@@ -25,8 +25,10 @@ use crate::index::api::ListTags;
 use crate::index::api::ListUploads;
 use crate::index::api::PageRanges;
 use crate::index::api::PartPage;
+use crate::index::api::PartRange;
 use crate::index::api::Place;
 use crate::index::api::ReadPages;
+use crate::index::api::ReadPart;
 use crate::index::api::References;
 use crate::index::api::TagPage;
 use crate::index::api::TagWorkPage;
@@ -185,6 +187,8 @@ pub enum Read {
     Blobs(ListBlobs),
     /// An upload and a page of its parts.
     Parts(ListParts),
+    /// Which bytes of a blob are a part.
+    Part(ReadPart),
     /// A page of uploads.
     Uploads(ListUploads),
     /// Entries of the tag index.
@@ -243,6 +247,7 @@ impl Read {
             Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Blobs(list) => Place::From(list.position()),
             Self::Parts(list) => Place::Key(RoutingKey::blob(&list.key).as_bytes().clone()),
+            Self::Part(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Uploads(list) => Place::From(list.position()),
             Self::Tags(list) => Place::From(list.from.clone()),
             Self::CopyJobs { from, .. } => Place::From(from.clone()),
@@ -277,6 +282,8 @@ pub enum ReadReply {
     Blobs(ListPage),
     /// To [`Read::Parts`].
     Parts(Box<PartPage>),
+    /// To [`Read::Part`].
+    Part(PartRange),
     /// To [`Read::Tags`].
     Tags(TagPage),
     /// To [`Read::CopyJobs`].

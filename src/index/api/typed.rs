@@ -43,12 +43,14 @@ use crate::index::api::NoteRead;
 use crate::index::api::PageRanges;
 use crate::index::api::PagesWritten;
 use crate::index::api::PartPage;
+use crate::index::api::PartRange;
 use crate::index::api::PartView;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::Read;
 use crate::index::api::ReadBlob;
 use crate::index::api::ReadPages;
+use crate::index::api::ReadPart;
 use crate::index::api::ReadReply;
 use crate::index::api::References;
 use crate::index::api::ResealCopy;
@@ -206,6 +208,8 @@ read_requests! {
         list => Self::Blobs(list), ReadReply::Blobs(page) => page;
     ListParts => PartPage:
         list => Self::Parts(list), ReadReply::Parts(page) => *page;
+    ReadPart => PartRange:
+        read => Self::Part(read), ReadReply::Part(found) => found;
     ListUploads => ListPage:
         list => Self::Uploads(list), ReadReply::Blobs(page) => page;
     ListTags => TagPage:

@@ -1,6 +1,7 @@
 //! Uploads in parts: changes, questions and their answers.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,6 +21,7 @@ use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::Coverage;
 use crate::types::Crc64;
+use crate::types::Etag;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PartNumber;
@@ -153,6 +155,30 @@ pub struct ListParts {
     pub after: u32,
     /// Parts at most; 0 for the upload alone.
     pub limit: usize,
+}
+
+/// Asks which bytes of a blob are one of the parts in which it was uploaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadPart {
+    /// The blob.
+    pub key: BlobKey,
+    /// A snapshot of it.
+    pub snapshot: Option<Timestamp>,
+    /// What must hold.
+    pub guard: Guard,
+    /// The number of the part.
+    pub number: PartNumber,
+}
+
+/// A part of a blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRange {
+    /// Its bytes.
+    pub range: Range<u64>,
+    /// The number of all parts; `None` if the blob was not uploaded in parts.
+    pub parts: Option<u32>,
+    /// The ETag of the blob.
+    pub etag: Etag,
 }
 
 /// An upload and a page of its parts.

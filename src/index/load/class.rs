@@ -36,6 +36,7 @@ impl Class {
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
             | Read::Pages(_)
+            | Read::Part(_)
             | Read::Parts(_) => Self::Read,
             Read::Accounts(_)
             | Read::Containers(_)

@@ -21,6 +21,7 @@ use crate::index::objects::list;
 use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
 use crate::index::objects::pages;
+use crate::index::objects::part_range;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::references;
 use crate::index::objects::share;
@@ -140,6 +141,7 @@ impl Machine for Objects {
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
             Read::Parts(list) => ReadReply::Parts(Box::new(upload::parts(view, list).await?)),
+            Read::Part(read) => ReadReply::Part(part_range::part(view, read, now).await?),
             Read::Uploads(page) => ReadReply::Blobs(upload_list::list(view, range, page).await?),
             Read::CopyJobs { from, limit } => {
                 ReadReply::CopyJobs(copy_jobs::list(view, range, from, *limit).await?)

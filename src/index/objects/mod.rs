@@ -9,7 +9,8 @@
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`. `layout.rs`: the layout of
 //!    block lists. `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
-//!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one.
+//!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds its
+//!    parts again.
 //! 4. Copies: `share.rs` and `page_copy.rs` mark content as shared, so that the rows that `copy.rs`
 //!    writes may name it too. `copy_jobs.rs`: the work rows of pending copies, and how these copies
 //!    end. `accessed.rs` notes the time of a read.
@@ -55,6 +56,7 @@ mod page_copy;
 mod page_ranges;
 mod pages;
 pub(in crate::index) mod part_fields;
+mod part_range;
 mod read;
 mod references;
 mod share;

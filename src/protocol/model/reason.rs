@@ -183,6 +183,8 @@ reasons! {
     UploadNotFound,
     /// The parts are not in the order of their numbers.
     PartOrder,
+    /// The blob has no part with the requested number.
+    PartNotFound,
     /// A part that is not the last one is too small.
     PartTooSmall,
     /// The length or the kind of checksum differs from that of the upload.

@@ -329,6 +329,9 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
+    /// was uploaded in parts.
+    Part(Box<Reply>, Option<u32>),
     /// An operation on an upload in parts.
     Upload(Box<UploadReply>),
 }

@@ -102,6 +102,7 @@ error_table! {
     BlockCountExceedsLimit => "InvalidRequest", 400, "The request is not valid.";
     UploadNotFound => "NoSuchUpload", 404, "The specified upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or completed.";
     PartOrder => "InvalidPartOrder", 400, "The list of parts was not in ascending order. The parts list must be specified in order by part number.";
+    PartNotFound => "InvalidPartNumber", 416, "The requested partnumber is not satisfiable";
     PartTooSmall => "EntityTooSmall", 400, "Your proposed upload is smaller than the minimum allowed size.";
     UploadMismatch => "InvalidRequest", 400, "The request is not valid.";
     CannotVerifyCopySource => "NoSuchKey", 404, "The specified key does not exist.";

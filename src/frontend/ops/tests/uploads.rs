@@ -39,8 +39,10 @@ async fn carry_out(
     let mut body = RequestBody::of_source(body, SOON, front.env.clone());
     body.pay(account.id);
     let head = head("Put Blob", bytes.len());
-    let peer = Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true };
-    let arrival = Arrival { dialect: front.config.dialects.of(&head), head: &head, peer };
+    let peer =
+        Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true, protocols: Protocols::All };
+    let arrival =
+        Arrival { dialect: front.config.dialects.of(&head, Protocols::All), head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: None };
     match dispatch(front, requester, operation.into(), content).await?.reply {

@@ -313,6 +313,12 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Pages(pages),
         Read::Blobs(blobs),
         Read::Parts(ListParts { key: key(), upload: upload_id(), after: 7, limit: 1 }),
+        Read::Part(ReadPart {
+            key: key(),
+            snapshot: Some(TIME),
+            guard: guard(),
+            number: PartNumber::new(7).unwrap(),
+        }),
         Read::Uploads(ListUploads {
             list: ListBlobs::first_page(ACCOUNT, CONTAINER, Collation::Utf8, 7),
             after: Some(UploadMarker { name: key().name, upload: Some(upload_id()) }),
@@ -375,6 +381,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::BlockList(Box::new(list)),
         ReadReply::Pages(Box::new(pages)),
         ReadReply::Blobs(blobs),
+        ReadReply::Part(PartRange { range: 1..9, parts: Some(2), etag: Etag::from_commit(TIME) }),
         ReadReply::Parts(Box::new(PartPage {
             record: upload(),
             parts: vec![part()],
@@ -544,6 +551,7 @@ pub(super) fn refused() -> Vec<Refused> {
         UploadRefusal::Order,
         UploadRefusal::UnknownPart(1),
         UploadRefusal::NoPartChecksum(2),
+        UploadRefusal::NoSuchPart,
         UploadRefusal::SmallPart { number: 3, len: 4 },
         UploadRefusal::Length { len: 5 },
         UploadRefusal::ChecksumKind,

@@ -485,6 +485,44 @@ fn ten_thousand_parts_are_completed_and_read_by_segment() {
 }
 
 #[test]
+fn a_blob_is_read_by_part() {
+    let mut p = partition();
+    let a = key("a");
+    let of = |p: &Partition, n| {
+        let (key, number) = (key("a"), number(n));
+        let read = ReadPart { key, snapshot: None, guard: Guard::default(), number };
+        match p.read(&Read::Part(read)) {
+            Ok(ReadReply::Part(found)) => Some((found.range, found.parts)),
+            Err(Error::Refused(Refused::Upload(UploadRefusal::NoSuchPart))) => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    p.must(&Write::PutBlob(put(&a, inline(b"whole"))));
+    assert_eq!((of(&p, 1), of(&p, 2)), (Some((0..5, None)), None));
+    // Numbers with gaps, in the main row and in segments.
+    for parts in [3, 64, 65, 2_500] {
+        p.must(&start(&a, id(1)));
+        let numbers: Vec<u32> = (1..=parts).map(|n| n * 3).collect();
+        for n in &numbers {
+            p.must(&Write::StagePart(part(&a, id(1), *n, loc(u64::from(*n)))));
+        }
+        let list: Vec<NamedPart> = numbers.iter().map(|n| named(*n, loc(u64::from(*n)))).collect();
+        p.must(&complete(&a, id(1), &list));
+        p.must(&Write::ExpireStaged { key: RoutingKey::blob(&a), before: p.now.next() });
+        for (index, n) in (0u64..).zip(&numbers) {
+            let range = index * LONG..(index + 1) * LONG;
+            assert_eq!(of(&p, *n), Some((range, Some(parts))), "{n} of {parts}");
+        }
+        for n in [1, 2, 4, parts * 3 - 1, parts * 3 + 1, 10_000] {
+            assert_eq!(of(&p, n), None, "{n} of {parts}");
+        }
+    }
+    let first = BlockListEntry { source: BlockSource::Committed, id: number(3).block_id() };
+    p.must(&Write::CommitBlocks(CommitBlocks { list: vec![first], ..commit(&a, &[]) }));
+    assert_eq!(of(&p, 3), None, "a block list has no parts");
+}
+
+#[test]
 fn purge_of_a_container_removes_uploads_step_by_step() {
     let mut p = partition();
     let a = key("a");

@@ -80,6 +80,7 @@ impl BlobOperation {
             Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobPart { .. } => "GetBlobPart",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
@@ -96,7 +97,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 51] = [
+pub const OPERATION_NAMES: [&str; 52] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -114,6 +115,7 @@ pub const OPERATION_NAMES: [&str; 51] = [
     "GetAccountInformation",
     "GetBlob",
     "GetBlobMetadata",
+    "GetBlobPart",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",

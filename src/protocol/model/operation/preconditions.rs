@@ -58,6 +58,7 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::SealBlob { precondition, .. }
         | O::GetBlockList { precondition, .. }
         | O::GetBlob { precondition, .. }
+        | O::GetBlobPart { precondition, .. }
         | O::GetBlobProperties { precondition, .. }
         | O::SetBlobProperties { precondition, .. }
         | O::GetBlobMetadata { precondition, .. }
