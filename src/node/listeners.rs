@@ -61,7 +61,7 @@ impl Listeners {
     pub async fn bind(config: &Config) -> Result<Self, NodeError> {
         Ok(Self {
             blob: bind(config.blob_listen, "--blob-listen").await?,
-            s3: match config.s3_listen {
+            s3: match config.s3.listen {
                 Some(address) => Some(bind(address, "--s3-listen").await?),
                 None => None,
             },
@@ -77,8 +77,8 @@ impl Listeners {
             addressing: Addressing { domains: config.blob_domains.clone() },
             s3: S3Settings {
                 domains: config.blob_domains.clone(),
-                account: config.s3_account.clone().or_else(|| first_account(config)),
-                region: config.s3_region.clone(),
+                account: config.s3.account.clone().or_else(|| first_account(config)),
+                region: config.s3.region.clone(),
             },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),

@@ -48,6 +48,15 @@ pub struct Serving {
     pub certificate: Option<Option<PathBuf>>,
 }
 
+/// The hosts under which the admin listener is served.
+fn admin_hosts(config: &Config, address: &AdminAddress) -> KnownHosts {
+    match address {
+        AdminAddress::Tcp(_) => config.known_hosts(),
+        // No web page can reach a socket.
+        AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
+    }
+}
+
 /// A node that serves.
 #[derive(Debug)]
 pub struct Node {
@@ -74,11 +83,7 @@ impl Node {
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
         let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
-        let known_hosts = match admin_bound.address {
-            AdminAddress::Tcp(_) => config.known_hosts(),
-            // No web page can reach a socket.
-            AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
-        };
+        let known_hosts = admin_hosts(config, &admin_bound.address);
         let log_metrics = audit_log::Metrics::default();
         let started_log = open_audit_log(config, &env, &log_metrics).await?;
         let audit_log = started_log.as_ref().map(|started| started.log.clone()).unwrap_or_default();

@@ -10,7 +10,7 @@
 //!    still to be read (`model/operation/parsed.rs`); `azure/documents.rs` names its decoder.
 //! 4. `azure/render.rs` turns a reply or a refusal into a response head and body.
 //!
-//! `s3/` is in construction: no listener speaks it yet.
+//! `s3/` has the same order; its `routes.rs` is the table of operations.
 //!
 //! `azure/errors.rs` and `s3/errors.rs` have the dialect's code, status and text for each reason of
 //! a refusal. `api-spec/errors.json` has a column for each dialect.

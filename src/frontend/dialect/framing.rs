@@ -8,6 +8,7 @@ use crate::frontend::dialect::s3::body::SignedBody;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
+use crate::protocol::s3;
 use crate::types::ChecksumValue;
 
 pub use crate::protocol::azure::structured::Encoder;
@@ -47,21 +48,13 @@ impl Decoder {
         }
     }
 
-    /// What followed the content, once the body has ended: names in lower case, and values.
-    #[must_use]
-    pub fn trailers(&self) -> &[(String, String)] {
-        match self {
-            Self::Segmented(_) => &[],
-            Self::Signed(body) => body.trailers(),
-        }
-    }
-
     /// A checksum of the content in a trailer of the body, once it has ended. It is not yet
     /// compared with the content.
     #[must_use]
-    pub const fn trailer_checksum(&self) -> Option<ChecksumValue> {
+    pub fn trailer_checksum(&self) -> Option<ChecksumValue> {
         match self {
             Self::Segmented(_) => None,
+            Self::Signed(body) => s3::of_trailers(body.trailers()),
         }
     }
 

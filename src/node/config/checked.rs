@@ -15,7 +15,6 @@ use crate::node::paths::same;
 use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
-use crate::types::AccountName;
 
 use super::account_file;
 use super::accounts::AccountConfig;
@@ -30,6 +29,7 @@ use super::error::ConfigError;
 use super::listen_address::ListenAddress;
 use super::oidc;
 use super::oidc::OidcConfig;
+use super::s3::S3Config;
 use super::settings::Settings;
 use super::settings::TlsMode;
 use super::size::Size;
@@ -84,13 +84,8 @@ pub struct Config {
     pub without_disk: Vec<PathBuf>,
     /// The address of the blob listener. Default 127.0.0.1:10000; port 0 picks a free port.
     pub blob_listen: SocketAddr,
-    /// The address of the listener that serves S3 alone. Default none; port 0 picks a free port.
-    pub s3_listen: Option<SocketAddr>,
-    /// The account whose buckets an unsigned S3 request means. Default: the first of `accounts`.
-    pub s3_account: Option<AccountName>,
-    /// The location of S3 buckets that are made without one: 1 to 64 lower-case letters, digits and
-    /// hyphens. Default us-east-1.
-    pub s3_region: String,
+    /// The settings of S3.
+    pub s3: S3Config,
     /// The address of the admin listener; health and metrics need no authentication. Default
     /// 127.0.0.1:10080; port 0 picks a free port.
     pub admin_listen: AdminAddress,
@@ -221,9 +216,7 @@ impl Config {
             add_disk,
             without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
-            s3_listen: s.s3_listen.map(|ListenAddress(address)| address),
-            s3_account: s.s3_account.as_deref().map(s3_account).transpose()?,
-            s3_region: s3_region(s.s3_region)?,
+            s3: S3Config::new(s.s3_listen, s.s3_account, s.s3_region)?,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
@@ -280,8 +273,7 @@ impl Config {
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),
         };
-        config.check()?;
-        Ok(config)
+        config.check().map(|()| config)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -307,7 +299,7 @@ impl Config {
             let others = [AdminAddress::Tcp(self.blob_listen), self.admin_listen.clone()];
             address.port() != 0 && others.contains(&AdminAddress::Tcp(address))
         };
-        if let Some(address) = self.s3_listen.filter(|address| port_is_taken(*address)) {
+        if let Some(address) = self.s3.listen.filter(|address| port_is_taken(*address)) {
             return Err(ConfigError::SameS3Address(address));
         }
         let same = self.admin_listen == AdminAddress::Tcp(self.blob_listen);
@@ -338,17 +330,6 @@ impl Config {
             names: self.allow_hosts.clone(),
         }
     }
-}
-
-fn s3_account(name: &str) -> Result<AccountName, ConfigError> {
-    AccountName::new(name).map_err(|_| ConfigError::S3Account(name.to_owned()))
-}
-
-fn s3_region(given: Option<String>) -> Result<String, ConfigError> {
-    let region = given.unwrap_or_else(|| "us-east-1".to_owned());
-    let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let fits = (1..=64).contains(&region.len()) && region.bytes().all(is_plain);
-    if fits { Ok(region) } else { Err(ConfigError::S3Region(region)) }
 }
 
 fn is_on(switch: Option<Switch>) -> bool {

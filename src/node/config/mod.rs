@@ -4,7 +4,7 @@
 //! 2. `checked.rs`: the [`Config`], merged, with defaults filled in, checked once. `defaults.rs`
 //!    has the defaults that commands need, too;
 //! 3. `accounts.rs` and `account_file.rs`: names and keys of accounts; `oidc.rs`: issuers of bearer
-//!    tokens; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`:
+//!    tokens; `s3.rs`: S3; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`:
 //!    how values are written.
 //!
 //! Invariants: nothing behind [`Config`] reads a flag or a variable; an error names the setting
@@ -18,6 +18,7 @@ mod defaults;
 mod error;
 mod listen_address;
 mod oidc;
+mod s3;
 mod settings;
 mod size;
 mod switch;
@@ -39,6 +40,7 @@ pub use listen_address::ListenAddress;
 pub use listen_address::reachable;
 pub use oidc::OidcConfig;
 pub use oidc::OidcError;
+pub use s3::S3Config;
 pub use settings::Settings;
 pub use settings::TlsMode;
 pub use size::Size;

@@ -100,7 +100,7 @@ fn names(config: &Config) -> Vec<String> {
         }
     }
     let mut ips = vec![config.blob_listen.ip()];
-    ips.extend(config.s3_listen.map(|address| address.ip()));
+    ips.extend(config.s3.listen.map(|address| address.ip()));
     if let AdminAddress::Tcp(address) = config.admin_listen {
         ips.push(address.ip());
     }

@@ -1,6 +1,7 @@
 //! The `If-*` headers of reads and writes.
 
 use http::HeaderMap;
+use http::HeaderName;
 use http::header::IF_MATCH;
 use http::header::IF_MODIFIED_SINCE;
 use http::header::IF_NONE_MATCH;
@@ -11,7 +12,12 @@ use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::RequestEncryption;
-use crate::protocol::wire::conditions::conditions;
+use crate::protocol::wire::headers;
+use crate::types::Conditions;
+use crate::types::ContentEtag;
+use crate::types::EtagMatch;
+use crate::types::Pairing;
+use crate::types::Timestamp;
 
 /// Conditions of a read.
 pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
@@ -38,10 +44,39 @@ pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
 }
 
 fn precondition(headers: &HeaderMap) -> Result<Precondition, Refusal> {
+    let conditions = Conditions {
+        if_match: content_tags(headers, &IF_MATCH)?,
+        if_none_match: content_tags(headers, &IF_NONE_MATCH)?,
+        if_modified_since: date(headers, &IF_MODIFIED_SINCE),
+        if_unmodified_since: date(headers, &IF_UNMODIFIED_SINCE),
+        pairing: Pairing::TagFirst,
+    };
     Ok(Precondition {
-        conditions: conditions(headers)?,
+        conditions,
         lease: None,
         if_tags: None,
         encryption: RequestEncryption::Plain,
     })
+}
+
+/// A date. One that cannot be read is ignored (RFC 9110, 13.1.3).
+fn date(headers: &HeaderMap, name: &HeaderName) -> Option<Timestamp> {
+    let time = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok()?;
+    Some(Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?))
+}
+
+/// Tags of content, quoted or not. A tag that this server never returns matches nothing.
+fn content_tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Refusal> {
+    let (mut tags, mut is_given) = (Vec::new(), false);
+    for value in headers.get_all(name) {
+        let text = value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?;
+        for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+            if tag == "*" {
+                return Ok(Some(EtagMatch::Any));
+            }
+            is_given = true;
+            tags.extend(ContentEtag::parse(tag.strip_prefix("W/").unwrap_or(tag)));
+        }
+    }
+    Ok(is_given.then_some(EtagMatch::Content(tags)))
 }

@@ -16,6 +16,8 @@ pub struct S3Echo {
     pub(super) time: Timestamp,
     /// Whether the method is HEAD.
     pub(super) head: bool,
+    /// Whether a read asks for the checksums of the content.
+    pub(super) checksums: bool,
     /// The path, percent-encoded.
     pub(super) resource: String,
     /// The operation, once it is admitted.
@@ -37,6 +39,10 @@ impl S3Echo {
             request_id,
             time,
             head: head.method == Method::HEAD,
+            checksums: head
+                .headers
+                .get("x-amz-checksum-mode")
+                .is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"enabled")),
             resource: head.uri.path().to_owned(),
             operation: None,
             bucket: String::new(),

@@ -34,6 +34,7 @@ fn list(request: &Request<'_>, marker: &str) -> Result<Parsed, Refusal> {
         snapshots: false,
         tags: false,
         copy: false,
+        content_etag: true,
     };
     Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))
 }

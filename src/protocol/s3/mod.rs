@@ -10,6 +10,7 @@
 
 pub mod address;
 mod buckets;
+mod checksums;
 pub mod chunked;
 mod conditions;
 mod echo;
@@ -24,6 +25,7 @@ pub mod routes;
 mod unserved;
 mod upload;
 
+pub use checksums::of_trailers;
 pub use echo::S3Echo;
 pub use overrides::{ResponseOverrides, overrides};
 pub use parse::{operation, parse};

@@ -7,6 +7,7 @@ use http::header::CONTENT_DISPOSITION;
 use http::header::CONTENT_ENCODING;
 use http::header::CONTENT_LANGUAGE;
 use http::header::CONTENT_TYPE;
+use http::header::EXPIRES;
 use http::header::RANGE;
 
 use crate::protocol::model::Reason;
@@ -18,7 +19,7 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::wire::headers;
-use crate::protocol::wire::range::byte_range;
+use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::ContentMd5;
@@ -26,12 +27,16 @@ use crate::types::DeleteScope;
 use crate::types::Metadata;
 use crate::types::MetadataError;
 use crate::types::NewKind;
+use crate::types::ObjectProperties;
+use crate::types::StorageClass;
 use crate::types::Tags;
 
 /// The longest object of one PUT, bytes: 5 GiB.
 const PUT_BYTES_MAX: u64 = 5 << 30;
 /// Bytes of names and values of metadata at most.
 const METADATA_BYTES_MAX: usize = 2 * 1024;
+/// The longest redirect location, bytes.
+const REDIRECT_BYTES_MAX: usize = 2 * 1024;
 /// What headers of metadata begin with.
 const META: &str = "x-amz-meta-";
 /// The coding of bodies in chunks. It describes the body, not the object.
@@ -55,6 +60,7 @@ pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `PutObject`.
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let all = request.headers;
+    let class = storage_class(all)?;
     let put = ContentOperation::PutBlob {
         path: request.object()?,
         precondition: conditions::write(all)?,
@@ -62,7 +68,8 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
         metadata: metadata(all)?,
         tags: Tags::default(),
         kind: NewKind::Block,
-        tier: None,
+        tier: class.map(StorageClass::tier),
+        object: object(all, class)?.if_any(),
         upload: upload(all, PUT_BYTES_MAX)?,
     };
     Ok(Parsed::Ready(put.into()))
@@ -75,9 +82,44 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
 
+/// `x-amz-storage-class`.
+pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Refusal> {
+    let Some(text) = headers::text(all, "x-amz-storage-class")? else { return Ok(None) };
+    let unknown = || Reason::BlobAccessTierNotSupportedForAccountType.into();
+    StorageClass::parse(text).map(Some).ok_or_else(unknown)
+}
+
+/// What an object has beyond the properties of a blob.
+pub(super) fn object(
+    all: &HeaderMap,
+    class: Option<StorageClass>,
+) -> Result<ObjectProperties, Refusal> {
+    Ok(ObjectProperties {
+        expires: headers::text(all, &EXPIRES)?.map(str::to_owned),
+        redirect: redirect(all)?,
+        storage_class: class.and_then(StorageClass::kept),
+        owner: None,
+        acl: None,
+    })
+}
+
+/// `x-amz-website-redirect-location`: a path or a URL, at most 2 KiB.
+fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
+    const NAME: &str = "x-amz-website-redirect-location";
+    let Some(text) = headers::text(all, NAME)? else { return Ok(None) };
+    let is_location = ["/", "http://", "https://"].iter().any(|begin| text.starts_with(begin));
+    if is_location && text.len() <= REDIRECT_BYTES_MAX {
+        return Ok(Some(text.to_owned()));
+    }
+    Err(Refusal::new(Reason::InvalidInput).message(
+        "The website redirect location must have a prefix of 'http://' or 'https://' or '/', and at \
+         most 2,048 bytes.",
+    ))
+}
+
 /// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says.
 fn range(all: &HeaderMap) -> Option<ByteRange> {
-    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(byte_range)
+    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(any_byte_range)
 }
 
 /// Properties of the object.

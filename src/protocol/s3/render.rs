@@ -12,7 +12,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
@@ -30,8 +30,9 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
         Reply::Container(_) => begin(200, echo).bodiless(),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
-        Reply::BlobPut { change, .. } => {
-            begin(200, echo).shown("etag", format_args!("\"{}\"", change.etag)).empty()
+        Reply::BlobPut { content_etag, checksum, .. } => {
+            let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
+            head::checksum(head, &checksum.of_whole()).empty()
         }
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
@@ -46,7 +47,9 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
 
 fn object(facts: &BlobFacts, range: Option<&Range<u64>>, echo: &S3Echo) -> Response<Bytes> {
     let Some(range) = range else {
-        return head::object(begin(200, echo), facts, facts.len).bodiless();
+        let head = head::object(begin(200, echo), facts, facts.len);
+        let checksums = if echo.checksums { facts.content_checksums() } else { Vec::new() };
+        return checksums.iter().fold(head, head::checksum).bodiless();
     };
     let (first, last) = (range.start, range.end.saturating_sub(1));
     head::object(begin(206, echo), facts, range.end - range.start)

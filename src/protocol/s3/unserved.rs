@@ -23,7 +23,6 @@ const HEADERS: &[&str] = &[
     "x-amz-object-ownership",
     "x-amz-server-side-encryption",
     "x-amz-tagging",
-    "x-amz-website-redirect-location",
     "x-amz-write-offset-bytes",
 ];
 

@@ -9,6 +9,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
+use crate::protocol::s3::checksums;
 use crate::protocol::wire::headers;
 
 /// The length of the content of a body in chunks.
@@ -32,7 +33,7 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
             Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string())
         );
     }
-    Ok(Upload { framing, md5, crc64: None })
+    Ok(Upload { framing, md5, crc64: None, checksums: checksums::claimed(all)? })
 }
 
 /// Bytes of content; `None` when only the end of the body says.

@@ -14,15 +14,25 @@ fn range_is_cut_to_the_blob() {
 }
 
 #[test]
+fn suffix_is_cut_to_the_blob() {
+    let within = |suffix, len| ByteRange::suffix(suffix).within(len);
+    assert_eq!(within(3, 10), Some(7..10));
+    assert_eq!(within(10, 10), Some(0..10));
+    assert_eq!(within(u64::MAX, 10), Some(0..10));
+    assert_eq!(within(0, 10), None);
+    assert_eq!(within(1, 0), None);
+}
+
+#[test]
 fn range_that_ends_before_it_begins_is_not_decoded() {
-    let decode = |range: (u64, Option<u64>)| {
-        postcard::from_bytes::<ByteRange>(&postcard::to_stdvec(&range).unwrap())
+    let decode = |ends: Ends| {
+        let bytes = postcard::to_stdvec(&ends).unwrap();
+        let range = postcard::from_bytes::<ByteRange>(&bytes)?;
+        assert_eq!(postcard::to_stdvec(&range).unwrap(), bytes);
+        Ok::<_, postcard::Error>(range)
     };
-    for range in [(4, Some(4)), (4, None)] {
-        let decoded = decode(range).unwrap();
-        assert_eq!(Some(decoded), ByteRange::new(range.0, range.1));
-        let encoded = postcard::to_stdvec(&decoded).unwrap();
-        assert_eq!(encoded, postcard::to_stdvec(&range).unwrap());
-    }
-    assert!(decode((4, Some(3))).is_err());
+    assert_eq!(decode(Ends::From(4, Some(4))).ok(), ByteRange::new(4, Some(4)));
+    assert_eq!(decode(Ends::From(4, None)).ok(), ByteRange::new(4, None));
+    assert_eq!(decode(Ends::Suffix(4)).ok(), Some(ByteRange::suffix(4)));
+    assert!(decode(Ends::From(4, Some(3))).is_err());
 }

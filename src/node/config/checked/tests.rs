@@ -3,6 +3,7 @@ use std::io::Write;
 use clap::Parser;
 
 use super::*;
+use crate::types::AccountName;
 
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
@@ -80,9 +81,11 @@ fn file_takes_every_setting() {
         without_disk: Vec::new(),
         data: vec!["d".into()],
         blob_listen: "0.0.0.0:1".parse().unwrap(),
-        s3_listen: Some("0.0.0.0:3".parse().unwrap()),
-        s3_account: Some(AccountName::new("one").unwrap()),
-        s3_region: "eu-1".to_owned(),
+        s3: S3Config {
+            listen: Some("0.0.0.0:3".parse().unwrap()),
+            account: Some(AccountName::new("one").unwrap()),
+            region: "eu-1".to_owned(),
+        },
         admin_listen: "[::1]:2".parse().unwrap(),
         admin_tls: true,
         admin_plain: true,

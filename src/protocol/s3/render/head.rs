@@ -1,8 +1,15 @@
 //! Headers of S3's answers.
 
-use crate::protocol::model::reply::BlobFacts;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::wire::head::Head;
+use crate::types::ChecksumKind;
+use crate::types::ContentChecksum;
+use crate::types::StorageClass;
 
 /// What an object is shown as when nothing was set, as S3 does.
 const CONTENT_TYPE: &str = "binary/octet-stream";
@@ -15,11 +22,28 @@ pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
         .shown("date", echo.time)
 }
 
+/// The storage class of an object.
+pub(super) fn class(facts: &BlobFacts) -> StorageClass {
+    let kept = facts.object.as_ref().and_then(|object| object.storage_class.as_deref());
+    facts.tier.as_ref().map_or(StorageClass::Standard, |tier| StorageClass::shown(kept, tier.tier))
+}
+
+/// A checksum and what it covers.
+pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
+    let Some(name) = checksums::header(checksum.algorithm) else { return head };
+    let digest = STANDARD.encode(&checksum.digest);
+    let head = match checksum.kind {
+        ChecksumKind::FullObject => head.set(name, &digest),
+        ChecksumKind::Composite(parts) => head.shown(name, format_args!("{digest}-{parts}")),
+    };
+    head.fixed("x-amz-checksum-type", checksums::kind_name(checksum.kind))
+}
+
 /// What answers show of an object.
 pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head {
     let properties = &facts.properties;
     let mut head = head
-        .shown("etag", format_args!("\"{}\"", facts.change.etag))
+        .shown("etag", format_args!("\"{}\"", facts.content_etag))
         .shown("last-modified", facts.change.last_modified)
         .shown("content-length", content_length)
         .set("content-type", properties.content_type.as_deref().unwrap_or(CONTENT_TYPE))
@@ -28,6 +52,16 @@ pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head
         .optional("content-disposition", properties.content_disposition.as_deref())
         .optional("cache-control", properties.cache_control.as_deref())
         .fixed("accept-ranges", "bytes");
+    if let Some(object) = &facts.object {
+        head = head
+            .optional("expires", object.expires.as_deref())
+            .optional("x-amz-website-redirect-location", object.redirect.as_deref());
+    }
+    // The default class is not shown.
+    let class = class(facts);
+    if class != StorageClass::Standard {
+        head = head.fixed("x-amz-storage-class", class.as_str());
+    }
     if !facts.tags.is_empty() {
         head = head.shown("x-amz-tagging-count", facts.tags.len());
     }

@@ -3,11 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerListing;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
 
@@ -78,8 +79,8 @@ fn object(out: &mut String, name: &str, facts: &BlobFacts) {
     out.push_str("<Contents>");
     escape::referenced(out, "Key", name);
     escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
-    escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.change.etag));
+    escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
     escape::plain(out, "Size", facts.len);
-    escape::plain(out, "StorageClass", "STANDARD");
+    escape::plain(out, "StorageClass", class(facts).as_str());
     out.push_str("</Contents>");
 }
