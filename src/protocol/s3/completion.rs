@@ -21,7 +21,7 @@ use crate::types::PartNumber;
 use crate::types::UPLOAD_PARTS_MAX;
 
 /// Bytes that the document may have: 10,000 parts, with room for white space and every checksum.
-pub(super) const DOCUMENT_BYTES_MAX: u64 = 6 * 1024 * 1024;
+pub const DOCUMENT_BYTES_MAX: u64 = 6 * 1024 * 1024;
 
 /// Characters of one value.
 const TEXT_MAX: usize = 256;
@@ -81,7 +81,7 @@ struct Parts {
 /// `InvalidDocument` and the like, all MalformedXML, when it is not one XML document of this shape
 /// with 1 to 10,000 parts; `InvalidQueryParameterValue` (InvalidArgument) for a number that no part
 /// can have.
-fn parts(body: &[u8]) -> Result<Vec<NamedPart>, Refusal> {
+pub fn parts(body: &[u8]) -> Result<Vec<NamedPart>, Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
     let mut reader = Reader::from_str(text);

@@ -12,7 +12,7 @@ pub mod address;
 mod buckets;
 mod checksums;
 pub mod chunked;
-mod completion;
+pub mod completion;
 mod conditions;
 mod echo;
 pub mod errors;
