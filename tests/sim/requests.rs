@@ -85,19 +85,10 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
                 tier: marks.tier,
             })
         }
-        Change::Start { upload, marks } => {
-            Write::StartUpload(Box::new(uploads::start(key, *upload, *marks)))
-        }
-        Change::Part { upload, segment } => {
-            Write::StagePart(uploads::part(key, *upload, *segment, given.one()))
-        }
-        Change::Complete { upload, list } => {
-            let parts = list.iter().map(|segment| uploads::named(*segment)).collect();
-            Write::CompleteUpload(Box::new(uploads::complete(key, *upload, guard, parts)))
-        }
-        Change::Abort { upload } => {
-            Write::AbortUpload(AbortUpload { key, upload: uploads::id(*upload) })
-        }
+        Change::Start { .. }
+        | Change::Part { .. }
+        | Change::Complete { .. }
+        | Change::Abort { .. } => of_upload(key, change, guard, given),
         Change::Append { position, len_max, .. } => {
             let ((content, crc64), position, len_max) = (given.one(), *position, *len_max);
             Write::AppendBlock(AppendBlock { key, guard, position, len_max, content, crc64 })
@@ -141,6 +132,22 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
             };
             Write::DeleteBlob(DeleteBlob { key, guard, scope })
         }
+    }
+}
+
+/// The request for a change of an upload.
+fn of_upload(key: BlobKey, change: &Change, guard: Guard, given: Given) -> Write {
+    if let Change::Start { upload, marks } = change {
+        Write::StartUpload(Box::new(uploads::start(key, *upload, *marks)))
+    } else if let Change::Part { upload, segment } = change {
+        Write::StagePart(uploads::part(key, *upload, *segment, given.one()))
+    } else if let Change::Complete { upload, list } = change {
+        let parts = list.iter().map(|segment| uploads::named(*segment)).collect();
+        Write::CompleteUpload(Box::new(uploads::complete(key, *upload, guard, parts)))
+    } else if let Change::Abort { upload } = change {
+        Write::AbortUpload(AbortUpload { key, upload: uploads::id(*upload) })
+    } else {
+        panic!("no change of an upload: {change:?}")
     }
 }
 

@@ -167,10 +167,8 @@ impl State {
 
     /// The state after a change; `None` if the change is refused.
     fn step(&self, change: &Change, demand: Demand, moment: Moment) -> Option<Self> {
-        if let Change::Complete { upload, list } = change
-            && let Some(completed) = self.completed.get(upload)
-        {
-            return (completed.list == *list).then(|| self.clone());
+        if let Some(again) = self.completed_again(change) {
+            return again;
         }
         self.holds(demand.tag)?;
         let mut next = self.clone();
@@ -191,18 +189,13 @@ impl State {
                 let segments = segments.collect::<Option<Vec<Segment>>>()?;
                 next.make(Committed::new(Body::Blocks(segments), *marks, lease));
             }
-            Change::Start { upload, marks } => {
-                let started = Upload { marks: *marks, parts: BTreeMap::new() };
-                next.uploads.insert(*upload, started);
-            }
-            Change::Part { upload, segment } => {
-                next.uploads.get_mut(upload)?.parts.insert(segment.id?, *segment);
+            Change::Start { .. } | Change::Part { .. } | Change::Abort { .. } => {
+                next.upload(change)?;
             }
             Change::Complete { upload, list } => {
                 let lease = self.writable(demand, moment)?;
                 next.complete(*upload, list, lease)?;
             }
-            Change::Abort { upload } => drop(next.uploads.remove(upload)?),
             Change::Append { segment, position, len_max } => {
                 let lease = self.kept(demand, moment)?;
                 next.append(*segment, *position, *len_max)?;
@@ -307,6 +300,26 @@ impl State {
         if let Some(committed) = &mut self.committed {
             (committed.lease, committed.etag, committed.upload) = (kept, None, None);
         }
+    }
+
+    /// A second completion changes nothing, and nothing is demanded. `None` if it is no such change.
+    fn completed_again(&self, change: &Change) -> Option<Option<Self>> {
+        let Change::Complete { upload, list } = change else { return None };
+        let completed = self.completed.get(upload)?;
+        Some((completed.list == *list).then(|| self.clone()))
+    }
+
+    /// Changes an upload, but for its completion.
+    fn upload(&mut self, change: &Change) -> Option<()> {
+        if let Change::Start { upload, marks } = change {
+            let started = Upload { marks: *marks, parts: BTreeMap::new() };
+            self.uploads.insert(*upload, started);
+        } else if let Change::Part { upload, segment } = change {
+            self.uploads.get_mut(upload)?.parts.insert(segment.id?, *segment);
+        } else if let Change::Abort { upload } = change {
+            self.uploads.remove(upload)?;
+        }
+        Some(())
     }
 
     /// Makes the blob of parts.

@@ -45,10 +45,9 @@ async fn carry_out(
         Arrival { dialect: front.config.dialects.of(&head, Protocols::All), head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: None };
-    match dispatch(front, requester, operation.into(), content).await?.reply {
-        Reply::Upload(reply) => Ok(*reply),
-        other => panic!("{other:?}"),
-    }
+    let reply = dispatch(front, requester, operation.into(), content).await?.reply;
+    let Reply::Upload(reply) = reply else { panic!("{reply:?}") };
+    Ok(*reply)
 }
 
 async fn create(fixture: &Fixture, name: &str, tags: Tags) -> UploadId {
@@ -80,10 +79,9 @@ async fn part(
         number: PartNumber::new(number).unwrap(),
         body: Upload { framing, md5: None, crc64: None, checksums: ClaimedChecksums::default() },
     };
-    match carry_out(fixture, UploadOperation::UploadPart(part), bytes).await? {
-        UploadReply::PartUploaded(part) => Ok(part),
-        other => panic!("{other:?}"),
-    }
+    let reply = carry_out(fixture, UploadOperation::UploadPart(part), bytes).await?;
+    let UploadReply::PartUploaded(part) = reply else { panic!("{reply:?}") };
+    Ok(part)
 }
 
 fn upload(name: &str, id: UploadId) -> UploadPath {

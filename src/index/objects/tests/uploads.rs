@@ -95,17 +95,14 @@ fn refused(p: &mut Partition, write: &Write) -> UploadRefusal {
 
 fn parts_of(p: &Partition, key: &BlobKey, upload: UploadId) -> Result<PartPage, Error> {
     let list = ListParts { key: key.clone(), upload, after: 0, limit: 100_000 };
-    match p.read(&Read::Parts(list))? {
-        ReadReply::Parts(page) => Ok(*page),
-        other => panic!("{other:?}"),
-    }
+    let reply = p.read(&Read::Parts(list))?;
+    let ReadReply::Parts(page) = reply else { panic!("{reply:?}") };
+    Ok(*page)
 }
 
 fn completed(reply: WriteReply) -> UploadCompleted {
-    match reply {
-        WriteReply::UploadCompleted(completed) => *completed,
-        other => panic!("{other:?}"),
-    }
+    let WriteReply::UploadCompleted(completed) = reply else { panic!("{reply:?}") };
+    *completed
 }
 
 /// Rows of the staged family.
@@ -195,7 +192,7 @@ fn what_a_list_may_not_say_is_refused_and_changes_nothing() {
     };
     let (one, two, three) = (named(1, loc(1)), named(2, loc(2)), named(3, loc(3)));
     is(&[], UploadRefusal::Order);
-    is(&[two.clone(), one.clone()], UploadRefusal::Order);
+    is(&[two, one.clone()], UploadRefusal::Order);
     is(&[one.clone(), one.clone()], UploadRefusal::Order);
     is(&[one.clone(), named(2, loc(9))], UploadRefusal::UnknownPart(2));
     is(&[one.clone(), named(9, loc(9))], UploadRefusal::UnknownPart(9));
@@ -207,7 +204,10 @@ fn what_a_list_may_not_say_is_refused_and_changes_nothing() {
     let wrong = CompleteUpload { len: Some(1), ..complete_of(&a, id(1), &[one.clone(), three]) };
     let wrong = Write::CompleteUpload(Box::new(wrong));
     assert_eq!(refused(&mut p, &wrong), UploadRefusal::Length { len: 2 * LONG });
-    assert_eq!(refused(&mut p, &complete(&a, id(2), &[one.clone()])), UploadRefusal::NotFound);
+    assert_eq!(
+        refused(&mut p, &complete(&a, id(2), std::slice::from_ref(&one))),
+        UploadRefusal::NotFound
+    );
     let right = CompleteUpload { len: Some(LONG), ..complete_of(&a, id(1), &[one]) };
     p.must(&Write::CompleteUpload(Box::new(right)));
     assert_eq!(p.garbage().len(), 4);
@@ -367,7 +367,7 @@ fn checksums_are_kept_compared_and_made() {
     let both = [sha(1).digest, sha(2).digest].concat();
     let expected = ChecksumValue::compute(ChecksumAlgorithm::Sha256, &both).of_whole();
     let expected = ContentChecksum { kind: ChecksumKind::Composite(2), ..expected };
-    assert_eq!(reply.checksums, [expected.clone()]);
+    assert_eq!(reply.checksums, std::slice::from_ref(&expected));
     let record = p.blob(&read(&a)).unwrap().record;
     assert_eq!(record.fields.unwrap().checksums, [expected]);
 }
