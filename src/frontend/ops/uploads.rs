@@ -105,7 +105,6 @@ pub(crate) async fn stage(
     let found = ask(front, list).await;
     let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let body_of = &with_checksum(body_of, found.record.checksum())?;
-    let is_kept = found.record.checksum().is_some();
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let is_plain = encrypting.is_none();
     let ingested = ingest::ingest_part(&front.pool, body, body_of, is_plain, encrypting).await?;
@@ -117,7 +116,7 @@ pub(crate) async fn stage(
         encryption: encryption.clone(),
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-        checksums: if is_plain { checksums(&ingested, is_kept) } else { Vec::new() },
+        checksums: if is_plain { checksums(&ingested) } else { Vec::new() },
     };
     let named = ingested.named.map(|named| named.of_whole());
     match commit::commit(&front.rows, write, Some(ingested.stored)).await {
@@ -149,11 +148,12 @@ fn with_checksum(body: &Upload, kept: Option<UploadChecksum>) -> Result<Upload, 
     }
 }
 
-/// The checksums in the row of a plain part: its MD5, and the one that the upload keeps. A
-/// CRC-64/NVME is in each row. Those of encrypted content would reveal something of the plain text.
-fn checksums(ingested: &Ingested, is_kept: bool) -> Vec<ContentChecksum> {
+/// The checksums in the row of a plain part: its MD5, and the one that the request names or the
+/// upload keeps: a completion may name it. A CRC-64/NVME is in each row. Those of encrypted content
+/// would reveal something of the plain text.
+fn checksums(ingested: &Ingested) -> Vec<ContentChecksum> {
     let is_in_row = |named: &ChecksumValue| named.algorithm() == ChecksumAlgorithm::Crc64Nvme;
-    let named = ingested.named.filter(|named| is_kept && !is_in_row(named));
+    let named = ingested.named.filter(|named| !is_in_row(named));
     let md5 = ingested.md5.map(ContentChecksum::from);
     md5.into_iter().chain(named.map(|named| named.of_whole())).collect()
 }

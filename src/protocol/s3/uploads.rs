@@ -1,19 +1,18 @@
 //! Operations on uploads in parts.
 
 use http::HeaderMap;
+use http::HeaderName;
 
 use crate::protocol::model::Detail;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::CompleteUpload;
 use crate::protocol::model::operation::CreateUpload;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::ListUploads;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::model::operation::RequestEncryption;
-use crate::protocol::model::operation::Upload;
 use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::operation::UploadPart;
 use crate::protocol::model::operation::UploadPath;
@@ -74,9 +73,11 @@ pub(super) fn complete(request: &Request<'_>) -> Result<Parsed, Refusal> {
         coverage: upload_checksums::coverage(all)?,
     };
     let operation = UploadOperation::Complete(Box::new(complete)).into();
-    // Checksums in the head are of the whole object.
-    let checksums = ClaimedChecksums::default();
-    let upload = Upload { checksums, ..upload(all, completion::DOCUMENT_BYTES_MAX)? };
+    // Checksums in the head are of the whole object, not of the document.
+    let is_of_object = |name: &HeaderName| name.as_str().starts_with("x-amz-checksum-");
+    let of_document = all.iter().filter(|(name, _)| !is_of_object(name));
+    let of_document = of_document.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let upload = upload(&of_document, completion::DOCUMENT_BYTES_MAX)?;
     let body = DocumentBody { upload, decode: completion::decode };
     Ok(Parsed::NeedsBody { operation, body })
 }

@@ -343,29 +343,62 @@ CHECKSUMS = [("CRC32", "FULL_OBJECT"), ("CRC32", "COMPOSITE"), ("CRC32C", "FULL_
              ("CRC64NVME", "FULL_OBJECT"), ("SHA1", "COMPOSITE"), ("SHA256", "COMPOSITE")]
 
 
+DIGESTS = {"CRC32": lambda data: zlib.crc32(data).to_bytes(4, "big"), "SHA1": lambda data: hashlib.sha1(data).digest(),
+           "SHA256": lambda data: hashlib.sha256(data).digest()}
+
+
+def part_document(parts, name):
+    """The document of a completion; `parts` are number, ETag and checksum."""
+    inside = "".join(f"<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag>"
+                     + (f"<{name}>{value}</{name}>" if value else "") + "</Part>" for number, etag, value in parts)
+    return f"<CompleteMultipartUpload>{inside}</CompleteMultipartUpload>".encode()
+
+
 @pytest.mark.parametrize("algorithm, kind", CHECKSUMS)
-def test_checksums_of_parts_and_of_the_whole(client, bucket, upload, send, complete, algorithm, kind):
-    started = client.create_multipart_upload(Bucket=bucket, Key="k", ChecksumAlgorithm=algorithm, ChecksumType=kind)
-    assert (started["ChecksumAlgorithm"], started["ChecksumType"]) == (algorithm, kind)
-    upload_id, name = started["UploadId"], f"Checksum{algorithm}"
-    one, two = body(1, PART), b"rest"
-    parts = [send(upload_id, 1, one, ChecksumAlgorithm=algorithm), send(upload_id, 2, two, ChecksumAlgorithm=algorithm)]
-    assert all(part[name] for part in parts)
-    listed = client.list_parts(Bucket=bucket, Key="k", UploadId=upload_id)
-    assert [part[name] for part in listed["Parts"]] == [part[name] for part in parts]
-    assert (listed["ChecksumAlgorithm"], listed["ChecksumType"]) == (algorithm, kind)
+def test_checksums_of_parts_and_of_the_whole(raw, bucket, algorithm, kind):
+    path, header, name = f"/{bucket}/k", f"x-amz-checksum-{algorithm.lower()}", f"Checksum{algorithm}"
+    wanted = {"x-amz-checksum-algorithm": algorithm, "x-amz-checksum-type": kind}
+    started = raw.call("POST", path, [("uploads", "")], headers=wanted)
+    assert {one: started.headers[one] for one in wanted} == wanted
+    query = [("uploadId", started.text("UploadId"))]
+    bodies, parts = [body(1, PART), b"rest"], []
+    for number, one in enumerate(bodies, 1):
+        sent = raw.call("PUT", path, [("partNumber", str(number)), *query], body=one)
+        assert sent.status == 200, sent.body
+        parts.append((number, sent.headers["etag"], sent.headers[header]))
+        if algorithm in DIGESTS:
+            assert sent.headers[header] == base64.b64encode(DIGESTS[algorithm](one)).decode()
+    listed = raw.call("GET", path, query)
+    assert [part.findtext(name) for part in listed.tree().iter("Part")] == [value for _, _, value in parts]
+    assert (listed.text("ChecksumAlgorithm"), listed.text("ChecksumType")) == (algorithm, kind)
+    other = {"x-amz-checksum-sha256": "x"} if algorithm != "SHA256" else {"x-amz-checksum-sha1": "x"}
+    assert raw.call("PUT", path, [("partNumber", "3"), *query], headers=other, body=b"x").status == 400
     if kind == "COMPOSITE":
-        without = [{"PartNumber": part["PartNumber"], "ETag": part["ETag"]} for part in parts]
-        assert refused(lambda: complete(upload_id, without)) == (400, "InvalidRequest")
-    swapped = [{**parts[0], name: parts[1][name]}, parts[1]]
-    assert refused(lambda: complete(upload_id, swapped)) == (400, "InvalidPart")
-    done = complete(upload_id, parts, ChecksumType=kind)
-    assert done["ChecksumType"] == kind
+        without = part_document([(number, etag, None) for number, etag, _ in parts], name)
+        answer = raw.call("POST", path, query, body=without)
+        assert (answer.status, answer.code()) == (400, "InvalidRequest")
+    swapped = [(1, parts[0][1], parts[1][2]), parts[1]]
+    answer = raw.call("POST", path, query, body=part_document(swapped, name))
+    assert (answer.status, answer.code()) == (400, "InvalidPart")
+    kinds = {"FULL_OBJECT": "COMPOSITE", "COMPOSITE": "FULL_OBJECT"}
+    answer = raw.call("POST", path, query, headers={"x-amz-checksum-type": kinds[kind]}, body=part_document(parts, name))
+    assert (answer.status, answer.code()) == (400, "InvalidRequest")
     if kind == "COMPOSITE":
-        assert done[name].endswith("-2")
+        digests = b"".join(base64.b64decode(value) for _, _, value in parts)
+        whole = f"{base64.b64encode(DIGESTS[algorithm](digests)).decode()}-2" if algorithm in DIGESTS else None
     else:
-        whole = client.put_object(Bucket=bucket, Key="whole", Body=one + two, ChecksumAlgorithm=algorithm)
-        assert done[name] == whole[name]
+        put = raw.call("PUT", f"/{bucket}/whole", headers={"x-amz-sdk-checksum-algorithm": algorithm}, body=b"".join(bodies))
+        whole = put.headers[header]
+    if whole:
+        wrong = whole.replace(whole[0], "A" if whole[0] != "A" else "B", 1)
+        answer = raw.call("POST", path, query, headers={header: wrong}, body=part_document(parts, name))
+        assert (answer.status, answer.code()) == (400, "BadDigest")
+    done = raw.call("POST", path, query, headers={header: whole} if whole else {}, body=part_document(parts, name))
+    assert done.status == 200, done.body
+    if algorithm != "CRC64NVME":
+        assert (done.text(name), done.text("ChecksumType")) == (whole or done.text(name), kind)
+    head = raw.call("HEAD", path, headers={"x-amz-checksum-mode": "ENABLED"})
+    assert head.headers[header] == (whole or done.text(name)) and head.headers["x-amz-checksum-type"] == kind
 
 
 @pytest.mark.parametrize("headers", [
