@@ -38,14 +38,14 @@ pub(super) fn may_have(part: &StagedBlock, named: &ContentChecksum) -> bool {
     }
 }
 
-/// Compares the checksum of all parts with the one that the request gives. Returns the checksums for
-/// the row of the blob; a CRC-64/NVME is there already.
+/// Compares the checksum of all parts with the one that the request gives, and returns it. `None` for
+/// encrypted content.
 pub(super) fn check(
     upload: &UploadRecord,
     complete: &CompleteUpload,
     entries: &[Entry],
     crc64: Crc64,
-) -> Result<Vec<ContentChecksum>, Error> {
+) -> Result<Option<ContentChecksum>, Error> {
     let kept = upload.checksum();
     if let Some(kept) = kept.filter(|kept| kept.coverage == Coverage::Composite) {
         let unnamed = complete.parts.iter().find(|part| {
@@ -56,11 +56,10 @@ pub(super) fn check(
         }
     }
     if entries.iter().any(|entry| entry.content.nonce().is_some()) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let of_crc64 = || ChecksumValue::from(crc64).of_whole();
-    let is_crc64 = |algorithm| algorithm == ChecksumAlgorithm::Crc64Nvme;
-    let whole = match kept.filter(|kept| !is_crc64(kept.algorithm)) {
+    let whole = match kept.filter(|kept| kept.algorithm != ChecksumAlgorithm::Crc64Nvme) {
         Some(kept) => of_entries(kept, entries)?,
         None => of_crc64(),
     };
@@ -72,7 +71,7 @@ pub(super) fn check(
             return Err(UploadRefusal::Checksum.into());
         }
     }
-    Ok(if is_crc64(whole.algorithm) { Vec::new() } else { vec![whole] })
+    Ok(Some(whole))
 }
 
 /// The checksum of all parts.

@@ -33,6 +33,8 @@ use crate::index::record::CompletedRecord;
 use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::Etag;
 use crate::types::Lease;
@@ -54,14 +56,16 @@ pub(super) async fn complete(
     };
     let Taken { entries, mut dropped } = take(eval, &key, complete).await?;
     let total = check(&upload, complete, &entries, &key)?;
-    let checksums = upload_checksum::check(&upload, complete, &entries, total.crc64)?;
+    let checksum = upload_checksum::check(&upload, complete, &entries, total.crc64)?;
+    // The row of each blob has a CRC-64/NVME.
+    let is_in_row = |whole: &&ContentChecksum| whole.algorithm == ChecksumAlgorithm::Crc64Nvme;
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&complete.guard, before, eval.now)?;
     before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
     let fields = BlobFields {
         content_tag: Some(tag_of_parts(complete.parts.iter().map(|part| &part.tag))),
-        checksums,
+        checksums: checksum.iter().filter(|whole| !is_in_row(whole)).cloned().collect(),
         ..upload.blob.fields.as_deref().cloned().unwrap_or_default()
     };
     let record = record(eval, &upload, &Replaced { before, lease }, &fields, &total);
@@ -73,6 +77,7 @@ pub(super) async fn complete(
         .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     eval.out.delete(Family::Staged, keys::upload(&key, complete.upload));
+    let fields = BlobFields { checksums: checksum.into_iter().collect(), ..fields };
     Ok(remember(eval, &key, complete.upload, fields))
 }
 
