@@ -1,6 +1,7 @@
 //! Operations of a whole front end over an index whose writes wait for the test.
 
 mod empty_pages;
+mod uploads;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -15,6 +15,7 @@ use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::ListBlobs;
 use crate::index::ListPage;
+use crate::index::ListUploads;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -159,16 +160,21 @@ impl Router {
     pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
         let ask = |stripes| Read::Blobs(stripes::part(list, stripes));
         let (high, answers) = self.read_each(&list.position(), ask).await?;
-        let pages = answers.into_iter().map(|answer| answer.and_then(ListBlobs::checked));
-        let mut pages: Vec<ListPage> = pages.collect::<Result<_, _>>()?;
-        match pages.pop() {
-            Some(only) if pages.is_empty() => Ok(only),
-            Some(last) => {
-                pages.push(last);
-                Ok(stripes::one_page(pages, list, high.as_ref()))
-            }
-            None => Err(Error::WrongPartition),
-        }
+        stripes::of_answers(answers, list, high.as_ref())
+    }
+
+    /// Lists uploads, as [`Self::list`] lists blobs.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn list_uploads(&self, uploads: &ListUploads) -> Result<ListPage, Error> {
+        let list = &uploads.list;
+        let ask = |stripes| {
+            let list = stripes::part(list, stripes);
+            Read::Uploads(ListUploads { list, after: uploads.after.clone() })
+        };
+        let (high, answers) = self.read_each(&uploads.position(), ask).await?;
+        stripes::of_answers(answers, list, high.as_ref())
     }
 
     /// Sends a write to the owner of its key, and returns the reply of its type.

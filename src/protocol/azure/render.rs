@@ -111,6 +111,8 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
+        // No request of Azure is answered so.
+        Reply::Part(..) | Reply::Upload(_) => render_error(&Reason::InternalError.into(), echo),
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }
