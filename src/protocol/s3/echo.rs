@@ -78,6 +78,11 @@ impl S3Echo {
         }
     }
 
+    /// A parameter of the query, decoded.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        self.parameters().get(name).ok().flatten().map(str::to_owned)
+    }
+
     /// The query of a list.
     pub(super) fn parameters(&self) -> Query {
         Query::parse_exact(self.query.as_deref()).unwrap_or_default()
