@@ -105,7 +105,7 @@ pub(super) async fn open(
     let account = requester.account;
     let AuthorizedSource { account: owner, operation } =
         authorize(front, requester, source).await?;
-    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = operation
+    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = *operation
     else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
@@ -150,7 +150,7 @@ async fn find(
     let key = target.precondition.encryption.key();
     let decrypting = key
         .map(|key| Decrypting::new(key, &target.account.name, &target.path, front.not_authentic()));
-    let Located { blob, precondition } = target.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = target.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let asked = lookup::guard(precondition);

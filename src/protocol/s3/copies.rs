@@ -9,18 +9,23 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::named_copy::CopiedProperties;
 use crate::protocol::model::named_copy::CopyNamed;
+use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::CopyPart;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::copy_source;
 use crate::protocol::s3::customer_key;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ObjectProperties;
+use crate::types::PART_BYTES_MAX;
 use crate::types::StorageClass;
 use crate::types::Tags;
 
@@ -37,6 +42,10 @@ enum Directive {
 /// `CopyObject`.
 pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let all = request.headers;
+    if all.contains_key(copy_source::RANGE) {
+        let refusal = Refusal::new(Reason::UnsupportedHeader);
+        return Err(refusal.detail(Detail::HeaderName, copy_source::RANGE));
+    }
     let directive = directive(all, "x-amz-metadata-directive", "Unknown metadata directive.")?;
     let tagging = self::directive(all, "x-amz-tagging-directive", "Unknown tagging directive.")?;
     let class = objects::storage_class(all)?;
@@ -66,6 +75,21 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
     };
     check_changes(&copy, class)?;
     Ok(Parsed::Ready(ContentOperation::CopyNamed(Box::new(copy)).into()))
+}
+
+/// `UploadPartCopy`.
+pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let all = request.headers;
+    let encryption = customer_key::of_object(all)?;
+    let precondition = Precondition { encryption, ..Precondition::default() };
+    let range = copy_source::range(all)?;
+    let copy = CopyPart {
+        upload: uploads::path(request, precondition)?,
+        number: uploads::number(request)?,
+        source: NamedSource { range, ..copy_source::source(all)? },
+        len_max: PART_BYTES_MAX,
+    };
+    Ok(Parsed::Ready(UploadOperation::CopyPart(Box::new(copy)).into()))
 }
 
 /// Refuses a copy of an object onto itself that changes nothing.

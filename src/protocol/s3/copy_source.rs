@@ -16,13 +16,17 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::conditions::ConditionNames;
 use crate::protocol::s3::customer_key;
+use crate::protocol::wire::headers;
 use crate::protocol::wire::percent::decode;
 use crate::types::BlobName;
+use crate::types::ByteRange;
 use crate::types::ContainerName;
 use crate::types::NameError;
 
 /// The header that names the source. A PUT of an object or a part that has it is a copy.
 pub(super) const HEADER: &str = "x-amz-copy-source";
+/// The header with the wanted bytes of the source of a part.
+pub(super) const RANGE: &str = "x-amz-copy-source-range";
 /// What separates the version from the key.
 const VERSION: &str = "?versionId=";
 /// The version of an object that was written while its bucket had no versions.
@@ -50,6 +54,28 @@ pub(super) fn source(all: &HeaderMap) -> Result<NamedSource, Refusal> {
     let encryption = customer_key::of_source(all)?;
     let precondition = Precondition { encryption, ..conditions };
     Ok(NamedSource { path, precondition, range: None })
+}
+
+/// The bytes that the copy of a part wants; `None` for all.
+///
+/// # Errors
+/// `InvalidHeaderValue` unless it is `bytes=FIRST-LAST`.
+pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
+    let Some(text) = headers::text(all, RANGE)? else { return Ok(None) };
+    let number = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<u64>().ok()).flatten()
+    };
+    let ends = text.strip_prefix("bytes=").and_then(|ends| ends.split_once('-'));
+    let range = ends
+        .and_then(|(first, last)| Some((number(first)?, number(last)?)))
+        .and_then(|(first, last)| ByteRange::new(first, Some(last)));
+    range.map(Some).ok_or_else(|| {
+        headers::invalid(RANGE, text).message(
+            "The x-amz-copy-source-range value must be of the form bytes=first-last where first \
+             and last are the zero-based offsets of the first and last bytes to copy",
+        )
+    })
 }
 
 /// Bucket and key: `BUCKET/KEY` or `/BUCKET/KEY`, with escapes that are decoded once. `+` is a

@@ -2,16 +2,19 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `copies.rs`, `buckets.rs`, `lists.rs`. `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `copies.rs`, `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs`
+//!    refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //! 4. `errors.rs`: the code, status and text of each refusal.
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 pub mod address;
+mod arguments;
 mod buckets;
 mod checksums;
 pub mod chunked;
+pub mod completion;
 mod conditions;
 mod copies;
 mod copy_source;
@@ -19,6 +22,8 @@ mod customer_key;
 mod echo;
 pub mod errors;
 mod lists;
+mod markers;
+mod naming;
 mod objects;
 mod overrides;
 mod parse;
@@ -27,6 +32,8 @@ mod request;
 pub mod routes;
 mod unserved;
 mod upload;
+mod upload_checksums;
+mod uploads;
 
 pub use checksums::of_trailers;
 pub use echo::S3Echo;

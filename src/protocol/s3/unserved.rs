@@ -31,7 +31,7 @@ const OF_COPIES: &[&str] =
     &["x-amz-copy-source", "x-amz-server-side-encryption-customer-", "x-amz-tagging-directive"];
 
 /// Query parameters whose meaning is not served.
-const PARAMETERS: &[&str] = &["versionId", "partNumber"];
+const PARAMETERS: &[&str] = &["versionId"];
 
 /// The refusal of an operation that is not served.
 pub(super) fn operation(operation: S3Operation) -> Refusal {

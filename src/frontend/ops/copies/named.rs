@@ -40,10 +40,9 @@ pub(crate) async fn copy_named(
     requester: Requester<'_>,
     copy: CopyNamed,
 ) -> Result<Reply, Refusal> {
-    let container = copy.path.container.clone();
     let blob =
         BlobTarget { account: requester.account, path: copy.path, precondition: copy.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let wanted = Wanted {
         source: &copy.source,
         len_max: copy.len_max,
@@ -57,7 +56,7 @@ pub(crate) async fn copy_named(
         TagOption::Copy => source.tags.clone(),
     };
     let described = Described::new(&source, copy.properties, copy.object);
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let content_tag = tag.map(|tag| tag.beside(md5.plain()));
@@ -77,8 +76,8 @@ pub(crate) async fn copy_named(
     });
     let len = source.len;
     let is_plain = wanted.key.is_none();
-    let change =
-        commit::changed(take::commit(&front.rows, write, Some(hold)).await, Subject::Blob)?;
+    let answer = take::commit(&front.rows, Some(container), write, Some(hold)).await;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     let content_etag = tag.and_then(|tag| tag.etag(plain_md5)).unwrap_or_else(|| match is_plain {
         true => ContentEtag::of_checksum(crc64, len, 1),

@@ -16,6 +16,7 @@ impl Operation {
             Self::Container(operation) => operation.name(),
             Self::Content(operation) => operation.name(),
             Self::Blob(operation) => operation.name(),
+            Self::Upload(operation) => operation.name(),
         }
     }
 }
@@ -44,7 +45,7 @@ impl ContainerOperation {
             Self::GetContainerAcl { .. } => "GetContainerAcl",
             Self::SetContainerAcl { .. } => "SetContainerAcl",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
-            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::DeleteContainer { .. } | Self::DeleteIfEmpty { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
@@ -80,6 +81,7 @@ impl BlobOperation {
             Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobPart { .. } => "GetBlobPart",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
@@ -96,15 +98,19 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 46] = [
+pub const OPERATION_NAMES: [&str; 54] = [
     "AbortCopy",
+    "AbortUpload",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
+    "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
     "CopyNamedBlob",
+    "CopyPart",
     "CreateContainer",
+    "CreateUpload",
     "DeleteBlob",
     "DeleteContainer",
     "FindBlobsByTags",
@@ -112,6 +118,7 @@ pub const OPERATION_NAMES: [&str; 46] = [
     "GetAccountInformation",
     "GetBlob",
     "GetBlobMetadata",
+    "GetBlobPart",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",
@@ -125,6 +132,8 @@ pub const OPERATION_NAMES: [&str; 46] = [
     "LeaseContainer",
     "ListBlobs",
     "ListContainers",
+    "ListParts",
+    "ListUploads",
     "PutBlob",
     "PutBlobFromUrl",
     "PutBlock",
@@ -143,6 +152,7 @@ pub const OPERATION_NAMES: [&str; 46] = [
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",
+    "UploadPart",
 ];
 
 #[cfg(test)]
@@ -154,8 +164,12 @@ mod tests {
     #[test]
     fn list_has_every_name() {
         let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
-        let named: BTreeSet<&str> =
-            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        let uploads = include_str!("upload.rs");
+        let named: BTreeSet<&str> = arms
+            .lines()
+            .chain(uploads.lines())
+            .filter_map(|line| line.split_once("=> \"")?.1.split('"').next())
+            .collect();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
     }
 }

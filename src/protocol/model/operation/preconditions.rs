@@ -6,6 +6,7 @@ use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::UploadOperation;
 
 impl Operation {
     /// What must hold of the container or blob; `None` when the operation asks for nothing.
@@ -16,6 +17,7 @@ impl Operation {
             Self::Container(operation) => of_container(operation),
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
+            Self::Upload(operation) => operation.precondition(),
         }
     }
 }
@@ -26,7 +28,12 @@ impl Operation {
     pub const fn named_source(&self) -> Option<&NamedSource> {
         match self {
             Self::Content(ContentOperation::CopyNamed(copy)) => Some(&copy.source),
-            Self::Account(_) | Self::Container(_) | Self::Content(_) | Self::Blob(_) => None,
+            Self::Upload(UploadOperation::CopyPart(copy)) => Some(&copy.source),
+            Self::Account(_)
+            | Self::Container(_)
+            | Self::Content(_)
+            | Self::Blob(_)
+            | Self::Upload(_) => None,
         }
     }
 }
@@ -39,6 +46,7 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::SetContainerAcl { precondition, .. }
         | O::SetContainerMetadata { precondition, .. }
         | O::DeleteContainer { precondition, .. }
+        | O::DeleteIfEmpty { precondition, .. }
         | O::LeaseContainer { precondition, .. } => Some(precondition),
         O::CreateContainer { .. } | O::RestoreContainer { .. } | O::ListBlobs(_) => None,
     }
@@ -70,6 +78,7 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::SealBlob { precondition, .. }
         | O::GetBlockList { precondition, .. }
         | O::GetBlob { precondition, .. }
+        | O::GetBlobPart { precondition, .. }
         | O::GetBlobProperties { precondition, .. }
         | O::SetBlobProperties { precondition, .. }
         | O::GetBlobMetadata { precondition, .. }

@@ -53,3 +53,31 @@ fn other_texts_name_no_source() {
     assert_eq!(path(long.as_bytes()).unwrap_err().reason, Reason::OutOfRangeInput);
     assert_eq!(path(b"photos/\xff").unwrap_err().reason, Reason::InvalidHeaderValue);
 }
+
+#[test]
+fn ranges_have_two_ends() {
+    let read = |text: &'static str| {
+        let mut all = HeaderMap::new();
+        all.insert(RANGE, http::HeaderValue::from_static(text));
+        range(&all)
+    };
+    assert_eq!(read("bytes=0-0"), Ok(ByteRange::new(0, Some(0))));
+    assert_eq!(read("bytes=5-18446744073709551615"), Ok(ByteRange::new(5, Some(u64::MAX))));
+    assert_eq!(range(&HeaderMap::new()), Ok(None));
+    for text in [
+        "0-2",
+        "bytes=0",
+        "bytes=-2",
+        "bytes=2-",
+        "bytes=hello-world",
+        "bytes=0-bar",
+        "bytes=+0-2",
+        "bytes=2-1",
+        "bytes=0-2,3-5",
+        "bytes=0-18446744073709551616",
+        "Bytes=0-2",
+        "bytes 0-2",
+    ] {
+        assert_eq!(read(text).unwrap_err().reason, Reason::InvalidHeaderValue, "{text}");
+    }
+}
