@@ -94,7 +94,8 @@ pub(crate) async fn blob_key(
     Ok(key_in(account, &record, path.blob))
 }
 
-fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
+/// The key of a blob in a container.
+pub(crate) fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
     let (account, id, collation) = (account.id, container.id, container.collation);
     BlobKey { account, container: id, collation, name }
 }
@@ -108,5 +109,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         lease: precondition.lease,
         if_tags: precondition.if_tags,
         encryption,
+        over_archived: precondition.over_archived,
     }
 }

@@ -87,6 +87,12 @@ pub(super) async fn carry_out(
         O::SetBlobTags { path, precondition, tags } => {
             tags::set(front, blob(path, precondition), tags, memory).await
         }
+        O::GetBlobAttributes { path, precondition } => {
+            content::facts(front, blob(path, precondition)).await.map(Reply::BlobAttributes)
+        }
+        O::RestoreBlob { path, precondition, priority } => {
+            restore::restore(front, blob(path, precondition), priority).await
+        }
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, blob(path, precondition), scope).await
         }

@@ -50,5 +50,6 @@ pub(super) async fn carry_out(
             leases::container(front, container(name, precondition), action).await
         }
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
+        O::DeleteBlobs(deletions) => deletions::delete(front, account, deletions, memory).await,
     }
 }

@@ -88,6 +88,8 @@ pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
         list.max_results
     } else if let Operation::Account(AccountOperation::FindBlobs(find)) = operation {
         find.max_results
+    } else if let Operation::Container(ContainerOperation::DeleteBlobs(deletions)) = operation {
+        return Some(deletions::answer_memory(&deletions.items));
     } else if let Operation::Blob(BlobOperation::GetPageRanges { .. }) = operation {
         return Some(PAGE_RANGES_ROOM_BYTES);
     } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {

@@ -8,10 +8,12 @@ pub(crate) mod containers;
 pub(crate) mod content;
 pub(crate) mod copies;
 pub(crate) mod delegation;
+pub(crate) mod deletions;
 pub(crate) mod find;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
+pub(crate) mod restore;
 pub(crate) mod service_properties;
 pub(crate) mod tags;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error as ThisError;
 
+use crate::types::ContentEtag;
 use crate::types::Outcome;
 use crate::types::PartitionId;
 
@@ -100,6 +101,12 @@ pub enum Refused {
     /// A container of that name exists.
     #[error("the container exists")]
     ContainerExists,
+    /// A read demands another tag or a later change.
+    #[error("the blob or container was not modified")]
+    NotModified {
+        /// The tag of the content; `None` for a container.
+        content_etag: Option<ContentEtag>,
+    },
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,

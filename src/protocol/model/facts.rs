@@ -62,18 +62,23 @@ pub struct TierFacts {
     pub changed: Option<Timestamp>,
     /// On the way out of the archive.
     pub rehydrating: Option<Rehydration>,
+    /// Whether it left the archive, and its tier was not set since.
+    pub rehydrated: bool,
 }
 
 impl TierFacts {
     /// The tier of a blob of which none was set.
-    pub const INFERRED: Self = Self { tier: AccessTier::Hot, changed: None, rehydrating: None };
+    pub const INFERRED: Self =
+        Self { tier: AccessTier::Hot, changed: None, rehydrating: None, rehydrated: false };
 
     /// A tier as it is at `now`.
     #[must_use]
     pub fn at(now: Timestamp, state: Option<&TierState>) -> Self {
         state.map_or(Self::INFERRED, |state| {
+            let was_rehydrating = state.rehydrating.is_some();
             let TierState { tier, changed, rehydrating } = state.at(now);
-            Self { tier, changed: Some(changed), rehydrating }
+            let rehydrated = was_rehydrating && rehydrating.is_none();
+            Self { tier, changed: Some(changed), rehydrating, rehydrated }
         })
     }
 

@@ -116,6 +116,24 @@ pub struct BlobListing {
     pub next: Option<Bytes>,
 }
 
+/// What became of the blobs of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobsDeleted {
+    /// The blobs, in the order of the request.
+    pub items: Vec<BlobDeleted>,
+    /// Whether the answer names only those that were not deleted.
+    pub quiet: bool,
+}
+
+/// What became of one of several blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobDeleted {
+    /// The name, as the request has it.
+    pub name: String,
+    /// Why it was not deleted.
+    pub refused: Option<Refusal>,
+}
+
 /// A blob that Find Blobs by Tags met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundBlob {
@@ -328,4 +346,13 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// Several blobs were deleted, or refused.
+    BlobsDeleted(BlobsDeleted),
+    /// What is known of a blob.
+    BlobAttributes(Box<BlobFacts>),
+    /// A blob leaves the archive tier, or left it before.
+    BlobRestored {
+        /// Whether this request began it.
+        begun: bool,
+    },
 }

@@ -16,7 +16,7 @@ fn second(n: u64) -> Option<Timestamp> {
 
 fn current(etag: Etag) -> Validators {
     let content_etag = Some(ContentEtag::opaque([1; 16], 1));
-    Validators { etag, content_etag, last_modified: changed() }
+    Validators { etag, content_etag, last_modified: changed(), len: Some(5) }
 }
 
 fn tags(tags: &[Etag]) -> Option<EtagMatch> {

@@ -82,6 +82,8 @@ fn guard() -> Guard {
         if_none_match: Some(EtagMatch::Any),
         if_modified_since: Some(TIME),
         if_unmodified_since: None,
+        if_modified_at: Some(TIME),
+        if_len: Some(u64::MAX),
         pairing: Pairing::TagFirst,
     };
     Guard {
@@ -89,6 +91,7 @@ fn guard() -> Guard {
         lease: Some(Uuid::from_u128(9)),
         if_tags: Some(TagCondition::parse("a = '1' OR \"b c\" <> '' AND d >= '2'").unwrap()),
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
+        over_archived: true,
     }
 }
 
@@ -468,6 +471,8 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::ContainerNotFound,
         Refused::ContainerExists,
         Refused::BlobNotFound,
+        Refused::NotModified { content_etag: None },
+        Refused::NotModified { content_etag: Some(ContentEtag::opaque([7; 16], 3)) },
         Refused::SnapshotsPresent,
         Refused::Archived,
         Refused::Rehydrating,

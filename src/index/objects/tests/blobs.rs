@@ -148,13 +148,12 @@ fn read_conditions_answer_not_modified() {
     let mut p = partition();
     let a = key("a");
     p.must(&Write::PutBlob(put(&a, inline(b"1"))));
-    let etag = p.blob(&read(&a)).unwrap().record.etag;
+    let record = p.blob(&read(&a)).unwrap().record;
+    let (etag, content_etag) = (record.etag, Some(record.content_etag()));
     let mut read = read(&a);
     read.guard.conditions.if_none_match = Some(EtagMatch::Tags(vec![Some(etag)]));
-    assert_eq!(
-        p.blob(&read).unwrap_err(),
-        Error::Refused(Refused::Condition(Outcome::NotModified))
-    );
+    let not_modified = Error::Refused(Refused::NotModified { content_etag });
+    assert_eq!(p.blob(&read).unwrap_err(), not_modified);
 }
 
 #[test]

@@ -166,4 +166,20 @@ pub enum BlobOperation {
         /// What of it; of a snapshot, the path names it.
         scope: DeleteScope,
     },
+    /// What is known of a blob and of the parts in which it was uploaded.
+    GetBlobAttributes {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+    },
+    /// Takes a blob out of the archive tier. A blob that left it before is left as it is.
+    RestoreBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// How fast; in the body.
+        priority: RehydratePriority,
+    },
 }

@@ -80,4 +80,6 @@ pub enum ContainerOperation {
     },
     /// List Blobs.
     ListBlobs(ListBlobs),
+    /// Deletes several blobs, each by itself.
+    DeleteBlobs(DeleteBlobs),
 }

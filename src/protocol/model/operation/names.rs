@@ -48,6 +48,7 @@ impl ContainerOperation {
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
+            Self::DeleteBlobs(_) => "DeleteBlobs",
         }
     }
 }
@@ -90,12 +91,14 @@ impl BlobOperation {
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
             Self::DeleteBlob { .. } => "DeleteBlob",
+            Self::GetBlobAttributes { .. } => "GetBlobAttributes",
+            Self::RestoreBlob { .. } => "RestoreBlob",
         }
     }
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 45] = [
+pub const OPERATION_NAMES: [&str; 48] = [
     "AbortCopy",
     "AppendBlock",
     "AppendBlockFromUrl",
@@ -104,11 +107,13 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "CopyBlobFromUrl",
     "CreateContainer",
     "DeleteBlob",
+    "DeleteBlobs",
     "DeleteContainer",
     "FindBlobsByTags",
     "FindBlobsByTagsInContainer",
     "GetAccountInformation",
     "GetBlob",
+    "GetBlobAttributes",
     "GetBlobMetadata",
     "GetBlobProperties",
     "GetBlobTags",
@@ -130,6 +135,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "PutBlockList",
     "PutPage",
     "PutPageFromUrl",
+    "RestoreBlob",
     "RestoreContainer",
     "SealBlob",
     "SetBlobMetadata",

@@ -26,6 +26,8 @@ pub struct Precondition {
     pub if_tags: Option<TagCondition>,
     /// Under what the content is encrypted.
     pub encryption: RequestEncryption,
+    /// Whether a write may replace a blob in the archive tier.
+    pub over_archived: bool,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.
