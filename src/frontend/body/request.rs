@@ -79,7 +79,7 @@ impl Origin {
     fn broken(&self, stalled: bool) -> Refusal {
         match self {
             Self::Client(_) if stalled => Reason::RequestTimeout.into(),
-            Self::Client(_) => Refusal::new(Reason::InvalidInput)
+            Self::Client(_) => Refusal::new(Reason::IncompleteBody)
                 .message("The request body ended early or its framing is broken."),
             Self::Inside(_) | Self::Outside { .. } => Refusal::new(Reason::CannotVerifyCopySource)
                 .status(500)
@@ -345,8 +345,11 @@ impl RequestBody {
     }
 
     /// A checksum that stood behind the content. It is known when the body has ended.
-    pub(crate) fn trailer_checksum(&self) -> Option<ChecksumValue> {
-        self.decoder.as_ref().and_then(Decoder::trailer_checksum)
+    ///
+    /// # Errors
+    /// `ChecksumMismatch` when it cannot be read.
+    pub(crate) fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
+        self.decoder.as_ref().map_or(Ok(None), Decoder::trailer_checksum)
     }
 
     /// Bytes read so far.

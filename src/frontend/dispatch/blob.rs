@@ -13,6 +13,7 @@ use crate::frontend::ops::leases;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::PropertyChange;
 use crate::frontend::ops::pages::RangeQuery;
+use crate::frontend::ops::restore;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
 use crate::frontend::ops::versions::NewTier;

@@ -13,6 +13,7 @@ use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::deletions;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ListEntry;

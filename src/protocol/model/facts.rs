@@ -17,6 +17,7 @@ use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PublicAccess;
 use crate::types::Rehydration;
+use crate::types::StorageClass;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
@@ -169,6 +170,14 @@ impl BlobFacts {
 }
 
 impl BlobFacts {
+    /// The storage class: that which the row keeps, else the one of the tier.
+    #[must_use]
+    pub fn storage_class(&self) -> StorageClass {
+        let kept = self.object.as_ref().and_then(|object| object.storage_class.as_deref());
+        let tier = self.tier.as_ref();
+        tier.map_or(StorageClass::Standard, |tier| StorageClass::shown(kept, tier.tier))
+    }
+
     /// The checksums of the content: those that are kept, else the CRC-64, if it is known. Source:
     /// S3, "Checking object integrity".
     #[must_use]

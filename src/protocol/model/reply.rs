@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use uuid::Uuid;
 
+use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;

@@ -68,11 +68,8 @@ pub(super) fn claimed(all: &HeaderMap) -> Result<ClaimedChecksums, Refusal> {
         }
         let algorithm = of_header(name).ok_or_else(|| unknown(name))?;
         let text = headers::text(all, name)?.unwrap_or("");
-        let value = ChecksumValue::from_base64(algorithm, text).ok_or_else(|| {
-            Refusal::new(Reason::InvalidInput)
-                .message(format!("Value for {name} header is invalid."))
-                .detail(Detail::HeaderName, name)
-        })?;
+        let value =
+            ChecksumValue::from_base64(algorithm, text).ok_or_else(|| malformed(name))?;
         one(&mut found, (algorithm, ChecksumClaim::Value(value)))?;
     }
     for name in trailers(all)? {
@@ -125,11 +122,19 @@ fn unknown(name: &str) -> Refusal {
         .detail(Detail::HeaderName, name)
 }
 
-/// The checksum among the trailers of a body; names are in lower case. One that cannot be read is
-/// left out, and is then missing.
-#[must_use]
-pub fn of_trailers(fields: &[(String, String)]) -> Option<ChecksumValue> {
-    fields.iter().find_map(|(name, value)| {
-        of_header(name).and_then(|algorithm| ChecksumValue::from_base64(algorithm, value))
-    })
+/// The checksum among the trailers of a body; names are in lower case.
+///
+/// # Errors
+/// `ChecksumMismatch` when it cannot be read.
+pub fn of_trailers(fields: &[(String, String)]) -> Result<Option<ChecksumValue>, Refusal> {
+    let found = fields.iter().find_map(|(name, value)| Some((name, of_header(name)?, value)));
+    let Some((name, algorithm, value)) = found else { return Ok(None) };
+    ChecksumValue::from_base64(algorithm, value).map(Some).ok_or_else(|| malformed(name))
+}
+
+/// A checksum that is not base64 of as many bytes as its algorithm has. No content has it.
+fn malformed(name: &str) -> Refusal {
+    Refusal::new(Reason::ChecksumMismatch)
+        .message(format!("Value for {name} is invalid: it is not the base64 text of a checksum."))
+        .detail(Detail::HeaderName, name)
 }

@@ -1,5 +1,6 @@
 //! Operations on a container and its list of blobs.
 
+use crate::protocol::model::operation::DeleteBlobs;
 use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ListBlobs;
 use crate::protocol::model::operation::parts::Precondition;
