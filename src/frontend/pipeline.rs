@@ -239,9 +239,11 @@ impl FrontEnd {
         match answer {
             Ok(mut answered) => {
                 access::overrides::apply(overrides, &mut answered.reply);
-                let start = RequestStart { arrival, id: echo.request_id(), begun };
-                let logged = (start, &*echo);
-                boxed(|| self.log_deletions(&answered.reply, &context.principal, logged)).await;
+                if let Reply::BlobsDeleted(deleted) = &answered.reply {
+                    let start = RequestStart { arrival, id: echo.request_id(), begun };
+                    let logged = (start, &*echo);
+                    boxed(|| self.log_deletions(deleted, &context.principal, logged)).await;
+                }
                 Ok(answered)
             }
             Err(error) if create_only => Err(access::replace::explain(error)),

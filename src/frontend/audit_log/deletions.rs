@@ -8,18 +8,17 @@ use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
-use crate::protocol::model::Reply;
+use crate::protocol::model::reply::BlobsDeleted;
 use crate::types::BlobName;
 
 impl FrontEnd {
     /// Writes the lines of the blobs that a request deleted, if every request has a line.
     pub(in crate::frontend) async fn log_deletions(
         &self,
-        reply: &Reply,
+        deleted: &BlobsDeleted,
         principal: &Principal,
         (start, echo): (RequestStart<'_>, &Echo<'_>),
     ) {
-        let Reply::BlobsDeleted(deleted) = reply else { return };
         if !self.audit_log.has_requests() {
             return;
         }

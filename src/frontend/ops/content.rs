@@ -57,7 +57,10 @@ pub(crate) async fn get(
         ReadBlob { key, snapshot, guard: guard_of_read, range: bytes.range, pieces: true };
     let mut view = match read_blob(front, look_up).await {
         Ok(view) => view,
-        Err(refused) => return Err(boxed(|| explained(front, blob, refused)).await),
+        Err(refused) if is_archived(&refused) => {
+            return Err(boxed(|| explained(front, blob, refused)).await);
+        }
+        Err(refused) => return Err(refused),
     };
     read::found(&mut guard, &mut view);
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
@@ -110,11 +113,12 @@ pub(crate) async fn facts(
     Ok(facts::of_blob(front, view.record, front.env.clock.now()))
 }
 
+const fn is_archived(refused: &Refusal) -> bool {
+    matches!(refused.reason, Reason::BlobArchived | Reason::BlobBeingRehydrated)
+}
+
 /// Adds the storage class to the refusal of a blob in the archive tier.
 async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Refusal {
-    if !matches!(refused.reason, Reason::BlobArchived | Reason::BlobBeingRehydrated) {
-        return refused;
-    }
     let BlobVersion { key, snapshot } = blob;
     let look_up = ReadBlob { key, snapshot, guard: Guard::default(), range: None, pieces: false };
     match read_blob(front, look_up).await {
