@@ -36,6 +36,11 @@ pub(super) fn header(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, _, header)| *header)
 }
 
+/// The name of an algorithm in the API; `None` for those that have no header.
+pub(super) fn name(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
+    ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, name, _)| *name)
+}
+
 /// What a checksum covers, as answers spell it.
 pub(super) const fn kind_name(kind: ChecksumKind) -> &'static str {
     match kind {

@@ -8,7 +8,6 @@ use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerListing;
 use crate::protocol::s3::echo::S3Echo;
-use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
 
@@ -81,6 +80,6 @@ fn object(out: &mut String, name: &str, facts: &BlobFacts) {
     escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
     escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
     escape::plain(out, "Size", facts.len);
-    escape::plain(out, "StorageClass", class(facts).as_str());
+    escape::plain(out, "StorageClass", facts.storage_class().as_str());
     out.push_str("</Contents>");
 }

@@ -1,0 +1,42 @@
+//! The answer to GetObjectAttributes.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::protocol::model::reply::BlobFacts;
+use crate::protocol::s3::attributes::Attributes;
+use crate::protocol::s3::checksums;
+use crate::protocol::s3::render::document;
+use crate::protocol::wire::escape;
+use crate::types::ContentChecksum;
+
+/// `GetObjectAttributesResponse`.
+pub(super) fn attributes(facts: &BlobFacts, wanted: Attributes) -> String {
+    let mut out = document::begin("GetObjectAttributesResponse");
+    if wanted.etag {
+        // Here without quotes.
+        escape::plain(&mut out, "ETag", facts.content_etag);
+    }
+    let checksums = if wanted.checksum { facts.content_checksums() } else { Vec::new() };
+    if let Some(first) = checksums.first() {
+        out.push_str("<Checksum>");
+        checksums.iter().for_each(|checksum| value(&mut out, checksum));
+        escape::plain(&mut out, "ChecksumType", checksums::kind_name(first.kind));
+        out.push_str("</Checksum>");
+    }
+    if wanted.class {
+        escape::plain(&mut out, "StorageClass", facts.storage_class().as_str());
+    }
+    if wanted.size {
+        escape::plain(&mut out, "ObjectSize", facts.len);
+    }
+    out.push_str("</GetObjectAttributesResponse>");
+    out
+}
+
+/// A checksum. The number of parts, which its header has, is left out.
+fn value(out: &mut String, checksum: &ContentChecksum) {
+    if let Some(name) = checksums::name(checksum.algorithm) {
+        escape::plain(out, &format!("Checksum{name}"), STANDARD.encode(&checksum.digest));
+    }
+}
