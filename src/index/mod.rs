@@ -34,6 +34,7 @@ pub mod rows;
 pub mod server;
 
 pub use api::NewBlobFields;
+pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::NoteRead;
 pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,

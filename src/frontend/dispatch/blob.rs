@@ -5,6 +5,7 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::ops::appends;
+use crate::frontend::ops::attributes;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::content;
@@ -88,8 +89,8 @@ pub(super) async fn carry_out(
         O::SetBlobTags { path, precondition, tags } => {
             tags::set(front, blob(path, precondition), tags, memory).await
         }
-        O::GetBlobAttributes { path, precondition } => {
-            content::facts(front, blob(path, precondition)).await.map(Reply::BlobAttributes)
+        O::GetBlobAttributes { path, precondition, parts } => {
+            attributes::get(front, blob(path, precondition), parts).await
         }
         O::RestoreBlob { path, precondition, priority } => {
             restore::restore(front, blob(path, precondition), priority).await

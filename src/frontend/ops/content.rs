@@ -131,7 +131,7 @@ async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Ref
 }
 
 /// `None` when the request has no key.
-fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
+pub(super) fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
     let key = blob.precondition.encryption.key()?;
     Some(Decrypting::new(key, &blob.account.name, &blob.path, front.not_authentic()))
 }

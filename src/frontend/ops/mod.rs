@@ -2,6 +2,7 @@
 
 pub(crate) mod acl;
 pub(crate) mod appends;
+pub(crate) mod attributes;
 pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;

@@ -14,6 +14,7 @@ use crate::index::api::CopyJobPage;
 use crate::index::api::DeletedContainer;
 use crate::index::api::ExpiredPage;
 use crate::index::api::GarbagePage;
+use crate::index::api::BlobPartsView;
 use crate::index::api::Guard;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
@@ -23,6 +24,7 @@ use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
 use crate::index::api::PageRanges;
 use crate::index::api::Place;
+use crate::index::api::ReadBlobParts;
 use crate::index::api::ReadPages;
 use crate::index::api::References;
 use crate::index::api::TagPage;
@@ -178,6 +180,8 @@ pub enum Read {
     BlockList(BlobKey, Option<Timestamp>, Guard),
     /// Page ranges of a page blob.
     Pages(ReadPages),
+    /// A blob and the parts in which it was uploaded.
+    BlobParts(ReadBlobParts),
     /// A page of blobs.
     Blobs(ListBlobs),
     /// Entries of the tag index.
@@ -233,6 +237,7 @@ impl Read {
             Self::Containers(list) => Place::From(list.position()),
             Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).as_bytes().clone()),
+            Self::BlobParts(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
             Self::Blobs(list) => Place::From(list.position()),
             Self::Tags(list) => Place::From(list.from.clone()),
@@ -264,6 +269,8 @@ pub enum ReadReply {
     BlockList(Box<BlockListView>),
     /// To [`Read::Pages`].
     Pages(Box<PageRanges>),
+    /// To [`Read::BlobParts`].
+    BlobParts(Box<BlobPartsView>),
     /// To [`Read::Blobs`].
     Blobs(ListPage),
     /// To [`Read::Tags`].

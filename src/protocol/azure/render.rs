@@ -110,7 +110,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         // No request of Azure is answered so.
-        Reply::BlobsDeleted(_) | Reply::BlobAttributes(_) | Reply::BlobRestored { .. } => {
+        Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
             render_error(&Reason::InternalError.into(), echo)
         }
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),

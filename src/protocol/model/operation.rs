@@ -25,6 +25,7 @@ pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     FindBlobs, Framing, Holder, KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition,
     RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload,
+    WantedParts,
 };
 
 /// Everything that a client can request.

@@ -10,8 +10,10 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::operation::WantedParts;
 use crate::types::BlockId;
 use crate::types::ChecksumValue;
+use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
@@ -115,6 +117,30 @@ pub struct BlobListing {
     pub after: Vec<Bytes>,
     /// Where to go on after all; `None` at the end.
     pub next: Option<Bytes>,
+}
+
+/// A page of the parts in which a blob was uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobParts {
+    /// Which were asked for.
+    pub wanted: WantedParts,
+    /// The number of all parts.
+    pub total: u32,
+    /// Parts in the order of their numbers.
+    pub items: Vec<BlobPart>,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+/// A part in which a blob was uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobPart {
+    /// Its number.
+    pub number: u32,
+    /// Its length, bytes.
+    pub len: u64,
+    /// Its checksums.
+    pub checksums: Vec<ContentChecksum>,
 }
 
 /// What became of the blobs of one request.
@@ -350,7 +376,12 @@ pub enum Reply {
     /// Several blobs were deleted, or refused.
     BlobsDeleted(BlobsDeleted),
     /// What is known of a blob.
-    BlobAttributes(Box<BlobFacts>),
+    BlobAttributes {
+        /// The blob.
+        facts: Box<BlobFacts>,
+        /// Its parts; `None` if it was not uploaded in parts.
+        parts: Option<BlobParts>,
+    },
     /// A blob leaves the archive tier, or left it before.
     BlobRestored {
         /// Whether this request began it.

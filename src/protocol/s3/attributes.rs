@@ -5,12 +5,16 @@ use http::HeaderMap;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::model::operation::WantedParts;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::wire::headers;
 
 /// The header that names the attributes.
 const NAME: &str = "x-amz-object-attributes";
+
+/// Parts of one page at most.
+const PARTS_MAX: u32 = 1_000;
 
 /// The attributes that are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +34,18 @@ pub(super) struct Attributes {
 
 /// `GetObjectAttributes`.
 pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    wanted(request.headers)?;
+    let attributes = wanted(request.headers)?;
     let path = request.object()?;
     let precondition = conditions::read(request.headers)?;
-    Ok(Parsed::Ready(BlobOperation::GetBlobAttributes { path, precondition }.into()))
+    let number = |name: &str| {
+        let number = headers::number(request.headers, name)?;
+        Ok::<_, Refusal>(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+    };
+    let limit = number("x-amz-max-parts")?.unwrap_or(PARTS_MAX).min(PARTS_MAX);
+    let after = number("x-amz-part-number-marker")?.unwrap_or(0);
+    let limit = if attributes.parts { limit } else { 0 };
+    let parts = WantedParts { after, limit };
+    Ok(Parsed::Ready(BlobOperation::GetBlobAttributes { path, precondition, parts }.into()))
 }
 
 /// The attributes that a request names, in one header or several.

@@ -51,9 +51,9 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => properties(facts, echo),
         Reply::BlobsDeleted(deleted) => begin(200, echo).xml(deletions::deleted(deleted)),
-        Reply::BlobAttributes(facts) => begin(200, echo)
+        Reply::BlobAttributes { facts, parts } => begin(200, echo)
             .shown("last-modified", facts.change.last_modified)
-            .xml(attributes::attributes(facts, echo.asked.attributes)),
+            .xml(attributes::attributes(facts, parts.as_ref(), echo.asked.attributes)),
         Reply::BlobRestored { begun } => begin(if *begun { 202 } else { 200 }, echo).empty(),
         Reply::Encrypted(reply, _) => answer(reply, echo),
         Reply::Preflight(headers) => {

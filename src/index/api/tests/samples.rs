@@ -282,6 +282,13 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Containers(containers),
         Read::Blob(blob_read),
         Read::BlockList(key(), Some(TIME), guard()),
+        Read::BlobParts(ReadBlobParts {
+            key: key(),
+            snapshot: Some(TIME),
+            guard: guard(),
+            after: 7,
+            limit: u32::MAX,
+        }),
         Read::Pages(pages),
         Read::Blobs(blobs),
         Read::Tags(ListTags { from: position(), to: Some(Bytes::new()), limit: usize::MAX }),
@@ -322,6 +329,9 @@ fn of_objects() -> Vec<ReadReply> {
     let block = BlockView { id: BlockId::from_bytes(b"id").unwrap(), len: 1 };
     let list =
         BlockListView { record: None, committed: vec![block.clone()], uncommitted: vec![block] };
+    let checksums = vec![ChecksumValue::from(Crc64::EMPTY).of_whole()];
+    let parts = vec![BlobPartView { number: 3, len: u64::MAX, checksums }];
+    let parts = BlobPartsView { record: record(), total: Some(9), parts, more: true };
     let ranges = vec![PageRange { range: 0..512, cleared: true }];
     let pages = PageRanges { record: record(), ranges, next: Some(512) };
     let (name, record) = ("n".to_owned(), Box::new(record()));
@@ -339,6 +349,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::Containers(containers),
         ReadReply::Blob(Box::new(view)),
         ReadReply::BlockList(Box::new(list)),
+        ReadReply::BlobParts(Box::new(parts)),
         ReadReply::Pages(Box::new(pages)),
         ReadReply::Blobs(blobs),
     ]

@@ -5,6 +5,7 @@ use crate::protocol::model::operation::parts::BlockListKind;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::parts::RangeChecksum;
 use crate::protocol::model::operation::parts::SequenceChange;
+use crate::protocol::model::operation::parts::WantedParts;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
@@ -172,6 +173,8 @@ pub enum BlobOperation {
         path: BlobPath,
         /// What must hold.
         precondition: Precondition,
+        /// Which parts.
+        parts: WantedParts,
     },
     /// Takes a blob out of the archive tier. A blob that left it before is left as it is.
     RestoreBlob {

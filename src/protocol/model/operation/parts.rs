@@ -312,6 +312,15 @@ pub enum PageWrite {
     Clear,
 }
 
+/// A page of the parts in which a blob was uploaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedParts {
+    /// Only parts with higher numbers.
+    pub after: u32,
+    /// Parts at most.
+    pub limit: u32,
+}
+
 /// What must hold of a sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceBounds {
