@@ -126,9 +126,10 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
             Some((Thing::Container, json!({ "lease": verb(action) })))
         }
         O::SetContainerAcl { public_access, .. } => Some((Thing::Policy, access(*public_access))),
-        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) | O::DeleteBlobs(_) => {
-            None
-        }
+        O::GetContainer { .. }
+        | O::GetContainerAcl { .. }
+        | O::ListBlobs(_)
+        | O::DeleteBlobs(_) => None,
     }
 }
 

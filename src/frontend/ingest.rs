@@ -138,8 +138,9 @@ fn check_named(
 ) -> Result<(), Refusal> {
     let claimed = match claim {
         ChecksumClaim::None if trailer.is_some() => {
-            return Err(Refusal::new(Reason::IncompleteBody)
-                .message("The body has a trailer with a checksum that the request does not announce."));
+            return Err(Refusal::new(Reason::IncompleteBody).message(
+                "The body has a trailer with a checksum that the request does not announce.",
+            ));
         }
         ChecksumClaim::None => return Ok(()),
         ChecksumClaim::Value(claimed) => claimed,

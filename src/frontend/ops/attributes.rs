@@ -1,13 +1,13 @@
 //! What is known of a blob, and of the parts in which it was uploaded.
 
 use crate::frontend::encrypt;
-use crate::frontend::errors::Subject;
 use crate::frontend::errors;
+use crate::frontend::errors::Subject;
 use crate::frontend::facts;
+use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
-use crate::frontend::lookup;
 use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobPartView;

@@ -5,8 +5,8 @@ use futures_util::stream::FuturesOrdered;
 
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
-use crate::frontend::errors::Subject;
 use crate::frontend::errors;
+use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;

@@ -2,8 +2,8 @@
 
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::content;
-use crate::frontend::ops::versions::NewTier;
 use crate::frontend::ops::versions;
+use crate::frontend::ops::versions::NewTier;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;

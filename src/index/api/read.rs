@@ -9,12 +9,12 @@ use serde::Deserializer;
 use serde::Serialize;
 
 use crate::index::api::AccountPage;
+use crate::index::api::BlobPartsView;
 use crate::index::api::ContainerPage;
 use crate::index::api::CopyJobPage;
 use crate::index::api::DeletedContainer;
 use crate::index::api::ExpiredPage;
 use crate::index::api::GarbagePage;
-use crate::index::api::BlobPartsView;
 use crate::index::api::Guard;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;

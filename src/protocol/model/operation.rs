@@ -24,8 +24,7 @@ pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     FindBlobs, Framing, Holder, KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition,
-    RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload,
-    WantedParts,
+    RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload, WantedParts,
 };
 
 /// Everything that a client can request.

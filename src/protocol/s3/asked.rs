@@ -3,8 +3,8 @@
 use http::header::IF_MATCH;
 use http::request::Parts;
 
-use crate::protocol::s3::attributes::Attributes;
 use crate::protocol::s3::attributes;
+use crate::protocol::s3::attributes::Attributes;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request;

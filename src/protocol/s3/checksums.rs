@@ -73,8 +73,7 @@ pub(super) fn claimed(all: &HeaderMap) -> Result<ClaimedChecksums, Refusal> {
         }
         let algorithm = of_header(name).ok_or_else(|| unknown(name))?;
         let text = headers::text(all, name)?.unwrap_or("");
-        let value =
-            ChecksumValue::from_base64(algorithm, text).ok_or_else(|| malformed(name))?;
+        let value = ChecksumValue::from_base64(algorithm, text).ok_or_else(|| malformed(name))?;
         one(&mut found, (algorithm, ChecksumClaim::Value(value)))?;
     }
     for name in trailers(all)? {

@@ -16,8 +16,8 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
-use crate::protocol::wire::xml::Element;
 use crate::protocol::wire::xml;
+use crate::protocol::wire::xml::Element;
 use crate::types::BlobName;
 use crate::types::Conditions;
 use crate::types::NameError;
@@ -115,7 +115,11 @@ fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
         Some(_) => Err(Refusal::new(Reason::NotImplemented)
             .message("Blockyard does not serve versions of objects.")),
     };
-    Ok(BlobDeletion { name, blob, precondition: Precondition { conditions, ..Precondition::default() } })
+    Ok(BlobDeletion {
+        name,
+        blob,
+        precondition: Precondition { conditions, ..Precondition::default() },
+    })
 }
 
 fn size(text: &str) -> Option<u64> {

@@ -121,7 +121,10 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
 /// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says. So does
 /// one with a condition, `If-Range`: the whole object is right whether the condition holds or not.
 pub(super) fn range(all: &HeaderMap) -> Option<ByteRange> {
-    all.get(RANGE).filter(|_| !all.contains_key(IF_RANGE)).and_then(|value| value.to_str().ok()).and_then(any_byte_range)
+    all.get(RANGE)
+        .filter(|_| !all.contains_key(IF_RANGE))
+        .and_then(|value| value.to_str().ok())
+        .and_then(any_byte_range)
 }
 
 /// Properties of the object.

@@ -32,10 +32,7 @@ pub(super) fn restore(request: &Request<'_>) -> Result<Parsed, Refusal> {
         priority: RehydratePriority::Standard,
     };
     let upload = upload(request.headers, DOCUMENT_BYTES_MAX)?;
-    Ok(Parsed::NeedsBody {
-        operation: operation.into(),
-        body: DocumentBody { upload, decode },
-    })
+    Ok(Parsed::NeedsBody { operation: operation.into(), body: DocumentBody { upload, decode } })
 }
 
 fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
@@ -106,10 +103,7 @@ mod tests {
         assert_eq!(reason("<Days>0</Days>"), Reason::InvalidQueryParameterValue);
         assert_eq!(reason("<Days>1</Days><Day/>"), Reason::UnsupportedElement);
         assert_eq!(reason("<Days>1</Days><Type>SELECT</Type>"), Reason::NotImplemented);
-        assert_eq!(
-            reason("<Days>1</Days><GlacierJobParameters/>"),
-            Reason::MissingElement
-        );
+        assert_eq!(reason("<Days>1</Days><GlacierJobParameters/>"), Reason::MissingElement);
         assert_eq!(read(b"").unwrap_err().reason, Reason::InvalidDocument);
     }
 }

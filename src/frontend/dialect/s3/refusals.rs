@@ -37,10 +37,9 @@ pub(super) fn from_s3(error: &S3Error) -> Refusal {
              parameters",
             "malformed",
         ),
-        E::NoExpiry { text } => denied(
-            &format!("Invalid date (should be seconds since epoch): {text}"),
-            "malformed",
-        ),
+        E::NoExpiry { text } => {
+            denied(&format!("Invalid date (should be seconds since epoch): {text}"), "malformed")
+        }
         E::NoDate => {
             denied("AWS authentication requires a valid Date or x-amz-date header", "malformed")
         }
