@@ -20,7 +20,6 @@ use crate::frontend::ops::versions;
 use crate::frontend::ops::versions::NewTier;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
-use crate::index::BlobChange;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::BlobOperation;
@@ -61,14 +60,10 @@ pub(super) async fn carry_out(
             content::facts(front, blob(path, precondition)).await.map(Reply::BlobMetadata)
         }
         O::SetBlobProperties { path, precondition, properties } => {
-            let change = BlobChange::Properties(properties);
-            let changed = blobs::update(front, blob(path, precondition), change).await;
-            changed.map(Reply::BlobPropertiesSet)
+            blobs::set_properties(front, blob(path, precondition), properties).await
         }
         O::SetBlobMetadata { path, precondition, metadata } => {
-            let change = BlobChange::Metadata(metadata);
-            let changed = blobs::update(front, blob(path, precondition), change).await;
-            changed.map(Reply::BlobMetadataSet)
+            blobs::set_metadata(front, blob(path, precondition), metadata).await
         }
         O::SnapshotBlob { path, precondition, metadata } => {
             versions::snapshot(front, blob(path, precondition), metadata).await
@@ -77,10 +72,8 @@ pub(super) async fn carry_out(
             let tier = NewTier { tier, priority };
             versions::set_tier(front, blob(path, precondition), tier).await
         }
-        // Without soft delete there is nothing to restore; the blob must exist.
         O::UndeleteBlob { path } => {
-            let facts = content::facts(front, blob(path, Precondition::default())).await;
-            facts.map(|_| Reply::BlobUndeleted)
+            versions::undelete(front, blob(path, Precondition::default())).await
         }
         O::LeaseBlob { path, precondition, action } => {
             leases::blob(front, blob(path, precondition), action).await

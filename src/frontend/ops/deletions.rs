@@ -10,7 +10,7 @@ use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
-use crate::index::api::DeleteBlob;
+use crate::index::DeleteBlob;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;

@@ -18,7 +18,6 @@ const PARTS_MAX: u32 = 1_000;
 
 /// The attributes that are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 pub(super) struct Attributes {
     /// `ETag`.
     pub(super) etag: bool,
