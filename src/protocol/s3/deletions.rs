@@ -52,7 +52,19 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
     let Operation::Container(ContainerOperation::DeleteBlobs(deletions)) = operation else {
         return Err(Reason::InternalError.into());
     };
-    read(document.bytes, deletions)
+    let DeletionDocument { items, quiet } = read(document.bytes)?;
+    deletions.items = items;
+    deletions.quiet = quiet;
+    Ok(())
+}
+
+/// What the document says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletionDocument {
+    /// The objects, 1 to 1,000.
+    pub items: Vec<BlobDeletion>,
+    /// Whether the answer names only those that were not deleted.
+    pub quiet: bool,
 }
 
 /// Reads the document.
@@ -60,12 +72,12 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
 /// # Errors
 /// `InvalidDocument`, `InvalidElementValue`, `MissingElement`, `UnsupportedElement`,
 /// `ExceedsMaxBatchRequestCount`.
-fn read(bytes: &[u8], deletions: &mut DeleteBlobs) -> Result<(), Refusal> {
+pub fn read(bytes: &[u8]) -> Result<DeletionDocument, Refusal> {
     let root = xml::parse_long(bytes, "Delete", ELEMENTS_MAX)?;
-    let mut quiet = None;
+    let (mut items, mut quiet) = (Vec::new(), None);
     for child in &root.children {
         match child.name.as_str() {
-            "Object" => deletions.items.push(object(child)?),
+            "Object" => items.push(object(child)?),
             "Quiet" if quiet.is_none() => quiet = Some(flag(child)?),
             _ => {
                 return Err(Refusal::new(Reason::UnsupportedElement)
@@ -73,12 +85,9 @@ fn read(bytes: &[u8], deletions: &mut DeleteBlobs) -> Result<(), Refusal> {
             }
         }
     }
-    match deletions.items.len() {
+    match items.len() {
         0 => Err(xml::missing("Object")),
-        1..=DELETIONS_MAX => {
-            deletions.quiet = quiet.unwrap_or(false);
-            Ok(())
-        }
+        1..=DELETIONS_MAX => Ok(DeletionDocument { items, quiet: quiet.unwrap_or(false) }),
         _ => Err(Reason::ExceedsMaxBatchRequestCount.into()),
     }
 }
@@ -140,17 +149,14 @@ fn blob(name: &str) -> Result<BlobName, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ContainerName;
     use crate::types::ContentEtag;
     use crate::types::EtagMatch;
     use crate::types::Timestamp;
 
-    fn read_all(inner: &str) -> Result<DeleteBlobs, Refusal> {
-        let container = ContainerName::new("bucket").unwrap();
-        let mut deletions = DeleteBlobs { container, items: Vec::new(), quiet: false };
+    fn read_all(inner: &str) -> Result<DeletionDocument, Refusal> {
         let document =
             format!("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">{inner}</Delete>");
-        read(document.as_bytes(), &mut deletions).map(|()| deletions)
+        read(document.as_bytes())
     }
 
     #[test]

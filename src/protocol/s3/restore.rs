@@ -49,7 +49,7 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
 /// `InvalidDocument`, `InvalidElementValue`, `MissingElement`, `UnsupportedElement`;
 /// `InvalidQueryParameterValue` for a number of days below 1; `NotImplemented` for a query of the
 /// content.
-fn read(bytes: &[u8]) -> Result<RehydratePriority, Refusal> {
+pub fn read(bytes: &[u8]) -> Result<RehydratePriority, Refusal> {
     let root = xml::parse(bytes, ROOT)?;
     if ["Type", "SelectParameters", "OutputLocation"].iter().any(|name| root.child(name).is_some())
     {
