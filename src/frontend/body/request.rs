@@ -347,7 +347,7 @@ impl RequestBody {
     /// A checksum that stood behind the content. It is known when the body has ended.
     ///
     /// # Errors
-    /// `ChecksumMismatch` when it cannot be read.
+    /// `ChecksumMismatch` when it is malformed.
     pub(crate) fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
         self.decoder.as_ref().map_or(Ok(None), Decoder::trailer_checksum)
     }

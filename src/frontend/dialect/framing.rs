@@ -52,7 +52,7 @@ impl Decoder {
     /// compared with the content.
     ///
     /// # Errors
-    /// `ChecksumMismatch` when it cannot be read.
+    /// `ChecksumMismatch` when it is malformed.
     pub fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
         match self {
             Self::Segmented(_) => Ok(None),

@@ -101,18 +101,18 @@ pub enum Refused {
     /// A container of that name exists.
     #[error("the container exists")]
     ContainerExists,
-    /// A read demands another tag or a later change.
-    #[error("the blob or container was not modified")]
-    NotModified {
-        /// The tag of the content; `None` for a container.
-        content_etag: Option<ContentEtag>,
-    },
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,
-    /// A condition failed; never [`Outcome::Proceed`].
+    /// A condition failed; never [`Outcome::Proceed`] and [`Outcome::NotModified`].
     #[error("a condition failed: {0:?}")]
     Condition(Outcome),
+    /// A read whose conditions say that the client has it already.
+    #[error("not modified")]
+    NotModified {
+        /// The tag of the content of a blob.
+        content_etag: Option<ContentEtag>,
+    },
     /// A lease stands in the way.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),

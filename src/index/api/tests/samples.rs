@@ -473,8 +473,7 @@ pub(super) fn refused() -> Vec<Refused> {
         LeaseRefusal::BreakingNotChanged,
         LeaseRefusal::BrokenNotRenewed,
     ];
-    let outcomes =
-        [Outcome::Failed, Outcome::NotModified, Outcome::AlreadyExists, Outcome::NothingToMatch];
+    let outcomes = [Outcome::Failed, Outcome::AlreadyExists, Outcome::NothingToMatch];
     let faults =
         [EncryptionFault::KeyMissing, EncryptionFault::NotEncrypted, EncryptionFault::Mismatch];
     let mut all = vec![
@@ -482,9 +481,8 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::ContainerNotFound,
         Refused::ContainerExists,
         Refused::BlobNotFound,
-        Refused::NotModified { content_etag: None },
-        Refused::NotModified { content_etag: Some(ContentEtag::opaque([7; 16], 3)) },
         Refused::SnapshotsPresent,
+        Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },
         Refused::Archived,
         Refused::Rehydrating,
         Refused::TierOfKind,

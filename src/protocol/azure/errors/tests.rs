@@ -33,9 +33,10 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 9] = [
+const OF_OTHER_DIALECTS: [Reason; 10] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
+    Reason::InvalidStorageClass,
     Reason::UnknownEncryptionAlgorithm,
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
