@@ -243,7 +243,7 @@ impl FrontEnd {
                 if let Reply::BlobsDeleted(deleted) = &answered.reply {
                     let start = RequestStart { arrival, id: echo.request_id(), begun };
                     let logged = (start, &*echo);
-                    boxed(|| self.log_deletions(deleted, &context.principal, logged)).await;
+                    boxed(|| self.log_deletions(deleted, context, logged)).await;
                 }
                 Ok(answered)
             }

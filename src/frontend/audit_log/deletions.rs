@@ -2,10 +2,10 @@
 
 use http::StatusCode;
 
-use crate::audit_log::Principal;
 use crate::frontend::audit_log::RequestStart;
 use crate::frontend::audit_log::draft::AnswerFacts;
 use crate::frontend::dialect::echo::Echo;
+use crate::frontend::observe::RequestContext;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
 use crate::protocol::model::reply::BlobsDeleted;
@@ -16,7 +16,7 @@ impl FrontEnd {
     pub(in crate::frontend) async fn log_deletions(
         &self,
         deleted: &BlobsDeleted,
-        principal: &Principal,
+        context: &RequestContext,
         (start, echo): (RequestStart<'_>, &Echo<'_>),
     ) {
         if !self.audit_log.has_requests() {
@@ -37,7 +37,8 @@ impl FrontEnd {
                 },
                 None => AnswerFacts { status: StatusCode::NO_CONTENT, code: None, bytes: 0 },
             };
-            draft.answered("DeleteBlob", principal.clone(), 0, answer).await;
+            let principal = context.principal.clone();
+            draft.answered(context.operation, principal, 0, answer).await;
         }
     }
 }
