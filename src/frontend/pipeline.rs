@@ -43,6 +43,7 @@ use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 use crate::protocol::model::operation::AccountOperation;
 use crate::types::Peer;
 
