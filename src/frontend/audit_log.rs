@@ -94,7 +94,7 @@ fn change(operation: &Operation) -> Option<Change> {
     let (of, detail) = match operation {
         Operation::Account(operation) => of_account(operation)?,
         Operation::Container(operation) => of_container(operation)?,
-        Operation::Content(_) | Operation::Blob(_) => return None,
+        Operation::Content(_) | Operation::Blob(_) | Operation::Upload(_) => return None,
     };
     Some(Change { of, detail })
 }
@@ -116,9 +116,10 @@ const fn of_account(operation: &AccountOperation) -> Option<(Thing, Value)> {
 fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
     use ContainerOperation as O;
     match operation {
-        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
-            Some((Thing::Container, Value::Null))
-        }
+        O::SetContainerMetadata { .. }
+        | O::DeleteContainer { .. }
+        | O::DeleteIfEmpty { .. }
+        | O::RestoreContainer { .. } => Some((Thing::Container, Value::Null)),
         O::CreateContainer { public_access, .. } => {
             Some((Thing::Container, access(*public_access)))
         }

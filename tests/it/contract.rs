@@ -14,7 +14,18 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 3] = ["DeleteBlobs", "GetBlobAttributes", "RestoreBlob"];
+const OF_OTHER_DIALECTS: [&str; 10] = [
+    "AbortUpload",
+    "CompleteUpload",
+    "CreateUpload",
+    "DeleteBlobs",
+    "GetBlobAttributes",
+    "GetBlobPart",
+    "ListParts",
+    "ListUploads",
+    "RestoreBlob",
+    "UploadPart",
+];
 
 /// Every name an operation of Blob goes by.
 pub(crate) fn served() -> BTreeSet<String> {

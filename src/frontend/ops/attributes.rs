@@ -27,7 +27,7 @@ pub(crate) async fn get(
     wanted: WantedParts,
 ) -> Result<Reply, Refusal> {
     let decrypting = content::decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let WantedParts { after, limit } = wanted;

@@ -10,13 +10,14 @@ use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
 use crate::index::objects::layout::Segments;
+use crate::index::objects::part_range::has_parts;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Rows;
 use crate::types::ChecksumValue;
-use crate::types::ContentTag;
 use crate::types::Encryption;
+use crate::types::PartNumber;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -57,12 +58,6 @@ pub(super) async fn page(
     Ok(BlobPartsView { record, total, parts, more })
 }
 
-/// Whether the blob was uploaded in parts, and not changed by a block list since.
-fn has_parts(record: &BlobRecord) -> bool {
-    let tag = record.fields.as_ref().and_then(|fields| fields.content_tag);
-    matches!(tag, Some(ContentTag::Parts(..) | ContentTag::Opaque(..)))
-}
-
 /// A page that is being filled.
 struct Page {
     after: u32,
@@ -93,8 +88,8 @@ impl Page {
     /// block.
     fn add(&mut self, entries: &[Entry]) {
         for entry in entries {
-            let number = entry.id.as_bytes().try_into().map(u32::from_be_bytes);
-            let Some(number) = number.ok().filter(|number| *number > self.after) else { continue };
+            let number = PartNumber::of_block(&entry.id).map(PartNumber::get);
+            let Some(number) = number.filter(|number| *number > self.after) else { continue };
             if self.parts.len() == self.limit {
                 self.more = self.limit > 0;
                 return;

@@ -3,7 +3,7 @@
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
 //!    is asked for: `objects.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`, `buckets.rs`,
-//!    `lists.rs`. `unserved.rs` refuses the rest.
+//!    `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //!    `asked.rs` has what else the answer depends on.
@@ -11,17 +11,21 @@
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 pub mod address;
+mod arguments;
 mod asked;
 mod attributes;
 mod buckets;
 mod checksums;
 pub mod chunked;
+pub mod completion;
 mod conditions;
 pub mod deletions;
 mod echo;
 mod encryption;
 pub mod errors;
 mod lists;
+mod markers;
+mod naming;
 mod objects;
 mod overrides;
 mod parse;
@@ -31,6 +35,8 @@ pub mod restore;
 pub mod routes;
 mod unserved;
 mod upload;
+mod upload_checksums;
+mod uploads;
 
 pub use checksums::of_trailers;
 pub use echo::S3Echo;

@@ -1,10 +1,12 @@
 //! Replies and refusals to response heads and bodies.
 
 mod attributes;
+mod buckets;
 mod deletions;
 mod document;
 mod head;
 mod lists;
+mod uploads;
 
 use std::ops::Range;
 
@@ -16,6 +18,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::facts::ContainerFacts;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::errors::error_row;
@@ -39,10 +42,12 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
 fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
-        Reply::Containers(page) => begin(200, echo).xml(lists::buckets(page, echo)),
+        Reply::Containers(page) => begin(200, echo).xml(buckets::list(page, echo)),
         Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
-        Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
-        Reply::Container(_) => begin(200, echo).bodiless(),
+        Reply::ContainerCreated(_) | Reply::ContainerKept(_) => {
+            begin(200, echo).set("location", &echo.resource).empty()
+        }
+        Reply::Container(facts) => bucket(facts, echo),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
         Reply::BlobPut { content_etag, checksum, .. } => {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
@@ -55,6 +60,8 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             .shown("last-modified", facts.change.last_modified)
             .xml(attributes::attributes(facts, parts.as_ref(), echo.asked.attributes)),
         Reply::BlobRestored { begun } => begin(if *begun { 202 } else { 200 }, echo).empty(),
+        Reply::Part(reply, parts) => head::parts_count(answer(reply, echo), *parts),
+        Reply::Upload(reply) => uploads::upload(reply, echo),
         Reply::Encrypted(reply, _) => answer(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);
@@ -73,6 +80,14 @@ fn properties(facts: &BlobFacts, echo: &S3Echo) -> Response<Bytes> {
             let refusal = Refusal::new(Reason::InvalidRange).satisfiable(facts.len);
             render_refusal(&refusal, echo)
         }
+    }
+}
+
+fn bucket(facts: &ContainerFacts, echo: &S3Echo) -> Response<Bytes> {
+    let region = facts.region.as_deref().unwrap_or(&echo.region);
+    match echo.operation {
+        Some(S3Operation::GetBucketLocation) => begin(200, echo).xml(buckets::location(region)),
+        Some(_) | None => begin(200, echo).set("x-amz-bucket-region", region).bodiless(),
     }
 }
 

@@ -36,13 +36,17 @@ const SERVED: &[(&str, &[S3Operation])] = &[
             S3Operation::GetObject,
             S3Operation::HeadObject,
             S3Operation::GetObjectAttributes,
+            S3Operation::CreateMultipartUpload,
+            S3Operation::UploadPart,
+            S3Operation::CompleteMultipartUpload,
+            S3Operation::ListParts,
         ],
     ),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
 ];
 
 /// Query parameters whose meaning is not served.
-const PARAMETERS: &[&str] = &["versionId", "partNumber"];
+const PARAMETERS: &[&str] = &["versionId"];
 
 /// The refusal of an operation that is not served.
 pub(super) fn operation(operation: S3Operation) -> Refusal {

@@ -240,5 +240,51 @@ def test_attributes_under_conditions(raw, bucket):
     assert attributes(raw, f"/{bucket}/k", "ETag", if_match='"x"').status == 412
 
 
+PART = b"p" * (5 << 20)
+
+
+def uploaded(client, bucket, numbers, algorithm=None):
+    """Uploads an object in parts; the last is short."""
+    more = {"ChecksumAlgorithm": algorithm} if algorithm else {}
+    upload = client.create_multipart_upload(Bucket=bucket, Key="k", **more)["UploadId"]
+    parts = []
+    for number in numbers:
+        body = BODY if number == numbers[-1] else PART
+        part = client.upload_part(Bucket=bucket, Key="k", UploadId=upload, PartNumber=number, Body=body, **more)
+        sums = {name: value for name, value in part.items() if name.startswith("Checksum") and name != "ChecksumType"}
+        parts.append({"PartNumber": number, "ETag": part["ETag"], **sums})
+    client.complete_multipart_upload(Bucket=bucket, Key="k", UploadId=upload, MultipartUpload={"Parts": parts})
+    return parts
+
+
+def test_parts_are_shown_in_pages(client, bucket):
+    sent = uploaded(client, bucket, [2, 3, 9], "SHA256")
+    found = client.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=["ObjectParts", "Checksum", "ObjectSize"])
+    parts = found["ObjectParts"]
+    assert found["ObjectSize"] == 2 * len(PART) + len(BODY) and found["Checksum"]["ChecksumType"] == "COMPOSITE"
+    assert (parts["TotalPartsCount"], parts["IsTruncated"], parts["MaxParts"]) == (3, False, 1000)
+    assert [(part["PartNumber"], part["Size"], part["ChecksumSHA256"]) for part in parts["Parts"]] == [
+        (2, len(PART), sent[0]["ChecksumSHA256"]), (3, len(PART), sent[1]["ChecksumSHA256"]),
+        (9, len(BODY), sent[2]["ChecksumSHA256"])]
+    marker, seen = 0, []
+    while True:
+        parts = client.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=["ObjectParts"], MaxParts=1,
+                                             PartNumberMarker=marker)["ObjectParts"]
+        seen += [part["PartNumber"] for part in parts["Parts"]]
+        assert parts["MaxParts"] == 1 and parts["PartNumberMarker"] == marker and parts["TotalPartsCount"] == 3
+        if not parts["IsTruncated"]:
+            break
+        marker = parts["NextPartNumberMarker"]
+    assert seen == [2, 3, 9]
+
+
+@pytest.mark.parametrize("name, value", [
+    ("x-amz-max-parts", "x"), ("x-amz-max-parts", "-1"), ("x-amz-part-number-marker", "x"), ("x-amz-part-number-marker", "1.5")])
+def test_a_malformed_page_of_parts_is_refused(raw, bucket, name, value):
+    raw.call("PUT", f"/{bucket}/k", body=BODY)
+    answer = raw.call("GET", f"/{bucket}/k", [("attributes", "")], {"x-amz-object-attributes": "ObjectParts", name: value})
+    assert outcome(answer) == (400, "InvalidArgument")
+
+
 def test_zlib_is_the_crc32():
     assert crc32(BODY) == base64.b64encode(zlib.crc32(BODY).to_bytes(4, "big")).decode()

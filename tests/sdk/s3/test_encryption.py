@@ -144,3 +144,22 @@ def test_a_write_without_a_key_replaces_an_encrypted_object(client, raw, bucket)
     client.put_object(Bucket=bucket, Key="k", Body=b"plain")
     got = raw.call("GET", f"/{bucket}/k")
     assert (got.body, ALGORITHM in got.headers) == (b"plain", False)
+
+
+def test_an_upload_in_parts_is_under_one_key(client, raw, bucket):
+    key = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": KEY}
+    upload = client.create_multipart_upload(Bucket=bucket, Key="k", **key)
+    assert upload["SSECustomerKeyMD5"] == headers()[MD5]
+    body, parts = b"p" * (5 << 20), []
+    for number in (1, 2):
+        part = client.upload_part(Bucket=bucket, Key="k", UploadId=upload["UploadId"], PartNumber=number, Body=body, **key)
+        parts.append({"PartNumber": number, "ETag": part["ETag"]})
+    query = [("partNumber", "3"), ("uploadId", upload["UploadId"])]
+    assert raw.call("PUT", f"/{bucket}/k", query, headers(OTHER), body=b"x").status == 400
+    assert raw.call("PUT", f"/{bucket}/k", query, body=b"x").status == 400
+    client.complete_multipart_upload(Bucket=bucket, Key="k", UploadId=upload["UploadId"], MultipartUpload={"Parts": parts})
+    assert client.get_object(Bucket=bucket, Key="k", **key)["Body"].read() == body * 2
+    with pytest.raises(ClientError):
+        client.get_object(Bucket=bucket, Key="k")
+    found = client.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=["ObjectParts"], **key)
+    assert found["ObjectParts"]["TotalPartsCount"] == 2

@@ -33,11 +33,16 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 10] = [
+const OF_OTHER_DIALECTS: [Reason; 15] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
-    Reason::InvalidStorageClass,
     Reason::UnknownEncryptionAlgorithm,
+    Reason::InvalidStorageClass,
+    Reason::PartNotFound,
+    Reason::UploadNotFound,
+    Reason::PartOrder,
+    Reason::PartTooSmall,
+    Reason::UploadMismatch,
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,

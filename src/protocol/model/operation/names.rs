@@ -16,6 +16,7 @@ impl Operation {
             Self::Container(operation) => operation.name(),
             Self::Content(operation) => operation.name(),
             Self::Blob(operation) => operation.name(),
+            Self::Upload(operation) => operation.name(),
         }
     }
 }
@@ -44,7 +45,7 @@ impl ContainerOperation {
             Self::GetContainerAcl { .. } => "GetContainerAcl",
             Self::SetContainerAcl { .. } => "SetContainerAcl",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
-            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::DeleteContainer { .. } | Self::DeleteIfEmpty { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
@@ -80,6 +81,7 @@ impl BlobOperation {
             Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobPart { .. } => "GetBlobPart",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
@@ -98,14 +100,17 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 48] = [
+pub const OPERATION_NAMES: [&str; 55] = [
     "AbortCopy",
+    "AbortUpload",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
+    "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
     "CreateContainer",
+    "CreateUpload",
     "DeleteBlob",
     "DeleteBlobs",
     "DeleteContainer",
@@ -115,6 +120,7 @@ pub const OPERATION_NAMES: [&str; 48] = [
     "GetBlob",
     "GetBlobAttributes",
     "GetBlobMetadata",
+    "GetBlobPart",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",
@@ -128,6 +134,8 @@ pub const OPERATION_NAMES: [&str; 48] = [
     "LeaseContainer",
     "ListBlobs",
     "ListContainers",
+    "ListParts",
+    "ListUploads",
     "PutBlob",
     "PutBlobFromUrl",
     "PutBlock",
@@ -147,6 +155,7 @@ pub const OPERATION_NAMES: [&str; 48] = [
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",
+    "UploadPart",
 ];
 
 #[cfg(test)]
@@ -158,8 +167,12 @@ mod tests {
     #[test]
     fn list_has_every_name() {
         let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
-        let named: BTreeSet<&str> =
-            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        let uploads = include_str!("upload.rs");
+        let named: BTreeSet<&str> = arms
+            .lines()
+            .chain(uploads.lines())
+            .filter_map(|line| line.split_once("=> \"")?.1.split('"').next())
+            .collect();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
     }
 }
