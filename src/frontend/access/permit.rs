@@ -83,6 +83,7 @@ pub(crate) fn permit(
     };
     Ok(Admitted {
         account,
+        name: operation.name(),
         operation,
         document,
         overrides,

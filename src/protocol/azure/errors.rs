@@ -149,6 +149,7 @@ error_table! {
     RequestTimeTooSkewed => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
+    InvalidStorageClass => "InvalidInput", 400, "One of the request inputs is not valid.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

@@ -276,4 +276,6 @@ reasons! {
     MalformedQueryAuthentication,
     /// The body has another SHA-256 than was signed.
     PayloadHashMismatch,
+    /// There is no such storage class.
+    InvalidStorageClass,
 }

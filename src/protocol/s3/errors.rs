@@ -145,6 +145,7 @@ error_table! {
     RequestTimeTooSkewed => "RequestTimeTooSkewed", 403, "The difference between the request time and the server's time is too large.";
     MalformedQueryAuthentication => "AuthorizationQueryParametersError", 400, "The query authentication parameters are not valid.";
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";
+    InvalidStorageClass => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
 }
 
 #[cfg(test)]

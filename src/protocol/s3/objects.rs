@@ -18,7 +18,6 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
-use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
@@ -74,7 +73,7 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
     if !request.query.has("partNumber") {
         return Ok(None);
     }
-    let number = uploads::number(request)?;
+    let number = request.part_number()?;
     if range.is_some() {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("Cannot specify both Range header and partNumber query parameter"));
@@ -110,7 +109,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `x-amz-storage-class`.
 pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Refusal> {
     let Some(text) = headers::text(all, "x-amz-storage-class")? else { return Ok(None) };
-    let unknown = || Reason::BlobAccessTierNotSupportedForAccountType.into();
+    let unknown = || Reason::InvalidStorageClass.into();
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
@@ -136,7 +135,7 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     if is_location && text.len() <= REDIRECT_BYTES_MAX {
         return Ok(Some(text.to_owned()));
     }
-    Err(Refusal::new(Reason::InvalidInput).message(
+    Err(Refusal::new(Reason::InvalidHeaderValue).message(
         "The website redirect location must have a prefix of 'http://' or 'https://' or '/', and at \
          most 2,048 bytes.",
     ))
