@@ -115,9 +115,10 @@ const fn of_account(operation: &AccountOperation) -> Option<(Thing, Value)> {
 fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
     use ContainerOperation as O;
     match operation {
-        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
-            Some((Thing::Container, Value::Null))
-        }
+        O::SetContainerMetadata { .. }
+        | O::DeleteContainer { .. }
+        | O::DeleteIfEmpty { .. }
+        | O::RestoreContainer { .. } => Some((Thing::Container, Value::Null)),
         O::CreateContainer { public_access, .. } => {
             Some((Thing::Container, access(*public_access)))
         }

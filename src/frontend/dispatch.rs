@@ -105,7 +105,7 @@ pub(crate) fn check_before_document(
 pub(crate) async fn dispatch(
     front: &FrontEnd,
     requester: Requester<'_>,
-    operation: Operation,
+    operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
     // From before the look-up of the container until the answer: the purge of a deleted container
@@ -129,11 +129,11 @@ pub(crate) async fn dispatch(
 async fn carry_out(
     front: &FrontEnd,
     requester: Requester<'_>,
-    operation: Operation,
+    operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
     let (account, memory) = (requester.account, content.document.unwrap_or_default());
-    let reply = match operation {
+    let reply = match *operation {
         Operation::Account(operation) => {
             account::carry_out(front, account, operation, memory).await
         }

@@ -61,6 +61,8 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::AccountNotFound => Reason::ResourceNotFound.into(),
         R::ContainerNotFound => Reason::ContainerNotFound.into(),
         R::ContainerExists => Reason::ContainerAlreadyExists.into(),
+        R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
+        R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
         R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
             Reason::NotModified.into()
@@ -300,6 +302,8 @@ pub(crate) enum Busy {
     PartitionMap,
     /// A partition out of service.
     Quarantined,
+    /// A container that is being deleted.
+    Container,
     /// Connections.
     Connections,
     /// Nothing: the fault dial injected the 503.
@@ -308,7 +312,7 @@ pub(crate) enum Busy {
 
 impl Busy {
     /// Every reason.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Requests,
         Self::Rate,
         Self::AnswerMemory,
@@ -318,6 +322,7 @@ impl Busy {
         Self::Index,
         Self::PartitionMap,
         Self::Quarantined,
+        Self::Container,
         Self::Connections,
         Self::FaultDial,
     ];
@@ -334,6 +339,7 @@ impl Busy {
             Self::Index => "index",
             Self::PartitionMap => "partition_map",
             Self::Quarantined => "quarantined",
+            Self::Container => "container",
             Self::Connections => "connections",
             Self::FaultDial => "fault_dial",
         }

@@ -333,6 +333,8 @@ impl Session<'_> {
             metadata: Metadata::default(),
             public_access: PublicAccess::Private,
             encryption_scope: None,
+            owner: None,
+            region: None,
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {

@@ -22,6 +22,7 @@ mod copies;
 mod counts;
 mod disks;
 mod draw;
+mod emptied;
 mod extents;
 mod index;
 mod lease;
@@ -250,6 +251,22 @@ fn index_writes_again_once_a_full_disk_has_room() {
 #[test]
 fn readers_keep_what_they_found_and_nothing_else() {
     check_seeds("readers", 20, readers::run);
+}
+
+/// Containers are deleted if they are empty while clients write into them.
+#[test]
+fn emptied_containers_are_deleted_with_nothing_in_them() {
+    let counts = counts::Counts::default();
+    check_seeds("emptied", 20, |seed| emptied::run(seed, &counts));
+    println!("{counts:#?}");
+    let missing = counts.missing(&[
+        "containers deleted",
+        "deletions of containers with blobs refused",
+        "writes into deleted containers refused",
+        "closings left behind",
+        "kills at work",
+    ]);
+    assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");
 }
 
 /// Audits run while writes and copies are about to name bytes, and while shared bytes are read.

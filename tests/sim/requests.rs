@@ -233,6 +233,7 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
             Done::default()
         }
         WriteReply::Account(_)
+        | WriteReply::Closed(_)
         | WriteReply::Shared(_)
         | WriteReply::SharedPages(_)
         | WriteReply::Layer(_)

@@ -15,6 +15,8 @@ fn create(account: AccountId, name: &str, id: u64) -> index::CreateContainer {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
     }
 }
 

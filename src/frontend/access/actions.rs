@@ -40,7 +40,7 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::GetContainer { .. } => Action::ReadContainer,
         O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => Action::Policy,
         O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
-        O::DeleteContainer { .. } => Action::DeleteContainer,
+        O::DeleteContainer { .. } | O::DeleteIfEmpty { .. } => Action::DeleteContainer,
         O::ListBlobs(_) => Action::ListBlobs,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
         O::LeaseContainer { .. } => Action::WriteContainer,

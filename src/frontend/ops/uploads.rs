@@ -51,7 +51,7 @@ pub(crate) async fn create(
     blob: BlobTarget<'_>,
     create: CreateUpload,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let random = [front.env.rand.next_u64(), front.env.rand.next_u64()];
     let id = UploadId::new(front.env.clock.now(), random);
     let encryption = lookup::guard(precondition).encryption;
@@ -67,7 +67,7 @@ pub(crate) async fn create(
         object: create.object,
         initiator: None,
     };
-    commit::commit(&front.rows, Box::new(write), None)
+    commit::commit_into(&front.rows, Some(container), Box::new(write), None)
         .await
         .map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let reply = reply(UploadReply::Created(id, create.checksum));
@@ -99,7 +99,7 @@ pub(crate) async fn stage(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     // The encryption is that of the upload: the container's default scope does not count.
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     // The bytes of a part without an upload are not received.
     let list = ListParts { key: blob.key.clone(), upload, after: 0, limit: 0 };
     let found = ask(front, list).await;
@@ -119,7 +119,7 @@ pub(crate) async fn stage(
         checksums: if is_plain { checksums(&ingested) } else { Vec::new() },
     };
     let named = ingested.named.map(|named| named.of_whole());
-    match commit::commit(&front.rows, write, Some(ingested.stored)).await {
+    match commit::commit_into(&front.rows, Some(container), write, Some(ingested.stored)).await {
         Ok(part) => {
             let facts = facts_of_part(part);
             let checksum = named.or(facts.checksum);
@@ -170,11 +170,10 @@ pub(crate) async fn complete(
     complete: CompleteUpload,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let container = blob.path.container.clone();
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let upload = complete.upload.id;
     let tags = tags_of(front, blob.key.clone(), upload).await?;
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let parts = complete.parts.into_iter().map(|part| index::NamedPart {
         number: part.number,
         tag: part.tag,
@@ -190,7 +189,11 @@ pub(crate) async fn complete(
         checksum: complete.checksum,
         coverage: complete.coverage,
     };
-    let answer = tags::commit_holding(&front.rows, Box::new(write), memory, tagged).await;
+    let (rows, write) = (&front.rows, Box::new(write));
+    let answer = commit::commit_into_holding(rows, Some(container), write, memory).await;
+    if answer.is_ok() {
+        tags::update_index(rows, tagged).await;
+    }
     let completed = answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let index::Written { etag, last_modified } = completed.written;
     Ok(reply(UploadReply::Completed {
@@ -217,7 +220,7 @@ pub(crate) async fn abort(
     blob: BlobTarget<'_>,
     upload: UploadId,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition: _ } = blob.locate(&front.rows).await?;
+    let Located { blob, .. } = blob.locate(&front.rows).await?;
     match commit::commit(&front.rows, AbortUpload { key: blob.key, upload }, None).await {
         Ok(()) => Ok(reply(UploadReply::Aborted)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
@@ -240,7 +243,7 @@ pub(crate) async fn parts(
     blob: BlobTarget<'_>,
     WantedParts { upload, after, limit }: WantedParts,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition: _ } = blob.locate(&front.rows).await?;
+    let Located { blob, .. } = blob.locate(&front.rows).await?;
     let page = ask(front, ListParts { key: blob.key, upload, after, limit }).await;
     let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     Ok(reply(UploadReply::Parts {

@@ -101,6 +101,15 @@ pub enum Refused {
     /// A container of that name exists.
     #[error("the container exists")]
     ContainerExists,
+    /// The container must be empty and is not.
+    #[error("the container is not empty")]
+    ContainerNotEmpty,
+    /// The container is closed already.
+    #[error("the container is closed")]
+    ContainerClosed,
+    /// The container was opened again.
+    #[error("the container was opened again")]
+    ContainerReopened,
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,

@@ -52,8 +52,8 @@ pub use blobs::{
     UpdateBlob,
 };
 pub use containers::{
-    ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteContainer,
-    ListContainers, UpdateContainer,
+    CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
+    DeleteContainer, ListContainers, ReopenContainer, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};

@@ -236,15 +236,15 @@ impl Read {
     #[must_use]
     pub fn place(&self) -> Place {
         match self {
-            Self::Account(name) => Place::Key(RoutingKey::account(name).as_bytes().clone()),
+            Self::Account(name) => Place::Key(RoutingKey::account(name).into_bytes()),
             Self::Accounts(list) => Place::From(list.position()),
             Self::Container(account, name) => {
-                Place::Key(RoutingKey::container(*account, name).as_bytes().clone())
+                Place::Key(RoutingKey::container(*account, name).into_bytes())
             }
             Self::Containers(list) => Place::From(list.position()),
-            Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
-            Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).as_bytes().clone()),
-            Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
+            Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).into_bytes()),
+            Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::Blobs(list) => Place::From(list.position()),
             Self::Parts(list) => Place::Key(RoutingKey::blob(&list.key).as_bytes().clone()),
             Self::Part(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),

@@ -91,6 +91,8 @@ fn of(write: &Write) -> usize {
             text(update.name.as_str()) + guard(&update.guard) + container_change(&update.change)
         }
         Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
+        Write::CloseContainer(close) => text(close.name.as_str()) + guard(&close.guard),
+        Write::ReopenContainer(reopen) => text(reopen.name.as_str()),
         Write::LeaseContainer(lease) => text(lease.name.as_str()) + guard(&lease.guard),
         Write::UpdateAccount { name, change } => text(name.as_str()) + account_change(change),
         Write::IndexTag(tag) => {
@@ -197,7 +199,9 @@ fn blob_change(change: &BlobChange) -> usize {
 
 fn create_container(create: &CreateContainer) -> usize {
     let scope = create.encryption_scope.as_ref().map(|scope| scope.name.as_str());
-    text(create.name.as_str()) + metadata(&create.metadata) + option(scope)
+    let texts = [scope, create.owner.as_deref(), create.region.as_deref()];
+    let texts = texts.into_iter().map(option).sum::<usize>();
+    text(create.name.as_str()) + metadata(&create.metadata) + texts
 }
 
 fn container_change(change: &ContainerChange) -> usize {

@@ -10,6 +10,7 @@ use crate::index::api::AbortUpload;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
+use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CompleteUpload;
 use crate::index::api::CreateContainer;
@@ -27,6 +28,7 @@ use crate::index::api::PartView;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
@@ -46,6 +48,7 @@ use crate::index::api::UploadCompleted;
 use crate::index::api::WritePages;
 use crate::index::api::Written;
 use crate::index::record::AccountRecord;
+use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -86,6 +89,10 @@ pub enum Write {
     UpdateContainer(UpdateContainer),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
+    /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
+    CloseContainer(CloseContainer),
+    /// The container is not deleted after all.
+    ReopenContainer(ReopenContainer),
     /// Lease Container.
     LeaseContainer(LeaseContainer),
     /// Put Blob.
@@ -200,40 +207,36 @@ impl Write {
         match self {
             Self::CreateAccount { name, .. }
             | Self::UpdateAccount { name, .. }
-            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
-            Self::CreateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::UpdateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::DeleteContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
-            Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).into_bytes(),
+            Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::CloseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::ReopenContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::PutBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::PutCopy(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::Share(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SharePages(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::FillLayer(b) => b.blob.as_bytes().clone(),
             Self::EndCopy(b) => b.blob.as_bytes().clone(),
             Self::ResealCopy(b) => b.blob.as_bytes().clone(),
-            Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::StartUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::StagePart(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::CompleteUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::AbortUpload(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::WritePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdatePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SetTier(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::NoteRead(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StageBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::StartUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::StagePart(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::CompleteUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::AbortUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::AppendBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SealBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::WritePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdatePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SetTier(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::NoteRead(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
@@ -259,6 +262,8 @@ impl Write {
             | Self::CreateContainer(_)
             | Self::UpdateContainer(_)
             | Self::DeleteContainer(_)
+            | Self::CloseContainer(_)
+            | Self::ReopenContainer(_)
             | Self::LeaseContainer(_)
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
@@ -332,6 +337,8 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
+    /// A container was closed; its record.
+    Closed(Box<ContainerRecord>),
     /// A lease was acted on.
     Leased(Leased),
     /// What [`Write::Share`] marked.

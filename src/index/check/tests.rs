@@ -128,6 +128,8 @@ async fn filled() -> Store {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
     };
     store.partition.write(&Write::CreateContainer(create)).unwrap();
     store.put("inline", NewContent::Inline("hello".into()), Crc64::of(b"hello"));

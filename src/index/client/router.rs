@@ -82,11 +82,15 @@ impl Router {
     /// # Errors
     /// The owner's answer.
     pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
+        self.read_kept(key, &read).await
+    }
+
+    async fn read_kept(&self, key: &[u8], read: &Read) -> Result<ReadReply, Error> {
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let target = owner(&map, key)?;
-            match self.host.read(target, read.clone()).await {
+            match self.host.read_kept(target, read).await {
                 Err(Error::WrongPartition) => {
                     self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
@@ -104,7 +108,7 @@ impl Router {
         let (Place::Key(key) | Place::From(key)) = read.place() else {
             return Err(Error::WrongPartition);
         };
-        self.read(&key, read).await.and_then(Q::checked)
+        self.read_kept(&key, &read).await.and_then(Q::checked)
     }
 
     /// Reads from all partitions of the range that contains a position: one, or all stripes by

@@ -66,6 +66,8 @@ impl Machine for Objects {
             Write::CreateContainer(create) => container::create(eval, create).await,
             Write::UpdateContainer(update) => container::update(eval, update).await,
             Write::DeleteContainer(delete) => container::delete(eval, delete).await,
+            Write::CloseContainer(close) => container::close(eval, close).await,
+            Write::ReopenContainer(reopen) => container::reopen(eval, reopen).await,
             Write::LeaseContainer(lease) => container::lease(eval, lease).await,
             Write::PutBlob(put) => blob::put(eval, put).await,
             Write::PutCopy(put) => copy::put(eval, put).await,

@@ -46,6 +46,7 @@ error_table! {
     ResourceNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
     ContainerNotFound => "ContainerNotFound", 404, "The specified container does not exist.";
     BlobNotFound => "BlobNotFound", 404, "The specified blob does not exist.";
+    ContainerNotEmpty => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";
     ConditionNotMet => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
@@ -98,6 +99,7 @@ error_table! {
     InvalidDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
     InvalidElementValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     MissingElement => "MissingRequiredXmlNode", 400, "A required XML node is not specified in the request body.";
+    InvalidLocation => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     UnsupportedElement => "UnsupportedXmlNode", 400, "One of the XML nodes specified in the request body is not supported.";
     InvalidBlobOrBlock => "InvalidBlobOrBlock", 400, "The specified blob or block content is invalid.";
     InvalidBlockId => "InvalidBlockId", 400, "The specified block ID is invalid. The block ID must be Base64-encoded.";

@@ -22,8 +22,9 @@ pub use names::OPERATION_NAMES;
 pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
-    FindBlobs, Framing, Holder, KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition,
-    RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload,
+    ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
+    PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
+    Upload,
 };
 pub use upload::{
     CompleteUpload, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart, UploadPath,

@@ -58,6 +58,8 @@ reasons! {
     ContainerNotFound,
     /// The specified blob does not exist.
     BlobNotFound,
+    /// The specified container is not empty.
+    ContainerNotEmpty,
     /// The specified container already exists.
     ContainerAlreadyExists,
     /// The specified blob already exists.
@@ -167,6 +169,8 @@ reasons! {
     InvalidElementValue,
     /// A required element of the document is missing.
     MissingElement,
+    /// The location of a new container is not one.
+    InvalidLocation,
     /// An element of the document is not supported.
     UnsupportedElement,
     /// The specified blob or block content is invalid.

@@ -107,8 +107,10 @@ pub enum BlobItem {
 }
 
 /// A page of blobs; the request's own parameters are echoed by the renderer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobListing {
+    /// The last name that the page has passed, if it is not an item's and `next` goes on behind it.
+    pub passed: Option<String>,
     /// In the container's order.
     pub items: Vec<BlobItem>,
     /// Where to go on after each of them: a page that grows too long ends early.
@@ -184,6 +186,8 @@ pub enum Reply {
     Containers(ContainerListing),
     /// Create Container.
     ContainerCreated(Change),
+    /// Create Container: it exists, with the wanted owner and region.
+    ContainerKept(Change),
     /// Get Container Properties and Metadata.
     Container(ContainerFacts),
     /// Set Container Metadata.

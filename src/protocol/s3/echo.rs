@@ -30,6 +30,8 @@ pub struct S3Echo {
     pub(super) query: Option<String>,
     /// Who owns the account's buckets.
     pub(super) owner: String,
+    /// The region of buckets that were made without one.
+    pub(super) region: String,
 }
 
 impl S3Echo {
@@ -51,6 +53,7 @@ impl S3Echo {
             key: String::new(),
             query: None,
             owner: String::new(),
+            region: String::new(),
         }
     }
 
@@ -60,9 +63,13 @@ impl S3Echo {
         &self.request_id
     }
 
-    /// Adds the operation, and what its answer repeats of the URL.
-    pub fn admitted(&mut self, head: &Parts, address: &Address) {
+    /// Adds the operation, and what its answer repeats of the URL. `region` is that of buckets that
+    /// were made without one.
+    pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
+        if self.operation.is_some_and(is_about_buckets) {
+            region.clone_into(&mut self.region);
+        }
         if self.operation.is_some_and(repeats) {
             self.query = head.uri.query().map(str::to_owned);
             address.account.as_str().clone_into(&mut self.owner);
@@ -73,8 +80,12 @@ impl S3Echo {
 
     /// A parameter of the query, decoded.
     pub(super) fn parameter(&self, name: &str) -> Option<String> {
-        let query = Query::parse_exact(self.query.as_deref()).ok()?;
-        query.get(name).ok().flatten().map(str::to_owned)
+        self.parameters().get(name).ok().flatten().map(str::to_owned)
+    }
+
+    /// The query of a list.
+    pub(super) fn parameters(&self) -> Query {
+        Query::parse_exact(self.query.as_deref()).unwrap_or_default()
     }
 }
 
@@ -85,9 +96,18 @@ const fn repeats(operation: S3Operation) -> bool {
         S3Operation::ListBuckets
             | S3Operation::ListObjects
             | S3Operation::ListObjectsV2
+            | S3Operation::ListObjectVersions
             | S3Operation::CreateMultipartUpload
             | S3Operation::CompleteMultipartUpload
             | S3Operation::ListParts
             | S3Operation::ListMultipartUploads
+    )
+}
+
+/// Whether an answer shows where buckets are.
+const fn is_about_buckets(operation: S3Operation) -> bool {
+    matches!(
+        operation,
+        S3Operation::ListBuckets | S3Operation::HeadBucket | S3Operation::GetBucketLocation
     )
 }

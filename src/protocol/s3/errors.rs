@@ -42,6 +42,7 @@ error_table! {
     ResourceNotFound => "NoSuchKey", 404, "The specified key does not exist.";
     ContainerNotFound => "NoSuchBucket", 404, "The specified bucket does not exist.";
     BlobNotFound => "NoSuchKey", 404, "The specified key does not exist.";
+    ContainerNotEmpty => "BucketNotEmpty", 409, "The bucket you tried to delete is not empty.";
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     ConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
@@ -94,6 +95,7 @@ error_table! {
     InvalidDocument => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidElementValue => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     MissingElement => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
+    InvalidLocation => "InvalidLocationConstraint", 400, "The specified location-constraint is not valid";
     UnsupportedElement => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidBlobOrBlock => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";
     InvalidBlockId => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";

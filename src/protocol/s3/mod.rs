@@ -10,6 +10,7 @@
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 pub mod address;
+mod arguments;
 mod buckets;
 mod checksums;
 pub mod chunked;
@@ -18,6 +19,8 @@ mod conditions;
 mod echo;
 pub mod errors;
 mod lists;
+mod markers;
+mod naming;
 mod objects;
 mod overrides;
 mod parse;

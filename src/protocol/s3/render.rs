@@ -1,5 +1,7 @@
 //! Replies and refusals to response heads and bodies.
 
+mod buckets;
+mod document;
 mod head;
 mod lists;
 mod uploads;
@@ -14,6 +16,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::facts::ContainerFacts;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
@@ -26,10 +29,12 @@ use crate::protocol::wire::head::Head;
 #[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
 pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
-        Reply::Containers(page) => begin(200, echo).xml(lists::buckets(page, echo)),
+        Reply::Containers(page) => begin(200, echo).xml(buckets::list(page, echo)),
         Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
-        Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
-        Reply::Container(_) => begin(200, echo).bodiless(),
+        Reply::ContainerCreated(_) | Reply::ContainerKept(_) => {
+            begin(200, echo).set("location", &echo.resource).empty()
+        }
+        Reply::Container(facts) => bucket(facts, echo),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
         Reply::BlobPut { content_etag, checksum, .. } => {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
@@ -45,6 +50,14 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
         }
         _ => render_refusal(&Reason::NotImplemented.into(), echo),
+    }
+}
+
+fn bucket(facts: &ContainerFacts, echo: &S3Echo) -> Response<Bytes> {
+    let region = facts.region.as_deref().unwrap_or(&echo.region);
+    match echo.operation {
+        Some(S3Operation::GetBucketLocation) => begin(200, echo).xml(buckets::location(region)),
+        Some(_) | None => begin(200, echo).set("x-amz-bucket-region", region).bodiless(),
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) async fn rig(env: &Env) -> Rig {
         metadata: crate::types::Metadata::default(),
         public_access: crate::types::PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
     };
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();

@@ -45,7 +45,7 @@ async fn carry_out(
         Arrival { dialect: front.config.dialects.of(&head, Protocols::All), head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: None };
-    let reply = dispatch(front, requester, operation.into(), content).await?.reply;
+    let reply = dispatch(front, requester, Box::new(operation.into()), content).await?.reply;
     let Reply::Upload(reply) = reply else { panic!("{reply:?}") };
     Ok(*reply)
 }

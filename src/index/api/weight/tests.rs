@@ -171,8 +171,10 @@ fn of_accounts() -> Vec<(Write, usize)> {
         metadata: metadata(LONG),
         public_access: PublicAccess::Private,
         encryption_scope: Some(scope),
+        owner: Some(long()),
+        region: Some(long()),
     };
-    let (name, written) = (container(), guard.clone());
+    let (name, written) = (container(), guard);
     let policy =
         |_| StoredPolicy { id: long(), start: None, expiry: None, permissions: Some(long()) };
     let policies = (0..5).map(policy).collect();
@@ -204,9 +206,6 @@ fn of_accounts() -> Vec<(Write, usize)> {
         role: Role::Reader,
         container: Some(container()),
     };
-    let delete = DeleteContainer { account: id, name: container(), guard: guard.clone() };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
-    let lease = LeaseContainer { account: id, name: container(), guard, action };
     vec![
         (Write::CreateAccount { name: account(), id, anonymous: false }, 24),
         (changed(AccountChange::Keys(vec![secret(), secret()])), 2 * LONG),
@@ -215,11 +214,29 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Properties(Box::new(properties))), (5 * 4 + 1 + 3) * LONG),
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
         (Write::DeleteAccount { name: account(), id }, 24),
-        (Write::CreateContainer(create), 2 * LONG + 63),
+        (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
+    ]
+}
+
+/// How containers end, and their leases.
+fn of_ends() -> Vec<(Write, usize)> {
+    let (account, name, closed) = (AccountId::new(1), container(), Timestamp::ZERO);
+    let (guard, guarded) = long_guard();
+    let delete = {
+        let (name, guard) = (name.clone(), guard.clone());
+        DeleteContainer { account, name, guard, closed: Some(closed) }
+    };
+    let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseContainer { account, name: name.clone(), guard, action };
+    let reopen = ReopenContainer { account, name, closed };
+    vec![
         (Write::DeleteContainer(delete), guarded + 63),
+        (Write::CloseContainer(close), guarded + 63),
+        (Write::ReopenContainer(reopen), 63),
         (Write::LeaseContainer(lease), guarded + 63),
-        (Write::ForgetContainer { account: id, container: of }, 0),
+        (Write::ForgetContainer { account, container: ContainerId::new(2) }, 0),
     ]
 }
 
@@ -423,7 +440,15 @@ fn inline() -> NewContent {
 
 /// A write of each variant at least, and what its payload takes.
 fn all() -> impl Iterator<Item = (Write, usize)> {
-    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_uploads(), of_tasks()];
+    let lists = [
+        writes(),
+        of_accounts(),
+        of_ends(),
+        of_blobs(),
+        of_content(),
+        of_uploads(),
+        of_tasks(),
+    ];
     lists.into_iter().flatten()
 }
 
@@ -468,10 +493,12 @@ const fn number(write: &Write) -> usize {
         Write::ForgetTagWork { .. } => 30,
         Write::ForgetGarbage { .. } => 31,
         Write::Prove => 32,
-        Write::StartUpload(_) => 33,
-        Write::StagePart(_) => 34,
-        Write::CompleteUpload(_) => 35,
-        Write::AbortUpload(_) => 36,
+        Write::CloseContainer(_) => 33,
+        Write::ReopenContainer(_) => 34,
+        Write::StartUpload(_) => 35,
+        Write::StagePart(_) => 36,
+        Write::CompleteUpload(_) => 37,
+        Write::AbortUpload(_) => 38,
     }
 }
 
@@ -487,5 +514,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=36).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=38).collect::<Vec<_>>());
 }

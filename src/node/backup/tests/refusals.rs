@@ -65,6 +65,8 @@ impl Running {
             metadata: Metadata::default(),
             public_access: PublicAccess::Private,
             encryption_scope: None,
+            owner: None,
+            region: None,
         };
         self.assembly.router.write(Write::CreateContainer(create)).await.unwrap();
     }

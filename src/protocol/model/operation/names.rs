@@ -45,7 +45,7 @@ impl ContainerOperation {
             Self::GetContainerAcl { .. } => "GetContainerAcl",
             Self::SetContainerAcl { .. } => "SetContainerAcl",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
-            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::DeleteContainer { .. } | Self::DeleteIfEmpty { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",

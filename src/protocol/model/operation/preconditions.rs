@@ -28,6 +28,7 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::SetContainerAcl { precondition, .. }
         | O::SetContainerMetadata { precondition, .. }
         | O::DeleteContainer { precondition, .. }
+        | O::DeleteIfEmpty { precondition, .. }
         | O::LeaseContainer { precondition, .. } => Some(precondition),
         O::CreateContainer { .. } | O::RestoreContainer { .. } | O::ListBlobs(_) => None,
     }
