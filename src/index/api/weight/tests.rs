@@ -174,7 +174,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         owner: Some(long()),
         region: Some(long()),
     };
-    let (name, written) = (container(), guard.clone());
+    let (name, written) = (container(), guard);
     let policy =
         |_| StoredPolicy { id: long(), start: None, expiry: None, permissions: Some(long()) };
     let policies = (0..5).map(policy).collect();
