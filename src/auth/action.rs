@@ -42,6 +42,10 @@ pub enum Action {
     Policy,
     /// List the blobs of a container.
     ListBlobs,
+    /// List the uploads in parts of a container.
+    ListUploads,
+    /// List the parts of an upload.
+    ListParts,
     /// Read a blob: content, properties, metadata, blocks, pages.
     ReadBlob,
     /// Write content, properties or metadata of a blob, or act on its lease.

@@ -93,7 +93,7 @@ fn change(operation: &Operation) -> Option<Change> {
     let (of, detail) = match operation {
         Operation::Account(operation) => of_account(operation)?,
         Operation::Container(operation) => of_container(operation)?,
-        Operation::Content(_) | Operation::Blob(_) => return None,
+        Operation::Content(_) | Operation::Blob(_) | Operation::Upload(_) => return None,
     };
     Some(Change { of, detail })
 }

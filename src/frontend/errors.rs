@@ -64,7 +64,12 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
         R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
-        R::Condition(Outcome::NotModified) => Reason::NotModified.into(),
+        R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
+            Reason::NotModified.into()
+        }
+        R::NotModified { content_etag: Some(tag) } => {
+            Refusal::new(Reason::NotModified).detail(Detail::ContentEtag, format!("\"{tag}\""))
+        }
         R::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
         R::Condition(Outcome::NothingToMatch) => Reason::NothingToMatch.into(),
         R::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),
@@ -99,6 +104,30 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::SequenceCondition => Reason::SequenceNumberConditionNotMet.into(),
         R::SequenceExhausted => Reason::SequenceNumberIncrementTooLarge.into(),
         R::TooManyBlocks => Reason::BlockCountExceedsLimit.into(),
+        R::Upload(refusal) => from_upload(*refusal),
+    }
+}
+
+/// What the state of an upload in parts does not permit.
+fn from_upload(refusal: index::UploadRefusal) -> Refusal {
+    use index::UploadRefusal as U;
+    match refusal {
+        U::NotFound => Reason::UploadNotFound.into(),
+        U::Order => Reason::PartOrder.into(),
+        U::UnknownPart(_) => Reason::InvalidBlockList.into(),
+        U::NoPartChecksum(number) => Refusal::new(Reason::UploadMismatch).message(format!(
+            "The upload was created with a composite checksum. The complete request must include \
+             the checksum for each part. It was missing for part {number} in the request."
+        )),
+        U::NoSuchPart => Reason::PartNotFound.into(),
+        U::SmallPart { .. } => Reason::PartTooSmall.into(),
+        U::Length { len } => Refusal::new(Reason::UploadMismatch).message(format!(
+            "The parts have {len} bytes together, which is not the size that the request gives."
+        )),
+        U::ChecksumKind => Refusal::new(Reason::UploadMismatch).message(
+            "The checksum of the request is of another type or algorithm than that of the upload.",
+        ),
+        U::Checksum => Reason::ChecksumMismatch.into(),
     }
 }
 

@@ -201,6 +201,7 @@ impl FrontEnd {
         let Admitted {
             account,
             mut operation,
+            name,
             document,
             overrides,
             create_only,
@@ -219,7 +220,7 @@ impl FrontEnd {
         account.traffic.requests.inc();
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
-        context.operation = operation.name();
+        context.operation = name;
         self.inject_fault(arrival, context)?;
         let id = echo.request_id();
         self.note_change(&operation, context, RequestStart { arrival, id, begun });
@@ -231,7 +232,7 @@ impl FrontEnd {
             let read = boxed(|| read_document(&self.pool, body, document, &mut operation));
             memory = Some(read.await?);
         }
-        let answer = if let Operation::Account(AccountOperation::Batch(batch)) = operation {
+        let answer = if let Operation::Account(AccountOperation::Batch(batch)) = *operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
             dispatch(self, requester, operation, RequestContent { body, document: memory }).await

@@ -36,6 +36,10 @@ pub mod server;
 pub use api::NewBlobFields;
 pub use api::NoteRead;
 pub use api::{
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
+    ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
+};
+pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
     BlockView, CloseContainer, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage,
     CreateContainer, Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error,
@@ -70,8 +74,8 @@ pub use inflight::{InFlight, LocalRequests, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
-pub use objects::Objects;
-pub use record::{AccountRecord, BlobRecord, ContainerRecord};
+pub use objects::{Objects, upload_marker_before};
+pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};

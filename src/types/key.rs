@@ -169,6 +169,12 @@ impl RoutingKey {
     pub const fn as_bytes(&self) -> &Bytes {
         &self.0
     }
+
+    /// The bytes, without a copy of the handle.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
 }
 
 impl fmt::Debug for RoutingKey {
@@ -185,7 +191,20 @@ impl fmt::Debug for RoutingKey {
 /// that extend it.
 const TERMINATOR: [u8; 2] = [0x00, 0x01];
 
+/// Whether a byte of a name is written in another way.
+const fn is_escaped(byte: u8, collation: Collation) -> bool {
+    match collation {
+        Collation::Utf16 => byte == 0 || byte >= 0xEE,
+        Collation::Utf8 => byte == 0,
+    }
+}
+
 fn escape(name: &str, collation: Collation, out: &mut Vec<u8>) {
+    // Few names have such bytes.
+    if !name.bytes().any(|byte| is_escaped(byte, collation)) {
+        out.extend_from_slice(name.as_bytes());
+        return;
+    }
     for &byte in name.as_bytes() {
         match (byte, collation) {
             (0, _) => out.extend_from_slice(&[0x00, 0xFF]),

@@ -40,7 +40,7 @@ pub(crate) async fn append(
     let Append { blob, position, len_max } = append;
     let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload, false, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = AppendBlock {

@@ -58,7 +58,7 @@ pub(crate) async fn stage(
 ) -> Result<Reply, Refusal> {
     let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload, false, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = StageBlock {

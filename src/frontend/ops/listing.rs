@@ -29,6 +29,7 @@ use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerItem;
@@ -96,6 +97,8 @@ pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
         return Some(PAGE_RANGES_ROOM_BYTES);
     } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {
         return Some(blocks::list_memory_of(*kind));
+    } else if let Operation::Upload(UploadOperation::ListUploads(list)) = operation {
+        u32::try_from(list.limit).ok()
     } else {
         return None;
     };
@@ -258,7 +261,10 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
             front.copies.show_progress(&mut record);
             BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
         }
-        ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
+        // A list of blobs has no uploads.
+        ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {
+            BlobItem::Uncommitted { name }
+        }
         ListEntry::Prefix { name } => BlobItem::Prefix { name },
     }
 }

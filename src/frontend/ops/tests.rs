@@ -1,6 +1,7 @@
 //! Operations of a whole front end over an index whose writes wait for the test.
 
 mod empty_pages;
+mod uploads;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -227,7 +228,7 @@ async fn carry_out(
     let arrival = Arrival { dialect, head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
-    let answer = dispatch(front, requester, operation, content).await;
+    let answer = dispatch(front, requester, Box::new(operation), content).await;
     answer.map(|answered| answered.reply)
 }
 

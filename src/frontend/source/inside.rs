@@ -80,7 +80,7 @@ pub(super) async fn open(
     let account = requester.account;
     let AuthorizedSource { account: owner, operation } =
         authorize(front, requester, source).await?;
-    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = operation
+    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = *operation
     else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)

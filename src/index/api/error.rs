@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error as ThisError;
 
+use crate::types::ContentEtag;
 use crate::types::Outcome;
 use crate::types::PartitionId;
 
@@ -112,9 +113,15 @@ pub enum Refused {
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,
-    /// A condition failed; never [`Outcome::Proceed`].
+    /// A condition failed; never [`Outcome::Proceed`] and [`Outcome::NotModified`].
     #[error("a condition failed: {0:?}")]
     Condition(Outcome),
+    /// A read whose conditions say that the client has it already.
+    #[error("not modified")]
+    NotModified {
+        /// The tag of the content of a blob.
+        content_etag: Option<ContentEtag>,
+    },
     /// A lease stands in the way.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),
@@ -196,6 +203,49 @@ pub enum Refused {
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,
+    /// An upload in parts does not permit it.
+    #[error("{0}")]
+    Upload(#[from] UploadRefusal),
+}
+
+/// Why a change of an upload in parts is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
+pub enum UploadRefusal {
+    /// No such upload of the blob, or it has ended.
+    #[error("no such upload")]
+    NotFound,
+    /// The list names no parts, or not in the order of their numbers.
+    #[error("the parts are not in ascending order")]
+    Order,
+    /// The upload has no part with this number, or one with another tag or checksum.
+    #[error("part {0} was not staged, or has another tag or checksum")]
+    UnknownPart(u32),
+    /// The list does not name the checksum of this part, which the upload demands.
+    #[error("the checksum of part {0} is missing")]
+    NoPartChecksum(u32),
+    /// The blob has no part with this number.
+    #[error("the blob has no such part")]
+    NoSuchPart,
+    /// A part that is not the last is too small.
+    #[error("part {number} has {len} bytes, which is too few")]
+    SmallPart {
+        /// Its number.
+        number: u32,
+        /// Its bytes.
+        len: u64,
+    },
+    /// The parts have another length together than the request says.
+    #[error("the parts have {len} bytes together")]
+    Length {
+        /// Their bytes.
+        len: u64,
+    },
+    /// The request names another kind of checksum than the upload has.
+    #[error("the upload has another kind of checksum")]
+    ChecksumKind,
+    /// The checksum of all parts is not the one that the request says.
+    #[error("the checksum of the content is another one")]
+    Checksum,
 }
 
 /// Why a request has no answer. Each variant is a different next step of the caller; all but
@@ -231,6 +281,12 @@ impl Error {
     #[must_use]
     pub fn damaged_rows(what: impl Into<String>) -> Self {
         Self::Corrupt(Damage::Rows(what.into()))
+    }
+}
+
+impl From<UploadRefusal> for Error {
+    fn from(refusal: UploadRefusal) -> Self {
+        Self::Refused(Refused::Upload(refusal))
     }
 }
 

@@ -106,6 +106,11 @@ error_table! {
     InvalidBlockList => "InvalidBlockList", 400, "The specified block list is invalid.";
     BlockListTooLong => "BlockListTooLong", 400, "The block list may not contain more than 50,000 blocks.";
     BlockCountExceedsLimit => "BlockCountExceedsLimit", 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
+    UploadNotFound => "ResourceNotFound", 404, "The specified upload does not exist, or it has ended.";
+    PartOrder => "InvalidBlockList", 400, "The parts are not in the order of their numbers.";
+    PartNotFound => "InvalidRange", 416, "The blob has no part with the requested number.";
+    PartTooSmall => "InvalidBlockList", 400, "A part that is not the last one is too small.";
+    UploadMismatch => "InvalidInput", 400, "The length or the kind of checksum differs from that of the upload.";
     CannotVerifyCopySource => "CannotVerifyCopySource", 404, "Could not verify the copy source.";
     SourceConditionNotMet => "SourceConditionNotMet", 412, "The source condition specified using HTTP conditional header(s) is not met.";
     PendingCopyOperation => "PendingCopyOperation", 409, "There is currently a pending copy operation.";
@@ -146,6 +151,7 @@ error_table! {
     RequestTimeTooSkewed => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
+    InvalidStorageClass => "InvalidInput", 400, "One of the request inputs is not valid.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

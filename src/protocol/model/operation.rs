@@ -12,6 +12,7 @@ mod names;
 mod parsed;
 pub(super) mod parts;
 mod preconditions;
+mod upload;
 
 pub use account::AccountOperation;
 pub use blob::BlobOperation;
@@ -25,6 +26,9 @@ pub use parts::{
     PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
     Upload,
 };
+pub use upload::{
+    CompleteUpload, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart, UploadPath,
+};
 
 /// Everything that a client can request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub enum Operation {
     Content(ContentOperation),
     /// Reads or changes a blob.
     Blob(BlobOperation),
+    /// On uploads in parts.
+    Upload(UploadOperation),
 }
 
 impl From<AccountOperation> for Operation {
@@ -54,6 +60,12 @@ impl From<ContainerOperation> for Operation {
 impl From<ContentOperation> for Operation {
     fn from(operation: ContentOperation) -> Self {
         Self::Content(operation)
+    }
+}
+
+impl From<UploadOperation> for Operation {
+    fn from(operation: UploadOperation) -> Self {
+        Self::Upload(operation)
     }
 }
 

@@ -183,6 +183,16 @@ reasons! {
     BlockListTooLong,
     /// The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.
     BlockCountExceedsLimit,
+    /// The specified upload does not exist, or it has ended.
+    UploadNotFound,
+    /// The parts are not in the order of their numbers.
+    PartOrder,
+    /// The blob has no part with the requested number.
+    PartNotFound,
+    /// A part that is not the last one is too small.
+    PartTooSmall,
+    /// The length or the kind of checksum differs from that of the upload.
+    UploadMismatch,
     /// Could not verify the copy source.
     CannotVerifyCopySource,
     /// The source condition specified using HTTP conditional header(s) is not met.
@@ -270,4 +280,6 @@ reasons! {
     MalformedQueryAuthentication,
     /// The body has another SHA-256 than was signed.
     PayloadHashMismatch,
+    /// There is no such storage class.
+    InvalidStorageClass,
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlockId;
 use crate::types::ChecksumValue;
 use crate::types::ContentEtag;
@@ -332,4 +333,9 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
+    /// was uploaded in parts.
+    Part(Box<Reply>, Option<u32>),
+    /// An operation on an upload in parts.
+    Upload(Box<UploadReply>),
 }

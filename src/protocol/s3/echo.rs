@@ -22,9 +22,11 @@ pub struct S3Echo {
     pub(super) resource: String,
     /// The operation, once it is admitted.
     pub(super) operation: Option<S3Operation>,
-    /// The bucket, and its query when a list repeats it.
+    /// The bucket, when the answer names it.
     pub(super) bucket: String,
-    /// The raw query of a list.
+    /// The key, when the answer names it.
+    pub(super) key: String,
+    /// The raw query, when the answer repeats some of it.
     pub(super) query: Option<String>,
     /// Who owns the account's buckets.
     pub(super) owner: String,
@@ -48,6 +50,7 @@ impl S3Echo {
             resource: head.uri.path().to_owned(),
             operation: None,
             bucket: String::new(),
+            key: String::new(),
             query: None,
             owner: String::new(),
             region: String::new(),
@@ -60,18 +63,24 @@ impl S3Echo {
         &self.request_id
     }
 
-    /// Adds the operation, and what a list repeats of the query. `region` is that of buckets that
+    /// Adds the operation, and what its answer repeats of the URL. `region` is that of buckets that
     /// were made without one.
     pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
         if self.operation.is_some_and(is_about_buckets) {
             region.clone_into(&mut self.region);
         }
-        if self.operation.is_some_and(is_list) {
+        if self.operation.is_some_and(repeats) {
             self.query = head.uri.query().map(str::to_owned);
             address.account.as_str().clone_into(&mut self.owner);
             self.bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
+            self.key = address.blob.as_ref().map_or("", |name| name.as_str()).to_owned();
         }
+    }
+
+    /// A parameter of the query, decoded.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        self.parameters().get(name).ok().flatten().map(str::to_owned)
     }
 
     /// The query of a list.
@@ -80,13 +89,18 @@ impl S3Echo {
     }
 }
 
-const fn is_list(operation: S3Operation) -> bool {
+/// Whether the document of the answer repeats what the URL names.
+const fn repeats(operation: S3Operation) -> bool {
     matches!(
         operation,
         S3Operation::ListBuckets
             | S3Operation::ListObjects
             | S3Operation::ListObjectsV2
             | S3Operation::ListObjectVersions
+            | S3Operation::CreateMultipartUpload
+            | S3Operation::CompleteMultipartUpload
+            | S3Operation::ListParts
+            | S3Operation::ListMultipartUploads
     )
 }
 

@@ -102,6 +102,11 @@ error_table! {
     InvalidBlockList => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";
     BlockListTooLong => "InvalidRequest", 400, "The request is not valid.";
     BlockCountExceedsLimit => "InvalidRequest", 400, "The request is not valid.";
+    UploadNotFound => "NoSuchUpload", 404, "The specified upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or completed.";
+    PartOrder => "InvalidPartOrder", 400, "The list of parts was not in ascending order. The parts list must be specified in order by part number.";
+    PartNotFound => "InvalidPartNumber", 416, "The requested partnumber is not satisfiable";
+    PartTooSmall => "EntityTooSmall", 400, "Your proposed upload is smaller than the minimum allowed size.";
+    UploadMismatch => "InvalidRequest", 400, "The request is not valid.";
     CannotVerifyCopySource => "NoSuchKey", 404, "The specified key does not exist.";
     SourceConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     PendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
@@ -142,6 +147,7 @@ error_table! {
     RequestTimeTooSkewed => "RequestTimeTooSkewed", 403, "The difference between the request time and the server's time is too large.";
     MalformedQueryAuthentication => "AuthorizationQueryParametersError", 400, "The query authentication parameters are not valid.";
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";
+    InvalidStorageClass => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`. `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //! 4. `errors.rs`: the code, status and text of each refusal.
@@ -13,6 +13,7 @@ mod arguments;
 mod buckets;
 mod checksums;
 pub mod chunked;
+pub mod completion;
 mod conditions;
 mod echo;
 pub mod errors;
@@ -27,6 +28,8 @@ mod request;
 pub mod routes;
 mod unserved;
 mod upload;
+mod upload_checksums;
+mod uploads;
 
 pub use checksums::of_trailers;
 pub use echo::S3Echo;

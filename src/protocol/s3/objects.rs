@@ -18,6 +18,7 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
+use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
@@ -28,6 +29,7 @@ use crate::types::Metadata;
 use crate::types::MetadataError;
 use crate::types::NewKind;
 use crate::types::ObjectProperties;
+use crate::types::PartNumber;
 use crate::types::StorageClass;
 use crate::types::Tags;
 
@@ -47,6 +49,11 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let path = request.object()?;
     let precondition = conditions::read(request.headers)?;
     let range = range(request.headers);
+    if let Some(number) = part(request, range.as_ref())? {
+        let is_head = false;
+        let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
+        return Ok(Parsed::Ready(part.into()));
+    }
     Ok(Parsed::Ready(BlobOperation::GetBlob { path, precondition, range, checksum: None }.into()))
 }
 
@@ -54,7 +61,25 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
 pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let path = request.object()?;
     let precondition = conditions::read(request.headers)?;
+    if let Some(number) = part(request, range(request.headers).as_ref())? {
+        let is_head = true;
+        let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
+        return Ok(Parsed::Ready(part.into()));
+    }
     Ok(Parsed::Ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
+}
+
+/// `partNumber` of a read, which a range excludes.
+fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartNumber>, Refusal> {
+    if !request.query.has("partNumber") {
+        return Ok(None);
+    }
+    let number = uploads::number(request)?;
+    if range.is_some() {
+        return Err(Refusal::new(Reason::InvalidInput)
+            .message("Cannot specify both Range header and partNumber query parameter"));
+    }
+    Ok(Some(number))
 }
 
 /// `PutObject`.
@@ -85,7 +110,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `x-amz-storage-class`.
 pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Refusal> {
     let Some(text) = headers::text(all, "x-amz-storage-class")? else { return Ok(None) };
-    let unknown = || Reason::BlobAccessTierNotSupportedForAccountType.into();
+    let unknown = || Reason::InvalidStorageClass.into();
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
@@ -111,7 +136,7 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     if is_location && text.len() <= REDIRECT_BYTES_MAX {
         return Ok(Some(text.to_owned()));
     }
-    Err(Refusal::new(Reason::InvalidInput).message(
+    Err(Refusal::new(Reason::InvalidHeaderValue).message(
         "The website redirect location must have a prefix of 'http://' or 'https://' or '/', and at \
          most 2,048 bytes.",
     ))

@@ -13,6 +13,7 @@ use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::routes::route;
 use crate::protocol::s3::unserved;
+use crate::protocol::s3::uploads;
 use crate::protocol::wire::query::Query;
 
 use S3Operation as O;
@@ -34,6 +35,12 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::HeadObject, objects::head),
     (O::PutObject, objects::put),
     (O::DeleteObject, objects::delete),
+    (O::CreateMultipartUpload, uploads::create),
+    (O::UploadPart, uploads::part),
+    (O::CompleteMultipartUpload, uploads::complete),
+    (O::AbortMultipartUpload, uploads::abort),
+    (O::ListParts, uploads::parts),
+    (O::ListMultipartUploads, uploads::list),
 ];
 
 /// What the URL of a request names.

@@ -4,6 +4,7 @@ mod buckets;
 mod document;
 mod head;
 mod lists;
+mod uploads;
 
 use std::ops::Range;
 
@@ -41,6 +42,8 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         }
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
+        Reply::Part(reply, parts) => head::parts_count(render(reply, echo), *parts),
+        Reply::Upload(reply) => uploads::upload(reply, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);

@@ -27,7 +27,7 @@ const HEADERS: &[&str] = &[
 ];
 
 /// Query parameters whose meaning is not served.
-const PARAMETERS: &[&str] = &["versionId", "partNumber"];
+const PARAMETERS: &[&str] = &["versionId"];
 
 /// The refusal of an operation that is not served.
 pub(super) fn operation(operation: S3Operation) -> Refusal {

@@ -96,7 +96,7 @@ pub(super) async fn take(
     }
     let mut body = found.body(front).await?;
     let ingested = match form {
-        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, None).await?,
+        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, false, None).await?,
         Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true, None).await?,
         Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false, None).await?,
     };

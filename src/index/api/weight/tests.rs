@@ -350,6 +350,63 @@ fn of_content() -> Vec<(Write, usize)> {
     ]
 }
 
+/// Writes of uploads in parts.
+fn of_uploads() -> Vec<(Write, usize)> {
+    let upload = UploadId::from_bytes([7; 16]);
+    let number = |n| PartNumber::new(n).unwrap();
+    let checksum = || ContentChecksum {
+        algorithm: ChecksumAlgorithm::Sha256,
+        kind: ChecksumKind::FullObject,
+        digest: vec![0; 32].into(),
+    };
+    let start = StartUpload {
+        key: long_key(),
+        id: upload,
+        properties: long_properties(),
+        metadata: metadata(8_000),
+        tags: tags(),
+        tier: Some(AccessTier::Cool),
+        encryption: EncryptionClaim::Given(Some(Encryption::Scope("scope".to_owned()))),
+        checksum: UploadChecksum::new(ChecksumAlgorithm::Sha256, None),
+        object: Some(Box::new(ObjectProperties {
+            owner: Some(long()),
+            ..ObjectProperties::default()
+        })),
+        initiator: Some(long()),
+    };
+    let stage = StagePart {
+        key: long_key(),
+        upload,
+        number: number(7),
+        encryption: EncryptionClaim::Given(None),
+        content: inline(),
+        crc64: Crc64::EMPTY,
+        checksums: vec![checksum()],
+    };
+    let part = |n| NamedPart {
+        number: number(n),
+        tag: ContentEtag::md5(Md5::of(b"")),
+        checksum: Some(checksum()),
+    };
+    let complete = CompleteUpload {
+        key: long_key(),
+        upload,
+        guard: Guard::default(),
+        parts: (1..=10_000).map(part).collect(),
+        part_len_min: 1,
+        len: Some(1),
+        checksum: Some(checksum()),
+        coverage: Some(Coverage::Composite),
+    };
+    let of_start = size_of::<StartUpload>() + 1_024 + 3 * LONG + 8_000 + 10 * (128 + 256);
+    vec![
+        (Write::StartUpload(Box::new(start)), of_start),
+        (Write::StagePart(stage), 1_024 + LONG),
+        (Write::CompleteUpload(Box::new(complete)), 10_000 * (size_of::<NamedPart>() + 32)),
+        (Write::AbortUpload(AbortUpload { key: long_key(), upload }), 1_024),
+    ]
+}
+
 /// Writes of background tasks.
 fn of_tasks() -> Vec<(Write, usize)> {
     let blob = RoutingKey::blob(&long_key());
@@ -383,7 +440,15 @@ fn inline() -> NewContent {
 
 /// A write of each variant at least, and what its payload takes.
 fn all() -> impl Iterator<Item = (Write, usize)> {
-    let lists = [writes(), of_accounts(), of_ends(), of_blobs(), of_content(), of_tasks()];
+    let lists = [
+        writes(),
+        of_accounts(),
+        of_ends(),
+        of_blobs(),
+        of_content(),
+        of_uploads(),
+        of_tasks(),
+    ];
     lists.into_iter().flatten()
 }
 
@@ -430,6 +495,10 @@ const fn number(write: &Write) -> usize {
         Write::Prove => 32,
         Write::CloseContainer(_) => 33,
         Write::ReopenContainer(_) => 34,
+        Write::StartUpload(_) => 35,
+        Write::StagePart(_) => 36,
+        Write::CompleteUpload(_) => 37,
+        Write::AbortUpload(_) => 38,
     }
 }
 
@@ -445,5 +514,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=34).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=38).collect::<Vec<_>>());
 }

@@ -16,6 +16,7 @@ impl Operation {
             Self::Container(operation) => operation.name(),
             Self::Content(operation) => operation.name(),
             Self::Blob(operation) => operation.name(),
+            Self::Upload(operation) => operation.name(),
         }
     }
 }
@@ -79,6 +80,7 @@ impl BlobOperation {
             Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobPart { .. } => "GetBlobPart",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
@@ -95,14 +97,17 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 45] = [
+pub const OPERATION_NAMES: [&str; 52] = [
     "AbortCopy",
+    "AbortUpload",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
+    "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
     "CreateContainer",
+    "CreateUpload",
     "DeleteBlob",
     "DeleteContainer",
     "FindBlobsByTags",
@@ -110,6 +115,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "GetAccountInformation",
     "GetBlob",
     "GetBlobMetadata",
+    "GetBlobPart",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",
@@ -123,6 +129,8 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "LeaseContainer",
     "ListBlobs",
     "ListContainers",
+    "ListParts",
+    "ListUploads",
     "PutBlob",
     "PutBlobFromUrl",
     "PutBlock",
@@ -141,6 +149,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",
+    "UploadPart",
 ];
 
 #[cfg(test)]
@@ -152,8 +161,12 @@ mod tests {
     #[test]
     fn list_has_every_name() {
         let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
-        let named: BTreeSet<&str> =
-            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        let uploads = include_str!("upload.rs");
+        let named: BTreeSet<&str> = arms
+            .lines()
+            .chain(uploads.lines())
+            .filter_map(|line| line.split_once("=> \"")?.1.split('"').next())
+            .collect();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
     }
 }

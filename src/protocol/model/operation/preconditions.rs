@@ -15,6 +15,7 @@ impl Operation {
             Self::Container(operation) => of_container(operation),
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
+            Self::Upload(operation) => operation.precondition(),
         }
     }
 }
@@ -58,6 +59,7 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::SealBlob { precondition, .. }
         | O::GetBlockList { precondition, .. }
         | O::GetBlob { precondition, .. }
+        | O::GetBlobPart { precondition, .. }
         | O::GetBlobProperties { precondition, .. }
         | O::SetBlobProperties { precondition, .. }
         | O::GetBlobMetadata { precondition, .. }

@@ -7,6 +7,7 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::s3::arguments;
+use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::lists::NULL_VERSION;
@@ -18,6 +19,8 @@ use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::query::Query;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ChecksumKind;
 
 /// The kind of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +178,7 @@ impl Writer<'_> {
         }
         escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
         escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
+        checksum(out, facts);
         escape::plain(out, "Size", facts.len);
         if shows_owner {
             let of = facts.object.as_ref().and_then(|object| object.owner.as_deref());
@@ -183,4 +187,14 @@ impl Writer<'_> {
         escape::plain(out, "StorageClass", class(facts).as_str());
         out.push_str(end);
     }
+}
+
+/// How the checksum of an object is computed. Its value is only in the head of the object.
+fn checksum(out: &mut String, facts: &BlobFacts) {
+    let derived = facts.crc64.map(|_| (ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject));
+    let kept = facts.checksums.first().map(|checksum| (checksum.algorithm, checksum.kind));
+    let Some((algorithm, kind)) = kept.or(derived) else { return };
+    let Some(name) = checksums::name(algorithm) else { return };
+    escape::element(out, "ChecksumAlgorithm", name);
+    escape::element(out, "ChecksumType", checksums::kind_name(kind));
 }
