@@ -440,15 +440,8 @@ fn inline() -> NewContent {
 
 /// A write of each variant at least, and what its payload takes.
 fn all() -> impl Iterator<Item = (Write, usize)> {
-    let lists = [
-        writes(),
-        of_accounts(),
-        of_ends(),
-        of_blobs(),
-        of_content(),
-        of_uploads(),
-        of_tasks(),
-    ];
+    let lists =
+        [writes(), of_accounts(), of_ends(), of_blobs(), of_content(), of_uploads(), of_tasks()];
     lists.into_iter().flatten()
 }
 
