@@ -42,6 +42,7 @@ use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "one arm for each reply")]
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
     let head = |status| begin(status, echo);
     match reply {

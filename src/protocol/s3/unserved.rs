@@ -66,7 +66,7 @@ pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Resu
     for name in headers.keys().map(http::HeaderName::as_str) {
         let is_known = name.starts_with("x-amz-");
         let is_meant = |unserved: &&str| name.starts_with(*unserved);
-        if is_known && HEADERS.iter().any(|begin| is_meant(begin)) && !is_served(name) {
+        if is_known && HEADERS.iter().any(is_meant) && !is_served(name) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
     }
