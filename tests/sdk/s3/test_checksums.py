@@ -29,7 +29,7 @@ def shown(raw, path):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_known_values(name):
     """The functions of this suite agree with published check values."""
-    known = {"CRC32": "y/Q5Jg==", "CRC32C": "4waSgw==", "CRC64NVME": "rosUhgoHmIg="}
+    known = {"CRC32": "y/Q5Jg==", "CRC32C": "4waSgw==", "CRC64NVME": "rosUhgp5mIg="}
     if name in known:
         assert ALGORITHMS[name][1](b"123456789") == known[name]
 

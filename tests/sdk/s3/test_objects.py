@@ -10,6 +10,7 @@ import time
 import urllib.parse
 
 import pytest
+from azure.storage.blob import StandardBlobTier
 from botocore.exceptions import ClientError
 
 from lib import s3, s3_signing
@@ -352,7 +353,7 @@ def test_a_storage_class_is_a_tier(client, service, bucket, name):
 def test_a_tier_is_a_storage_class(client, service, raw, bucket, tier, name):
     assert raw.call("PUT", f"/{bucket}/k", headers={"x-amz-storage-class": tier}, body=CONTENT).status == 200
     assert client.head_object(Bucket=bucket, Key="k").get("StorageClass", "STANDARD") == name
-    service.get_blob_client(bucket, "b").upload_blob(CONTENT, standard_blob_tier=tier)
+    service.get_blob_client(bucket, "b").upload_blob(CONTENT, standard_blob_tier=StandardBlobTier(tier))
     assert client.head_object(Bucket=bucket, Key="b").get("StorageClass", "STANDARD") == name
 
 

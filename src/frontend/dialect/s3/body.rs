@@ -90,8 +90,8 @@ impl SignedBody {
                             {
                                 check(verifier.trailers(&found.signed_lines(), signature))?;
                             }
+                            // Bytes that follow are refused by the next round.
                             *trailers = Some(found);
-                            return Ok(None);
                         }
                     }
                 }
