@@ -14,13 +14,16 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 7] = [
+const OF_OTHER_DIALECTS: [&str; 10] = [
     "AbortUpload",
     "CompleteUpload",
     "CreateUpload",
+    "DeleteBlobs",
+    "GetBlobAttributes",
     "GetBlobPart",
     "ListParts",
     "ListUploads",
+    "RestoreBlob",
     "UploadPart",
 ];
 

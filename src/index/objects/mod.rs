@@ -34,6 +34,7 @@
 mod accessed;
 mod append;
 mod blob;
+mod blob_parts;
 mod blob_row;
 mod commit;
 mod container;

@@ -5,10 +5,14 @@ use http::request::Parts;
 use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::attributes;
 use crate::protocol::s3::buckets;
+use crate::protocol::s3::deletions;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
+use crate::protocol::s3::request;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::restore;
 use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::routes::route;
@@ -35,6 +39,9 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::HeadObject, objects::head),
     (O::PutObject, objects::put),
     (O::DeleteObject, objects::delete),
+    (O::DeleteObjects, deletions::delete),
+    (O::GetObjectAttributes, attributes::get),
+    (O::RestoreObject, restore::restore),
     (O::CreateMultipartUpload, uploads::create),
     (O::UploadPart, uploads::part),
     (O::CompleteMultipartUpload, uploads::complete),
@@ -69,10 +76,11 @@ pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
     let operation = route(&head.method, level(address), |name| query.has(name))?;
-    let request = Request { query: &query, headers: &head.headers, address };
+    let headers = request::headers(head);
+    let request = Request { query: &query, headers: &headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
-    unserved::check_headers(&head.headers)?;
+    unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)
 }

@@ -18,12 +18,31 @@ const HEADERS: &[&str] = &[
     "x-amz-bucket-namespace",
     "x-amz-grant-",
     "x-amz-if-match-",
+    "x-amz-rename-source",
     "x-amz-mfa",
     "x-amz-object-lock-",
     "x-amz-object-ownership",
     "x-amz-server-side-encryption",
     "x-amz-tagging",
     "x-amz-write-offset-bytes",
+];
+
+/// Headers of the list above that some operations serve: what they begin with, and the operations.
+const SERVED: &[(&str, &[S3Operation])] = &[
+    (
+        "x-amz-server-side-encryption-customer-",
+        &[
+            S3Operation::PutObject,
+            S3Operation::GetObject,
+            S3Operation::HeadObject,
+            S3Operation::GetObjectAttributes,
+            S3Operation::CreateMultipartUpload,
+            S3Operation::UploadPart,
+            S3Operation::CompleteMultipartUpload,
+            S3Operation::ListParts,
+        ],
+    ),
+    ("x-amz-if-match-", &[S3Operation::DeleteObject]),
 ];
 
 /// Query parameters whose meaning is not served.
@@ -39,9 +58,15 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 ///
 /// # Errors
 /// `UnsupportedHeader`.
-pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
+    let is_served = |name: &str| {
+        let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));
+        served.any(|(begin, _)| name.starts_with(begin))
+    };
     for name in headers.keys().map(http::HeaderName::as_str) {
-        if name.starts_with("x-amz-") && HEADERS.iter().any(|unserved| name.starts_with(unserved)) {
+        let is_known = name.starts_with("x-amz-");
+        let is_meant = |unserved: &&str| name.starts_with(*unserved);
+        if is_known && HEADERS.iter().any(is_meant) && !is_served(name) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
     }

@@ -49,6 +49,7 @@ impl ContainerOperation {
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
+            Self::DeleteBlobs(_) => "DeleteBlobs",
         }
     }
 }
@@ -92,12 +93,14 @@ impl BlobOperation {
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
             Self::DeleteBlob { .. } => "DeleteBlob",
+            Self::GetBlobAttributes { .. } => "GetBlobAttributes",
+            Self::RestoreBlob { .. } => "RestoreBlob",
         }
     }
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 52] = [
+pub const OPERATION_NAMES: [&str; 55] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -109,11 +112,13 @@ pub const OPERATION_NAMES: [&str; 52] = [
     "CreateContainer",
     "CreateUpload",
     "DeleteBlob",
+    "DeleteBlobs",
     "DeleteContainer",
     "FindBlobsByTags",
     "FindBlobsByTagsInContainer",
     "GetAccountInformation",
     "GetBlob",
+    "GetBlobAttributes",
     "GetBlobMetadata",
     "GetBlobPart",
     "GetBlobProperties",
@@ -138,6 +143,7 @@ pub const OPERATION_NAMES: [&str; 52] = [
     "PutBlockList",
     "PutPage",
     "PutPageFromUrl",
+    "RestoreBlob",
     "RestoreContainer",
     "SealBlob",
     "SetBlobMetadata",
