@@ -1,5 +1,6 @@
 //! The front end's lines of the audit log. While the log is off, a request pays one branch.
 
+mod deletions;
 pub(in crate::frontend) mod draft;
 
 use std::sync::Arc;
@@ -126,7 +127,10 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
             Some((Thing::Container, json!({ "lease": verb(action) })))
         }
         O::SetContainerAcl { public_access, .. } => Some((Thing::Policy, access(*public_access))),
-        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) => None,
+        O::GetContainer { .. }
+        | O::GetContainerAcl { .. }
+        | O::ListBlobs(_)
+        | O::DeleteBlobs(_) => None,
     }
 }
 

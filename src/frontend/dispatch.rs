@@ -72,6 +72,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
+            | O::GetBlobAttributes { .. }
     )
 }
 

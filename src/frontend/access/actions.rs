@@ -42,6 +42,8 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
         O::DeleteContainer { .. } | O::DeleteIfEmpty { .. } => Action::DeleteContainer,
         O::ListBlobs(_) => Action::ListBlobs,
+        // A right to delete blobs is one of the container, the same for each blob in it.
+        O::DeleteBlobs(_) => Action::DeleteBlob,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
         O::LeaseContainer { .. } => Action::WriteContainer,
     }
@@ -72,6 +74,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
+        | O::GetBlobAttributes { .. }
         | O::GetBlockList { .. }
         | O::GetPageRanges { .. } => Action::ReadBlob,
         O::SetBlobProperties { .. }
@@ -79,6 +82,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         | O::SetPageProperties { .. }
         | O::SealBlob { .. }
         | O::SetBlobTier { .. }
+        | O::RestoreBlob { .. }
         | O::UndeleteBlob { .. } => Action::WriteBlob,
         O::GetBlobTags { .. } => Action::ReadTags,
         O::SetBlobTags { .. } => Action::WriteTags,

@@ -37,6 +37,8 @@ pub struct Guard {
     pub if_tags: Option<TagCondition>,
     /// What the request says of encryption.
     pub encryption: EncryptionClaim,
+    /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
+    pub over_archived: bool,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it

@@ -35,6 +35,7 @@ impl Class {
             | Read::Container(_, _)
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
+            | Read::BlobParts(_)
             | Read::Pages(_)
             | Read::Part(_)
             | Read::Parts(_) => Self::Read,

@@ -3,7 +3,6 @@
 use http::HeaderMap;
 
 use crate::protocol::model::Detail;
-use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::TagOption;
@@ -18,7 +17,6 @@ use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::copy_source;
-use crate::protocol::s3::customer_key;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::uploads;
@@ -57,11 +55,9 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
             (CopiedProperties::Replace { properties, metadata: objects::metadata(all)? }, given)
         }
     };
-    let conditions = conditions::write(all)?;
-    let precondition = Precondition { encryption: customer_key::of_object(all)?, ..conditions };
     let copy = CopyNamed {
         path: request.object()?,
-        precondition,
+        precondition: conditions::write(all)?,
         source: copy_source::source(all)?,
         len_max: COPY_BYTES_MAX,
         properties,
@@ -80,12 +76,10 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `UploadPartCopy`.
 pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let all = request.headers;
-    let encryption = customer_key::of_object(all)?;
-    let precondition = Precondition { encryption, ..Precondition::default() };
     let range = copy_source::range(all)?;
     let copy = CopyPart {
-        upload: uploads::path(request, precondition)?,
-        number: uploads::number(request)?,
+        upload: uploads::path(request, uploads::encrypted(all)?)?,
+        number: request.part_number()?,
         source: NamedSource { range, ..copy_source::source(all)? },
         len_max: PART_BYTES_MAX,
     };

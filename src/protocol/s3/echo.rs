@@ -4,6 +4,7 @@ use http::Method;
 use http::request::Parts;
 
 use crate::protocol::model::Address;
+use crate::protocol::s3::asked::Asked;
 use crate::protocol::s3::parse;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::query::Query;
@@ -16,8 +17,8 @@ pub struct S3Echo {
     pub(super) time: Timestamp,
     /// Whether the method is HEAD.
     pub(super) head: bool,
-    /// Whether a read asks for the checksums of the content.
-    pub(super) checksums: bool,
+    /// What else the answer depends on.
+    pub(super) asked: Asked,
     /// The path, percent-encoded.
     pub(super) resource: String,
     /// The operation, once it is admitted.
@@ -43,10 +44,7 @@ impl S3Echo {
             request_id,
             time,
             head: head.method == Method::HEAD,
-            checksums: head
-                .headers
-                .get("x-amz-checksum-mode")
-                .is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"enabled")),
+            asked: Asked::default(),
             resource: head.uri.path().to_owned(),
             operation: None,
             bucket: String::new(),
@@ -67,6 +65,7 @@ impl S3Echo {
     /// were made without one.
     pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
+        self.asked = Asked::of(head, self.operation);
         if self.operation.is_some_and(is_about_buckets) {
             region.clone_into(&mut self.region);
         }

@@ -2,15 +2,18 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `copies.rs`, `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs`
-//!    refuses the rest.
+//!    is asked for: `objects.rs`, `copies.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`,
+//!    `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
+//!    `asked.rs` has what else the answer depends on.
 //! 4. `errors.rs`: the code, status and text of each refusal.
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 pub mod address;
 mod arguments;
+mod asked;
+mod attributes;
 mod buckets;
 mod checksums;
 pub mod chunked;
@@ -18,8 +21,9 @@ pub mod completion;
 mod conditions;
 mod copies;
 mod copy_source;
-mod customer_key;
+pub mod deletions;
 mod echo;
+mod encryption;
 pub mod errors;
 mod lists;
 mod markers;
@@ -29,6 +33,7 @@ mod overrides;
 mod parse;
 mod render;
 mod request;
+pub mod restore;
 pub mod routes;
 mod unserved;
 mod upload;

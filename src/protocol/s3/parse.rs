@@ -1,15 +1,20 @@
 //! Head and query to an operation.
 
+use http::HeaderMap;
 use http::request::Parts;
 
 use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::attributes;
 use crate::protocol::s3::buckets;
 use crate::protocol::s3::copies;
+use crate::protocol::s3::deletions;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
+use crate::protocol::s3::request;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::restore;
 use crate::protocol::s3::routes::HEADERS;
 use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
@@ -38,6 +43,9 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::PutObject, objects::put),
     (O::DeleteObject, objects::delete),
     (O::CopyObject, copies::copy),
+    (O::DeleteObjects, deletions::delete),
+    (O::GetObjectAttributes, attributes::get),
+    (O::RestoreObject, restore::restore),
     (O::CreateMultipartUpload, uploads::create),
     (O::UploadPart, uploads::part),
     (O::UploadPartCopy, copies::part),
@@ -62,14 +70,15 @@ const fn level(address: &Address) -> Level {
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
 pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    routed(head, address, &query)
+    route(&head.method, level(address), has(&request::headers(head), &query))
 }
 
-fn routed(head: &Parts, address: &Address, query: &Query) -> Result<S3Operation, Refusal> {
-    route(&head.method, level(address), |name| match name.starts_with(HEADERS) {
-        true => head.headers.contains_key(name),
+/// Whether a request has a parameter, or a header of S3.
+fn has(headers: &HeaderMap, query: &Query) -> impl Fn(&str) -> bool {
+    move |name| match name.starts_with(HEADERS) {
+        true => headers.contains_key(name),
         false => query.has(name),
-    })
+    }
 }
 
 /// Reads the operation of a request.
@@ -79,11 +88,12 @@ fn routed(head: &Parts, address: &Address, query: &Query) -> Result<S3Operation,
 /// operation or a header that is not served.
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    let operation = routed(head, address, &query)?;
-    let request = Request { query: &query, headers: &head.headers, address };
+    let headers = request::headers(head);
+    let operation = route(&head.method, level(address), has(&headers, &query))?;
+    let request = Request { query: &query, headers: &headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
-    unserved::check_headers(&head.headers, operation)?;
+    unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)
 }

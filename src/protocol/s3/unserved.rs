@@ -18,6 +18,7 @@ const HEADERS: &[&str] = &[
     "x-amz-bucket-namespace",
     "x-amz-grant-",
     "x-amz-if-match-",
+    "x-amz-rename-source",
     "x-amz-mfa",
     "x-amz-object-lock-",
     "x-amz-object-ownership",
@@ -26,9 +27,27 @@ const HEADERS: &[&str] = &[
     "x-amz-write-offset-bytes",
 ];
 
-/// Of these, headers, or what headers begin with, that copies have.
-const OF_COPIES: &[&str] =
-    &["x-amz-copy-source", "x-amz-server-side-encryption-customer-", "x-amz-tagging-directive"];
+/// Headers of the list above that some operations serve: what they begin with, and the operations.
+const SERVED: &[(&str, &[S3Operation])] = &[
+    (
+        "x-amz-server-side-encryption-customer-",
+        &[
+            S3Operation::PutObject,
+            S3Operation::GetObject,
+            S3Operation::HeadObject,
+            S3Operation::GetObjectAttributes,
+            S3Operation::CreateMultipartUpload,
+            S3Operation::UploadPart,
+            S3Operation::CopyObject,
+            S3Operation::UploadPartCopy,
+            S3Operation::CompleteMultipartUpload,
+            S3Operation::ListParts,
+        ],
+    ),
+    ("x-amz-if-match-", &[S3Operation::DeleteObject]),
+    ("x-amz-copy-source", &[S3Operation::CopyObject, S3Operation::UploadPartCopy]),
+    ("x-amz-tagging-directive", &[S3Operation::CopyObject]),
+];
 
 /// Query parameters whose meaning is not served.
 const PARAMETERS: &[&str] = &["versionId"];
@@ -44,11 +63,14 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// # Errors
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
-    let copies = matches!(operation, S3Operation::CopyObject | S3Operation::UploadPartCopy);
-    let served: &[&str] = if copies { OF_COPIES } else { &[] };
+    let is_served = |name: &str| {
+        let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));
+        served.any(|(begin, _)| name.starts_with(begin))
+    };
     for name in headers.keys().map(http::HeaderName::as_str) {
-        let is_among = |list: &[&str]| list.iter().any(|begin| name.starts_with(begin));
-        if name.starts_with("x-amz-") && is_among(HEADERS) && !is_among(served) {
+        let is_known = name.starts_with("x-amz-");
+        let is_meant = |unserved: &&str| name.starts_with(*unserved);
+        if is_known && HEADERS.iter().any(is_meant) && !is_served(name) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
     }

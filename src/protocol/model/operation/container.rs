@@ -1,5 +1,6 @@
 //! Operations on a container and its list of blobs.
 
+use crate::protocol::model::operation::DeleteBlobs;
 use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ContainerSettings;
 use crate::protocol::model::operation::parts::ListBlobs;
@@ -90,4 +91,6 @@ pub enum ContainerOperation {
     },
     /// List Blobs.
     ListBlobs(ListBlobs),
+    /// Deletes several blobs, each by itself.
+    DeleteBlobs(DeleteBlobs),
 }

@@ -49,6 +49,7 @@ impl ContainerOperation {
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::ListBlobs(_) => "ListBlobs",
+            Self::DeleteBlobs(_) => "DeleteBlobs",
         }
     }
 }
@@ -93,12 +94,14 @@ impl BlobOperation {
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
             Self::DeleteBlob { .. } => "DeleteBlob",
+            Self::GetBlobAttributes { .. } => "GetBlobAttributes",
+            Self::RestoreBlob { .. } => "RestoreBlob",
         }
     }
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 54] = [
+pub const OPERATION_NAMES: [&str; 57] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -112,11 +115,13 @@ pub const OPERATION_NAMES: [&str; 54] = [
     "CreateContainer",
     "CreateUpload",
     "DeleteBlob",
+    "DeleteBlobs",
     "DeleteContainer",
     "FindBlobsByTags",
     "FindBlobsByTagsInContainer",
     "GetAccountInformation",
     "GetBlob",
+    "GetBlobAttributes",
     "GetBlobMetadata",
     "GetBlobPart",
     "GetBlobProperties",
@@ -141,6 +146,7 @@ pub const OPERATION_NAMES: [&str; 54] = [
     "PutBlockList",
     "PutPage",
     "PutPageFromUrl",
+    "RestoreBlob",
     "RestoreContainer",
     "SealBlob",
     "SetBlobMetadata",

@@ -48,7 +48,10 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::DeleteContainer { precondition, .. }
         | O::DeleteIfEmpty { precondition, .. }
         | O::LeaseContainer { precondition, .. } => Some(precondition),
-        O::CreateContainer { .. } | O::RestoreContainer { .. } | O::ListBlobs(_) => None,
+        O::CreateContainer { .. }
+        | O::RestoreContainer { .. }
+        | O::ListBlobs(_)
+        | O::DeleteBlobs(_) => None,
     }
 }
 
@@ -88,6 +91,8 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::LeaseBlob { precondition, .. }
         | O::GetBlobTags { precondition, .. }
         | O::SetBlobTags { precondition, .. }
+        | O::GetBlobAttributes { precondition, .. }
+        | O::RestoreBlob { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
         O::UndeleteBlob { .. } => None,
     }
