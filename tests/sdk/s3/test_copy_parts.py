@@ -6,7 +6,8 @@ import hashlib
 import zlib
 
 import pytest
-from azure.storage.blob import BlobType, CustomerProvidedEncryptionKey
+from azure.storage.blob import BlobType
+from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from lib import s3
@@ -223,7 +224,7 @@ def test_conditions_of_the_source(raw, client, bucket, made, header, value, stat
         value = "Fri, 01 Jan 2100 00:00:00 GMT"
     answer = copy(raw, bucket, start(client, bucket), f"{bucket}/from", **{header: made["ETag"] if value == "own" else value})
     assert answer.status == status
-    assert answer.code() == (None if status == 200 else "PreconditionFailed")
+    assert answer.headers.get("x-amz-error-code") == (None if status == 200 else "PreconditionFailed")
 
 
 def test_an_archived_source_is_no_part(raw, client, bucket):
@@ -254,32 +255,52 @@ def test_a_checksum_that_the_source_has_is_taken_over(client, bucket):
     assert part["ChecksumSHA256"] == put["ChecksumSHA256"] and part["ETag"] == put["ETag"]
 
 
-def test_an_upload_of_crc64_copies_without_reading(client, bucket, made):
+def test_an_upload_of_crc64_copies_without_reading(client, raw, bucket, made):
     assert made
     upload = start(client, bucket, ChecksumAlgorithm="CRC64NVME", ChecksumType="FULL_OBJECT")
     parts = [take(client, bucket, upload, 1), take(client, bucket, upload, 2)]
     done = complete(client, bucket, upload, parts)
-    put = client.put_object(Bucket=bucket, Key="same", Body=BODY + BODY, ChecksumAlgorithm="CRC64NVME")
-    assert done["ChecksumCRC64NVME"] == put["ChecksumCRC64NVME"]
+    put = raw.call("PUT", f"/{bucket}/same", body=BODY + BODY)
+    assert done["ChecksumCRC64NVME"] == put.headers["x-amz-checksum-crc64nvme"]
 
 
-def blob_key(key):
-    """A customer-provided key as Blob has it."""
-    return CustomerProvidedEncryptionKey(base64.b64encode(key).decode(), base64.b64encode(hashlib.sha256(key).digest()).decode())
+def key_headers(key, prefix=""):
+    """The headers of a customer-provided key."""
+    begin = f"x-amz-{prefix}server-side-encryption-customer-"
+    return {f"{begin}algorithm": "AES256", f"{begin}key": base64.b64encode(key).decode(),
+            f"{begin}key-md5": base64.b64encode(hashlib.md5(key).digest()).decode()}
 
 
-def test_a_source_under_a_key_is_decrypted(raw, client, service, bucket):
-    key = b"k" * 32
-    service.get_blob_client(bucket, "from").upload_blob(BODY[:3 * MIB], cpk=blob_key(key))
-    upload = start(client, bucket)
-    assert copy(raw, bucket, upload, f"{bucket}/from").code() == "InvalidRequest"
-    begin = "x-amz-copy-source-server-side-encryption-customer-"
-    headers = {f"{begin}algorithm": "AES256", f"{begin}key": base64.b64encode(key).decode(),
-               f"{begin}key-md5": base64.b64encode(hashlib.md5(key).digest()).decode()}
-    answer = copy(raw, bucket, upload, f"{bucket}/from", **headers)
-    assert answer.status == 200 and answer.text("ETag") == md5_of(BODY[:3 * MIB])
-    complete(client, bucket, upload, [{"ETag": answer.text("ETag")}])
-    assert body_of(client, bucket) == BODY[:3 * MIB]
+ONE, TWO = b"1" * 32, b"2" * 32
+
+
+@pytest.mark.parametrize("given", [None, "bytes=0-2097151", "bytes=7-1048583"])
+@pytest.mark.parametrize("source, target", [(ONE, None), (None, ONE), (ONE, ONE), (ONE, TWO)])
+def test_parts_are_encrypted_as_their_upload(raw, bucket, source, target, given):
+    body = BODY[:3 * MIB]
+    of_source = key_headers(source, "copy-source-") if source else {}
+    of_target = key_headers(target) if target else {}
+    put = raw.call("PUT", f"/{bucket}/from", headers=key_headers(source) if source else {}, body=body)
+    assert put.status == 200
+    upload = raw.call("POST", f"/{bucket}/to", [("uploads", "")], headers=of_target).text("UploadId")
+    if source:
+        assert copy(raw, bucket, upload, f"{bucket}/from", **of_target).code() == "InvalidRequest"
+    if target:
+        assert copy(raw, bucket, upload, f"{bucket}/from", **of_source).code() == "InvalidRequest"
+    sent = {"x-amz-copy-source-range": given} if given else {}
+    part = copy(raw, bucket, upload, f"{bucket}/from", **sent, **of_source, **of_target)
+    assert part.status == 200, part.body
+    wanted = body
+    if given:
+        first, last = given.removeprefix("bytes=").split("-")
+        wanted = body[int(first):int(last) + 1]
+    if not target:
+        assert part.text("ETag") == md5_of(wanted)
+    document = (f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{part.text('ETag')}</ETag></Part>"
+                "</CompleteMultipartUpload>").encode()
+    done = raw.call("POST", f"/{bucket}/to", [("uploadId", upload)], headers=of_target, body=document)
+    assert done.status == 200, done.body
+    assert raw.call("GET", f"/{bucket}/to", headers=of_target).body == wanted
 
 
 def test_blobs_of_every_kind_become_parts(client, service, bucket):
@@ -319,7 +340,6 @@ def test_blob_takes_whole_frames_too(client, service, bucket, made):
 def test_a_part_copied_by_a_sdk_transfer(client, bucket, made):
     """boto3's own transfer copies a large object in parts."""
     assert made
-    from boto3.s3.transfer import TransferConfig  # pylint: disable=import-outside-toplevel
     config = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB)
     client.copy({"Bucket": bucket, "Key": "from"}, bucket, "to", Config=config)
     assert body_of(client, bucket) == BODY
