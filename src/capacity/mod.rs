@@ -60,7 +60,7 @@ pub use disk::check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_
 pub use disk::format::{FORMAT_FILE, disk_number};
 pub use disk::open_error::OpenError;
 pub use drain::{DiskInfo, Drained};
-pub use extent::frame::{FRAME_PAYLOAD_MAX, end_after, merge};
+pub use extent::frame::{FRAME_PAYLOAD_MAX, end_after, merge, part_of_frames};
 pub use journal::replay::JournalError;
 pub use metrics::{CapacityMetrics, DiskMetrics};
 pub use node::CapacityNode;

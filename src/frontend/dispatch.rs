@@ -147,7 +147,7 @@ async fn carry_out(
         }
         Operation::Upload(operation) => {
             let content = RequestContent { document: Some(memory), ..content };
-            upload::carry_out(front, account, operation, content).await
+            upload::carry_out(front, requester, operation, content).await
         }
         Operation::Blob(operation) => {
             return blob::carry_out(front, requester, operation, memory).await;

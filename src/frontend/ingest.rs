@@ -58,12 +58,13 @@ impl Ingested {
 pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
 
 /// The checksums of a body.
-#[derive(Clone, Copy)]
-struct Checksums {
-    crc64: Crc64,
-    md5: Option<Md5>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checksums {
+    pub(crate) crc64: Crc64,
+    /// Computed when it is wanted or the client gave one.
+    pub(crate) md5: Option<Md5>,
     /// The one that the request names.
-    named: Option<ChecksumValue>,
+    pub(crate) named: Option<ChecksumValue>,
 }
 
 /// How a body is received.
@@ -346,13 +347,19 @@ fn unknown() -> Refusal {
         .message("Content of this kind needs its length ahead: send the body with Content-Length.")
 }
 
-/// Reads a body that is stored already, checks its checksums, and returns its MD5.
-pub(crate) async fn verify(body: &mut RequestBody, upload: &Upload) -> Result<Md5, Refusal> {
-    let mut hashes = Hashes::new(upload, true);
+/// Reads a body that is stored already, and checks its checksums. `see` gets each piece.
+pub(crate) async fn verify(
+    body: &mut RequestBody,
+    upload: &Upload,
+    md5_wanted: bool,
+    mut see: impl FnMut(&[u8]),
+) -> Result<Checksums, Refusal> {
+    let mut hashes = Hashes::new(upload, md5_wanted);
     while let Some(piece) = body.next().await? {
         hashes.update(&piece);
+        see(&piece);
     }
-    hashes.finish(upload, None)?.md5.ok_or_else(|| Reason::InternalError.into())
+    hashes.finish(upload, None)
 }
 
 /// Checks the CRC-64 that the client gave against that of bytes stored already.

@@ -56,7 +56,7 @@ pub use api::{
     ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
-pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
+pub use api::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

@@ -208,11 +208,12 @@ impl Client<'_> {
         let guard = self.stack.inflight.copy();
         let (key, demand) = (key(source), requests::guard(Demand::default()));
         let share = Share { key, snapshot, guard: demand, range };
-        let SharedBlob { record, content } = match self.tell(Write::Share(Box::new(share))).await? {
-            Some(WriteReply::Shared(shared)) => *shared,
-            Some(other) => return Err(format!("unexpected answer {other:?}")),
-            None => return Ok(None),
-        };
+        let SharedBlob { record, content, .. } =
+            match self.tell(Write::Share(Box::new(share))).await? {
+                Some(WriteReply::Shared(shared)) => *shared,
+                Some(other) => return Err(format!("unexpected answer {other:?}")),
+                None => return Ok(None),
+            };
         if (record.len, record.kind) != (body.len(), body.kind()) {
             return Err(format!("{source}: shared {record:?}, but it holds {body:?}"));
         }

@@ -126,6 +126,17 @@ pub(crate) fn frames_in(
     })
 }
 
+/// Where bytes `range` of a location's payload begin in the extent, if they are the payload of whole
+/// frames; `None` if they are not.
+#[must_use]
+pub fn part_of_frames(location: &Location, range: &Range<u64>) -> Option<ExtentOffset> {
+    let len = location.len.get();
+    let ends_frame = range.end == len || range.end.is_multiple_of(FRAME_PAYLOAD_MAX);
+    let is_part = range.start < range.end && range.end <= len;
+    (is_part && ends_frame && range.start.is_multiple_of(FRAME_PAYLOAD_MAX))
+        .then(|| location.offset + range.start / FRAME_PAYLOAD_MAX * FULL_FRAME)
+}
+
 /// A payload with its checksums. Its frames can be encoded when its offset is known.
 #[derive(Debug)]
 pub(crate) struct Prepared {

@@ -56,6 +56,7 @@ fn of_content(operation: &ContentOperation) -> Action {
             Action::PutBlob { tagged: !tags.is_empty() }
         }
         O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any() },
+        O::CopyNamed(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
         O::PutPage { .. }
@@ -97,7 +98,7 @@ fn of_upload(operation: &UploadOperation) -> Action {
     match operation {
         O::Create(create) => Action::PutBlob { tagged: !create.tags.is_empty() },
         O::Complete(_) => Action::PutBlob { tagged: false },
-        O::UploadPart(_) | O::Abort(_) => Action::WriteBlob,
+        O::UploadPart(_) | O::CopyPart(_) | O::Abort(_) => Action::WriteBlob,
         O::ListParts { .. } => Action::ListParts,
         O::ListUploads(_) => Action::ListUploads,
     }

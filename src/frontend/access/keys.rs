@@ -15,8 +15,11 @@ pub(in crate::frontend) fn check_key_is_safe(
     operation: &Operation,
     peer: Peer,
 ) -> Result<(), Refusal> {
-    let brings =
-        |of: &Operation| of.precondition().is_some_and(|must| must.encryption.key().is_some());
+    let brings = |of: &Operation| {
+        let source = of.named_source().map(|source| &source.precondition);
+        let mut all = of.precondition().into_iter().chain(source);
+        all.any(|must| must.encryption.key().is_some())
+    };
     if peer.secure || peer.address.ip().to_canonical().is_loopback() || !brings(operation) {
         return Ok(());
     }

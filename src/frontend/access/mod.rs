@@ -29,3 +29,4 @@ pub(crate) mod overrides;
 pub(crate) mod permit;
 pub(crate) mod replace;
 mod scope;
+mod sources;

@@ -13,6 +13,7 @@ use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::replace;
 use crate::frontend::access::scope;
+use crate::frontend::access::sources;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::protocol::model::Address;
@@ -57,6 +58,9 @@ pub(crate) fn permit(
     let mut operation = Box::new(operation);
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
+    if let Some(source) = operation.named_source() {
+        sources::check_readable(&account, &caller, source)?;
+    }
     let (overrides, create_only) = match caller {
         Caller::Principal(principal) => {
             let scope = scope_of(&account, address);

@@ -26,7 +26,11 @@ const fn of_upload(operation: &mut UploadOperation) -> Option<&mut Precondition>
     match operation {
         O::Create(create) => Some(&mut create.precondition),
         O::Complete(complete) => Some(&mut complete.upload.precondition),
-        O::UploadPart(_) | O::Abort(_) | O::ListParts { .. } | O::ListUploads(_) => None,
+        O::UploadPart(_)
+        | O::CopyPart(_)
+        | O::Abort(_)
+        | O::ListParts { .. }
+        | O::ListUploads(_) => None,
     }
 }
 
@@ -35,6 +39,7 @@ const fn of_content(operation: &mut ContentOperation) -> Option<&mut Preconditio
     match operation {
         O::PutBlobFromUrl(put) => Some(&mut put.precondition),
         O::CopyBlob(copy) => Some(&mut copy.precondition),
+        O::CopyNamed(copy) => Some(&mut copy.precondition),
         O::PutBlob { precondition, .. } | O::PutBlockList { precondition, .. } => {
             Some(precondition)
         }

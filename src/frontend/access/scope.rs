@@ -41,6 +41,7 @@ const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
         Operation::Upload(UploadOperation::Create(create)) => Some(&mut create.precondition),
         Operation::Upload(
             UploadOperation::UploadPart(_)
+            | UploadOperation::CopyPart(_)
             | UploadOperation::Complete(_)
             | UploadOperation::Abort(_)
             | UploadOperation::ListParts { .. }
@@ -54,6 +55,7 @@ const fn of_content(operation: &mut ContentOperation) -> Option<&mut Preconditio
     match operation {
         O::PutBlobFromUrl(put) => Some(&mut put.precondition),
         O::CopyBlob(copy) => Some(&mut copy.precondition),
+        O::CopyNamed(copy) => Some(&mut copy.precondition),
         O::PutBlob { precondition, .. }
         | O::PutBlockList { precondition, .. }
         | O::PutBlock { precondition, .. }

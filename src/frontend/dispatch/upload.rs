@@ -1,13 +1,14 @@
 //! Operations on uploads in parts.
 
 use crate::env::boxed;
-use crate::frontend::accounts::Account;
 use crate::frontend::dispatch::request_content::RequestContent;
 use crate::frontend::lookup::BlobTarget;
+use crate::frontend::ops::copies;
 use crate::frontend::ops::upload_lists;
 use crate::frontend::ops::uploads;
 use crate::frontend::ops::uploads::NewPart;
 use crate::frontend::ops::uploads::WantedParts;
+use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -17,11 +18,12 @@ use crate::protocol::model::operation::UploadPart;
 /// Carries out an operation on an upload.
 pub(super) async fn carry_out(
     front: &FrontEnd,
-    account: &Account,
+    requester: Requester<'_>,
     operation: UploadOperation,
     RequestContent { body, document }: RequestContent<'_>,
 ) -> Result<Reply, Refusal> {
     use UploadOperation as O;
+    let account = requester.account;
     let blob = |path, precondition| BlobTarget { account, path, precondition };
     match operation {
         O::Create(mut create) => {
@@ -34,6 +36,7 @@ pub(super) async fn carry_out(
             let part = NewPart { blob, upload: upload.id, number };
             boxed(|| uploads::stage(front, part, &body_of, body)).await
         }
+        O::CopyPart(copy) => boxed(|| copies::copy_part(front, requester, *copy)).await,
         O::Complete(mut complete) => {
             let precondition = std::mem::take(&mut complete.upload.precondition);
             let blob = blob(complete.upload.path.clone(), precondition);

@@ -111,7 +111,7 @@ pub(crate) async fn put(
 
 /// The source of S3's tag of content that came in one piece. Under a customer's key it is random,
 /// because an MD5 would confirm a guess of the content.
-fn content_tag(front: &FrontEnd, key: Option<&CustomerKey>) -> ContentTag {
+pub(super) fn content_tag(front: &FrontEnd, key: Option<&CustomerKey>) -> ContentTag {
     match key {
         None => ContentTag::PropertyMd5,
         Some(_) => ContentTag::Opaque(encrypt::random(&front.env), 1),

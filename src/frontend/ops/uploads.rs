@@ -9,7 +9,6 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
 use crate::frontend::ingest::DocumentMemory;
-use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::Located;
@@ -40,6 +39,7 @@ use crate::types::BlobKey;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
+use crate::types::Md5;
 use crate::types::PartNumber;
 use crate::types::Tags;
 use crate::types::UploadChecksum;
@@ -83,6 +83,19 @@ async fn ask(front: &FrontEnd, list: ListParts) -> Result<PartPage, index::Error
     front.rows.router.ask(list).await
 }
 
+/// Reads an upload.
+///
+/// # Errors
+/// `UploadNotFound`.
+pub(super) async fn find(
+    front: &FrontEnd,
+    key: &BlobKey,
+    upload: UploadId,
+) -> Result<UploadRecord, Refusal> {
+    let page = ask(front, ListParts { key: key.clone(), upload, after: 0, limit: 0 }).await;
+    page.map(|page| page.record).map_err(|error| errors::from_index(&error, Subject::Blob))
+}
+
 /// A part of an upload, but for its bytes.
 #[derive(Debug)]
 pub(crate) struct NewPart<'a> {
@@ -101,10 +114,8 @@ pub(crate) async fn stage(
     // The encryption is that of the upload: the container's default scope does not count.
     let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     // The bytes of a part without an upload are not received.
-    let list = ListParts { key: blob.key.clone(), upload, after: 0, limit: 0 };
-    let found = ask(front, list).await;
-    let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
-    let body_of = &with_checksum(body_of, found.record.checksum())?;
+    let record = find(front, &blob.key, upload).await?;
+    let body_of = &with_checksum(body_of, record.checksum())?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let is_plain = encrypting.is_none();
     let ingested = ingest::ingest_part(&front.pool, body, body_of, is_plain, encrypting).await?;
@@ -116,7 +127,7 @@ pub(crate) async fn stage(
         encryption: encryption.clone(),
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
-        checksums: if is_plain { checksums(&ingested) } else { Vec::new() },
+        checksums: if is_plain { checksums(ingested.md5, ingested.named) } else { Vec::new() },
     };
     let named = ingested.named.map(|named| named.of_whole());
     match commit::commit_into(&front.rows, Some(container), write, Some(ingested.stored)).await {
@@ -151,10 +162,10 @@ fn with_checksum(body: &Upload, kept: Option<UploadChecksum>) -> Result<Upload, 
 /// The checksums in the row of a plain part: its MD5, and the one that the request names or the
 /// upload keeps: a completion may name it. A CRC-64/NVME is in each row. Those of encrypted content
 /// would reveal something of the plain text.
-fn checksums(ingested: &Ingested) -> Vec<ContentChecksum> {
+pub(super) fn checksums(md5: Option<Md5>, named: Option<ChecksumValue>) -> Vec<ContentChecksum> {
     let is_in_row = |named: &ChecksumValue| named.algorithm() == ChecksumAlgorithm::Crc64Nvme;
-    let named = ingested.named.filter(|named| !is_in_row(named));
-    let md5 = ingested.md5.map(ContentChecksum::from);
+    let named = named.filter(|named| !is_in_row(named));
+    let md5 = md5.map(ContentChecksum::from);
     md5.into_iter().chain(named.map(|named| named.of_whole())).collect()
 }
 

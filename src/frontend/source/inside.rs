@@ -5,6 +5,7 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
 use crate::frontend::dialect::source::AuthorizedSource;
 use crate::frontend::dialect::source::authorize;
+use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
@@ -22,6 +23,8 @@ use crate::index::BlobRecord;
 use crate::index::BlobView;
 use crate::index::CopiedContent;
 use crate::index::CopyStatus;
+use crate::index::EncryptionClaim;
+use crate::index::Frames;
 use crate::index::Guard;
 use crate::index::NewContent;
 use crate::index::ReadBlob;
@@ -34,6 +37,7 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
 use crate::types::AccountId;
 use crate::types::ByteRange;
@@ -51,15 +55,36 @@ pub(crate) struct Inside {
     guard: index::inflight::ReadGuard,
     /// The account whose share of memory the bytes in transit use.
     payer: AccountId,
+    /// The key under which its content is, if the request brings one.
+    decrypting: Option<Decrypting>,
+    /// What the request says of its encryption.
+    encryption: EncryptionClaim,
+}
+
+/// A blob that a copy may read.
+struct Readable<'a> {
+    target: BlobTarget<'a>,
+    /// The wanted bytes; `None` for all.
+    range: Option<ByteRange>,
+    payer: AccountId,
 }
 
 /// Content that the source's rows have marked as shared.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Where it lies.
-    pub(crate) content: CopiedContent,
+    pub(crate) content: SharedContent,
     /// Held until the commit that names it was answered.
     pub(crate) guard: CopyGuard,
+}
+
+/// Where shared content lies.
+#[derive(Debug)]
+pub(crate) enum SharedContent {
+    /// As rows hold it.
+    Content(CopiedContent),
+    /// In whole frames, whose checksums are not known.
+    Frames(Vec<Frames>),
 }
 
 /// Pages that the source's rows have marked as shared.
@@ -95,21 +120,52 @@ pub(super) async fn open(
         }))
     };
     let target = BlobTarget { account: &owner, path, precondition };
-    let Located { blob, precondition, .. } = target.locate(&front.rows).await.map_err(explained)?;
+    let readable = Readable { target, range, payer: account.id };
+    find(front, readable).await.map_err(explained)
+}
+
+/// Looks up a blob of the requester's account, which the sender is permitted to read.
+pub(super) async fn open_named(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    source: &NamedSource,
+) -> Result<Inside, Refusal> {
+    let NamedSource { path, precondition, range } = source.clone();
+    let account = requester.account;
+    let target = BlobTarget { account, path, precondition };
+    let found = find(front, Readable { target, range, payer: account.id }).await;
+    let found = found.map_err(refusal::of_named)?;
+    match range.and_then(|range| range.ends()) {
+        Some((_, Some(last))) if last >= found.view.range.end => {
+            Err(Refusal::from(Reason::InvalidRange).satisfiable(found.view.record.len))
+        }
+        Some(_) | None => Ok(found),
+    }
+}
+
+async fn find(
+    front: &FrontEnd,
+    Readable { target, range, payer }: Readable<'_>,
+) -> Result<Inside, Refusal> {
+    let key = target.precondition.encryption.key();
+    let decrypting = key
+        .map(|key| Decrypting::new(key, &target.account.name, &target.path, front.not_authentic()));
+    let Located { blob, precondition, .. } = target.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
-    let view = look_up(front, &blob, lookup::guard(precondition), range).await;
-    let mut view = view.map_err(explained)?;
+    let asked = lookup::guard(precondition);
+    let encryption = asked.encryption.clone();
+    let mut view = look_up(front, &blob, asked, range).await?;
     read::found(&mut guard, &mut view);
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
         // Its bytes are still to come.
-        return Err(refusal::explain(Reason::PendingCopyOperation.into()));
+        return Err(Reason::PendingCopyOperation.into());
     }
     if let Some(reads) = &front.last_access {
         reads.note(&blob, &view.record, front.env.clock.now());
     }
-    Ok(Inside { blob, view, guard, payer: account.id })
+    Ok(Inside { blob, view, guard, payer, decrypting, encryption })
 }
 
 async fn look_up(
@@ -137,6 +193,16 @@ impl Inside {
         Facts { kind, properties, metadata, tags, content_tag, checksums }
     }
 
+    /// Its record.
+    pub(crate) const fn record(&self) -> &BlobRecord {
+        &self.view.record
+    }
+
+    /// The key under which its content is, if the request brings one.
+    pub(crate) const fn decrypting(&self) -> Option<&Decrypting> {
+        self.decrypting.as_ref()
+    }
+
     /// The checksum of the whole blob.
     pub(crate) const fn crc64(&self) -> Crc64 {
         self.view.record.crc64
@@ -150,7 +216,9 @@ impl Inside {
     /// Has the source mark its content, so that the destination may name it; `None` when the wanted
     /// bytes cannot be shared.
     pub(crate) async fn share(&self, front: &FrontEnd) -> Result<Option<Shared>, Refusal> {
-        if matches!(self.view.record.encryption, Some(Encryption::Customer(_))) {
+        if self.decrypting.is_none()
+            && matches!(self.view.record.encryption, Some(Encryption::Customer(_)))
+        {
             return Ok(None);
         }
         // Before the look-up, so that an audit knows of the copy.
@@ -163,8 +231,17 @@ impl Inside {
         };
         let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let shared = answer.map_err(|error| refusal::of_index(&error))?;
-        let Some(content) = shared.content else { return Ok(None) };
-        guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+        let content = match shared.content {
+            Some(content) => {
+                guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+                SharedContent::Content(content)
+            }
+            None if shared.frames.is_empty() => return Ok(None),
+            None => {
+                guard.met(shared.frames.iter().map(|frames| frames.extent));
+                SharedContent::Frames(shared.frames)
+            }
+        };
         Ok(Some(Shared { content, guard }))
     }
 
@@ -172,7 +249,7 @@ impl Inside {
     fn unchanged(&self) -> Guard {
         let tag = EtagMatch::Tags(vec![Some(self.view.record.etag)]);
         let conditions = Conditions { if_match: Some(tag), ..Conditions::default() };
-        Guard { conditions, ..Guard::default() }
+        Guard { conditions, encryption: self.encryption.clone(), ..Guard::default() }
     }
 
     /// As [`Self::share`] for a part of a page blob, from `from` on.
@@ -201,8 +278,8 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            let Self { blob, view, guard, .. } = self;
-            let reading = Reading { blob, view, guard, decrypting: None, memory: None };
+            let Self { blob, view, guard, decrypting, .. } = self;
+            let reading = Reading { blob, view, guard, decrypting, memory: None };
             read::begin(front, reading).await?
         };
         let mut body = RequestBody::of_source(body, idle, front.env.clone());
@@ -214,7 +291,9 @@ impl Inside {
     pub(crate) async fn reread(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
         let guard = self.guard.another();
         let (blob, view) = (self.blob.clone(), self.view.clone());
-        let second = Self { blob, view, guard, payer: self.payer };
+        let (payer, decrypting) = (self.payer, self.decrypting.clone());
+        let encryption = self.encryption.clone();
+        let second = Self { blob, view, guard, payer, decrypting, encryption };
         second.body(front).await
     }
 }

@@ -28,8 +28,8 @@ pub use reach::Outside;
 pub use rules::{Pattern, PatternError, Rules};
 
 pub(crate) use facts::Facts;
-pub(crate) use inside::{Inside, SharedPart};
-pub(crate) use open::{Source, open, open_outside};
+pub(crate) use inside::{Inside, Shared, SharedContent, SharedPart};
+pub(crate) use open::{Source, open, open_named, open_outside};
 pub(crate) use outside::{FetchAccount, Fetched};
 pub(crate) use rate::MinimumRate;
 pub(crate) use requester::Requester;

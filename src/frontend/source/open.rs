@@ -14,6 +14,7 @@ use crate::frontend::source::requester::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::CopySource;
+use crate::protocol::model::named_copy::NamedSource;
 
 /// A source that was found and may be taken.
 #[derive(Debug)]
@@ -61,6 +62,18 @@ pub(crate) async fn open_outside(
     time: Duration,
 ) -> Result<Fetched, Refusal> {
     outside::open(front, by, source, time).await
+}
+
+/// Finds a blob of the requester's account, which the sender is permitted to read.
+///
+/// # Errors
+/// `SourceConditionNotMet`; `InvalidRange` unless all wanted bytes exist; those of a read.
+pub(crate) async fn open_named(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    source: &NamedSource,
+) -> Result<Inside, Refusal> {
+    inside::open_named(front, requester, source).await
 }
 
 /// Finds a source.

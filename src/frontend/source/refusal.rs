@@ -24,6 +24,15 @@ pub(in crate::frontend) fn explain(refusal: Refusal) -> Refusal {
     Refusal { source, message: refusal.message, ..Refusal::new(Reason::CannotVerifyCopySource) }
 }
 
+/// The refusal of a source that is named, as the answer of the copy: only its conditions are told
+/// apart from those of the destination.
+pub(in crate::frontend) fn of_named(refusal: Refusal) -> Refusal {
+    if matches!(refusal.reason, Reason::ConditionNotMet | Reason::NotModified) {
+        return Reason::SourceConditionNotMet.into();
+    }
+    refusal
+}
+
 /// The refusal of a source whose look-up failed.
 pub(super) fn of_index(error: &index::Error) -> Refusal {
     explain(errors::from_index(error, Subject::Blob))

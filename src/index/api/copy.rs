@@ -17,7 +17,11 @@ use crate::types::BlobKey;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::ByteLen;
+use crate::types::ContentChecksum;
 use crate::types::Crc64;
+use crate::types::ExtentId;
+use crate::types::ExtentOffset;
 use crate::types::Metadata;
 use crate::types::RoutingKey;
 use crate::types::Secret;
@@ -79,6 +83,19 @@ pub struct CopiedBlock {
     pub crc64: Crc64,
     /// Its bytes.
     pub content: NewContent,
+    /// Further checksums of its bytes, as its row keeps them.
+    pub checksums: Vec<ContentChecksum>,
+}
+
+/// Whole frames in an extent, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frames {
+    /// The extent.
+    pub extent: ExtentId,
+    /// Where the first one begins.
+    pub offset: ExtentOffset,
+    /// Payload bytes, at least 1.
+    pub len: ByteLen,
 }
 
 /// The answer to [`Share`].
@@ -87,8 +104,11 @@ pub struct SharedBlob {
     /// The source.
     pub record: BlobRecord,
     /// The wanted bytes; `None` when the range cuts a block, or bytes are encrypted by a customer's
-    /// key: these cannot be shared.
+    /// key that the guard does not name: these cannot be shared.
     pub content: Option<CopiedContent>,
+    /// Where the wanted bytes lie when the range cuts blocks, but no frames; their checksums are
+    /// not known. Empty in other cases.
+    pub frames: Vec<Frames>,
 }
 
 /// Makes or replaces a blob with content that came from another; its staged blocks are discarded.

@@ -57,7 +57,7 @@ pub use containers::{
     CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
     DeleteContainer, ListContainers, ReopenContainer, UpdateContainer,
 };
-pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
+pub use copy::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
 pub use host::{IndexHost, Target};

@@ -24,6 +24,7 @@ use crate::index::api::Write;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ContainerName;
+use crate::types::ContentChecksum;
 use crate::types::CorsRule;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
@@ -127,9 +128,12 @@ fn put_blob(put: &PutBlob) -> usize {
 }
 
 fn new_fields(fields: &NewBlobFields) -> usize {
-    let digests = fields.checksums.iter().map(|checksum| bytes(&checksum.digest));
     let object = fields.object.as_deref().map_or(0, object);
-    list(&fields.checksums) + digests.sum::<usize>() + object
+    checksums(&fields.checksums) + object
+}
+
+fn checksums(all: &[ContentChecksum]) -> usize {
+    list(all) + all.iter().map(|checksum| bytes(&checksum.digest)).sum::<usize>()
 }
 
 fn object(object: &ObjectProperties) -> usize {
@@ -279,7 +283,7 @@ fn copied(copied: &CopiedContent) -> usize {
         CopiedContent::Whole(whole) => content(whole),
         CopiedContent::Pages { .. } => 0,
         CopiedContent::Blocks(blocks) => {
-            let inside = blocks.iter().map(|b| content(&b.content));
+            let inside = blocks.iter().map(|b| content(&b.content) + checksums(&b.checksums));
             list(blocks) + inside.sum::<usize>()
         }
     }

@@ -14,6 +14,7 @@ use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::new_fields;
 use crate::index::objects::page_copy;
+use crate::index::objects::part_fields::PartFields;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -131,8 +132,17 @@ pub(super) async fn lay(
 }
 
 fn entries(blocks: &[CopiedBlock]) -> Vec<Entry> {
-    let entry = |block: &CopiedBlock| {
-        Entry::new(block.id, block.len, block.crc64, Content::from(&block.content))
+    let fields = |block: &CopiedBlock| {
+        let checksums = block.checksums.clone();
+        let fields = PartFields { checksums, ..PartFields::default() };
+        (!block.checksums.is_empty()).then(|| Box::new(fields))
+    };
+    let entry = |block: &CopiedBlock| Entry {
+        id: block.id,
+        len: block.len,
+        crc64: block.crc64,
+        content: Content::from(&block.content),
+        fields: fields(block),
     };
     blocks.iter().map(entry).collect()
 }

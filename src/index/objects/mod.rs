@@ -61,6 +61,7 @@ mod part_range;
 mod read;
 mod references;
 mod share;
+mod share_frames;
 mod snapshot;
 pub(in crate::index) mod spans;
 mod staged;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::index::api::CopiedBlock;
 use crate::index::api::CopiedContent;
+use crate::index::api::EncryptionClaim;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
 use crate::index::api::Refused;
@@ -15,18 +16,21 @@ use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SegmentPlace;
 use crate::index::objects::layout::Segments;
+use crate::index::objects::share_frames;
+use crate::index::objects::share_frames::FramesOfRange;
+use crate::index::objects::share_frames::touched;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
-use crate::index::objects::values::SegmentStart;
 use crate::index::record::BlobRecord;
 use crate::index::record::Encryption;
 use crate::index::rows::Family;
@@ -41,17 +45,22 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
         .ok_or(Refused::BlobNotFound)?;
     guard::read(&share.guard, &blob.record, eval.now)?;
     guard::not_archived(&blob.record, eval.now)?;
+    encryption::check(&share.guard.encryption, blob.record.encryption.as_ref())?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
-    let encrypted = matches!(blob.record.encryption, Some(Encryption::Customer(_)));
-    let content = if encrypted {
+    let is_locked = is_locked(&share.guard.encryption, blob.record.encryption.as_ref());
+    let content = if is_locked {
         None
     } else if range == (0..blob.record.len) {
         all(eval.view, &key, &found.layout).await?
     } else {
         part(eval.view, &key, &found.layout, &range).await?
     };
-    let owned = content.iter().flat_map(CopiedContent::pieces).any(is_owned);
+    let cut = match content {
+        None if !is_locked => share_frames::find(eval.view, &key, &found.layout, &range).await?,
+        None | Some(_) => FramesOfRange::default(),
+    };
+    let owned = cut.is_owned || content.iter().flat_map(CopiedContent::pieces).any(is_owned);
     if owned && share.snapshot.is_some() {
         // The content of a snapshot was marked when the snapshot was taken (`layout::share`).
         return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
@@ -59,12 +68,22 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     if owned {
         mark(eval, &key, &blob.record, found).await?;
     }
-    let content = content.map(shared);
-    Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content })))
+    let (content, frames) = (content.map(shared), cut.frames);
+    Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content, frames })))
+}
+
+/// Whether the content is under a customer's key that the request does not bring.
+const fn is_locked(claim: &EncryptionClaim, encryption: Option<&Encryption>) -> bool {
+    matches!(encryption, Some(Encryption::Customer(_)))
+        && matches!(claim, EncryptionClaim::Unchecked)
 }
 
 fn is_owned(content: &NewContent) -> bool {
-    matches!(content, NewContent::Stored(_))
+    match content {
+        NewContent::Stored(_) => true,
+        NewContent::Inline(_) | NewContent::Shared(_) => false,
+        NewContent::Encrypted(_, bytes) | NewContent::Authenticated(_, bytes) => is_owned(bytes),
+    }
 }
 
 /// All blocks, including those without bytes: a copy takes over the block list. `None` if the blob
@@ -112,13 +131,6 @@ async fn part(
     })
 }
 
-/// The segments that a range touches.
-fn touched(directory: &[SegmentStart], range: &Range<u64>) -> Range<usize> {
-    let after = |offset: u64| directory.partition_point(|segment| segment.start <= offset);
-    let first = after(range.start).saturating_sub(1);
-    first..after(range.end.saturating_sub(1)).max(first)
-}
-
 /// The entries that lie in the range; `None` if they do not cover exactly the range. The first
 /// entry begins at `start`.
 fn blocks_in(start: u64, entries: &[Entry], range: &Range<u64>) -> Option<Vec<CopiedBlock>> {
@@ -143,6 +155,7 @@ fn block(entry: &Entry) -> CopiedBlock {
         len: entry.len,
         crc64: entry.crc64,
         content: (&entry.content).into(),
+        checksums: entry.fields.as_ref().map(|own| own.checksums.clone()).unwrap_or_default(),
     }
 }
 
@@ -154,10 +167,13 @@ pub(super) fn marked(content: &Content) -> NewContent {
 fn with_mark(content: NewContent) -> NewContent {
     match content {
         NewContent::Stored(locations) => NewContent::Shared(locations),
-        NewContent::Inline(_)
-        | NewContent::Shared(_)
-        | NewContent::Encrypted(..)
-        | NewContent::Authenticated(..) => content,
+        NewContent::Inline(_) | NewContent::Shared(_) => content,
+        NewContent::Encrypted(nonce, bytes) => {
+            NewContent::Encrypted(nonce, Box::new(with_mark(*bytes)))
+        }
+        NewContent::Authenticated(nonce, bytes) => {
+            NewContent::Authenticated(nonce, Box::new(with_mark(*bytes)))
+        }
     }
 }
 

@@ -114,6 +114,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         // No request of Azure is answered so.
         Reply::Part(..)
         | Reply::Upload(_)
+        | Reply::NamedCopied(_)
         | Reply::BlobsDeleted(_)
         | Reply::BlobAttributes { .. }
         | Reply::BlobRestored { .. } => render_error(&Reason::InternalError.into(), echo),

@@ -29,7 +29,8 @@ pub use parts::{
     Upload, WantedParts,
 };
 pub use upload::{
-    CompleteUpload, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart, UploadPath,
+    CompleteUpload, CopyPart, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart,
+    UploadPath,
 };
 
 /// Everything that a client can request.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::named_copy::CopiedFacts;
 use crate::protocol::model::operation::AccessPolicy;
 use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::upload_reply::UploadReply;
@@ -305,6 +306,8 @@ pub enum Reply {
         /// Of the content, of a copy that was waited for.
         checksum: Option<BodyChecksum>,
     },
+    /// A copy of a blob of the same account.
+    NamedCopied(Box<CopiedFacts>),
     /// Abort Copy Blob.
     CopyAborted,
     /// Put Block.

@@ -22,10 +22,29 @@ use crate::types::Timestamp;
 /// Source: S3, DeleteObject.
 const MODIFIED_AT: &str = "x-amz-if-match-last-modified-time";
 const SIZE: &str = "x-amz-if-match-size";
+/// The names of the four headers.
+pub(super) struct ConditionNames {
+    /// `If-Match`.
+    pub(super) if_match: HeaderName,
+    /// `If-None-Match`.
+    pub(super) if_none_match: HeaderName,
+    /// `If-Modified-Since`.
+    pub(super) if_modified_since: HeaderName,
+    /// `If-Unmodified-Since`.
+    pub(super) if_unmodified_since: HeaderName,
+}
+
+/// The names that HTTP has.
+static NAMES: ConditionNames = ConditionNames {
+    if_match: IF_MATCH,
+    if_none_match: IF_NONE_MATCH,
+    if_modified_since: IF_MODIFIED_SINCE,
+    if_unmodified_since: IF_UNMODIFIED_SINCE,
+};
 
 /// Conditions of a read.
 pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
-    precondition(headers)
+    of_names(headers, &NAMES)
 }
 
 /// Conditions of a deletion: one tag, the time of the last change, the length. What S3 does not
@@ -72,15 +91,22 @@ pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
         return Err(Refusal::new(Reason::UnsupportedHeader)
             .message("A write has If-Match or If-None-Match, not both."));
     }
-    Ok(Precondition { over_archived: true, ..precondition(headers)? })
+    Ok(Precondition { over_archived: true, ..of_names(headers, &NAMES)? })
 }
 
-fn precondition(headers: &HeaderMap) -> Result<Precondition, Refusal> {
+/// Conditions in headers of these names.
+///
+/// # Errors
+/// `InvalidHeaderValue` for tags beyond ASCII.
+pub(super) fn of_names(
+    headers: &HeaderMap,
+    names: &ConditionNames,
+) -> Result<Precondition, Refusal> {
     let conditions = Conditions {
-        if_match: content_tags(headers, &IF_MATCH)?,
-        if_none_match: content_tags(headers, &IF_NONE_MATCH)?,
-        if_modified_since: date(headers, &IF_MODIFIED_SINCE),
-        if_unmodified_since: date(headers, &IF_UNMODIFIED_SINCE),
+        if_match: content_tags(headers, &names.if_match)?,
+        if_none_match: content_tags(headers, &names.if_none_match)?,
+        if_modified_since: date(headers, &names.if_modified_since),
+        if_unmodified_since: date(headers, &names.if_unmodified_since),
         if_modified_at: None,
         if_len: None,
         pairing: Pairing::TagFirst,

@@ -31,6 +31,13 @@ pub(super) const OF_OBJECT: KeyHeaders = KeyHeaders {
     md5: "x-amz-server-side-encryption-customer-key-md5",
 };
 
+/// Those of the object from which a copy takes its bytes.
+pub(super) const OF_SOURCE: KeyHeaders = KeyHeaders {
+    algorithm: "x-amz-copy-source-server-side-encryption-customer-algorithm",
+    key: "x-amz-copy-source-server-side-encryption-customer-key",
+    md5: "x-amz-copy-source-server-side-encryption-customer-key-md5",
+};
+
 /// The only algorithm.
 const ALGORITHM: &str = "AES256";
 

@@ -2,8 +2,8 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`, `buckets.rs`,
-//!    `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `copies.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`,
+//!    `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //!    `asked.rs` has what else the answer depends on.
@@ -19,6 +19,8 @@ mod checksums;
 pub mod chunked;
 pub mod completion;
 mod conditions;
+mod copies;
+mod copy_source;
 pub mod deletions;
 mod echo;
 mod encryption;

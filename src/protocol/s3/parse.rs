@@ -7,12 +7,14 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::attributes;
 use crate::protocol::s3::buckets;
+use crate::protocol::s3::copies;
 use crate::protocol::s3::deletions;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::restore;
+use crate::protocol::s3::routes::HEADERS;
 use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::routes::route;
@@ -42,8 +44,10 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::DeleteObjects, deletions::delete),
     (O::GetObjectAttributes, attributes::get),
     (O::RestoreObject, restore::restore),
+    (O::CopyObject, copies::copy),
     (O::CreateMultipartUpload, uploads::create),
     (O::UploadPart, uploads::part),
+    (O::UploadPartCopy, copies::part),
     (O::CompleteMultipartUpload, uploads::complete),
     (O::AbortMultipartUpload, uploads::abort),
     (O::ListParts, uploads::parts),
@@ -65,7 +69,14 @@ const fn level(address: &Address) -> Level {
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
 pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    route(&head.method, level(address), |name| query.has(name))
+    routed(head, address, &query)
+}
+
+fn routed(head: &Parts, address: &Address, query: &Query) -> Result<S3Operation, Refusal> {
+    route(&head.method, level(address), |name| match name.starts_with(HEADERS) {
+        true => head.headers.contains_key(name),
+        false => query.has(name),
+    })
 }
 
 /// Reads the operation of a request.
@@ -75,7 +86,7 @@ pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal
 /// operation or a header that is not served.
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    let operation = route(&head.method, level(address), |name| query.has(name))?;
+    let operation = routed(head, address, &query)?;
     let headers = request::headers(head);
     let request = Request { query: &query, headers: &headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod buckets;
+mod copies;
 mod deletions;
 mod document;
 mod head;
@@ -62,6 +63,7 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::BlobRestored { begun } => begin(if *begun { 202 } else { 200 }, echo).empty(),
         Reply::Part(reply, parts) => head::parts_count(answer(reply, echo), *parts),
         Reply::Upload(reply) => uploads::upload(reply, echo),
+        Reply::NamedCopied(facts) => begin(200, echo).xml(copies::copied(facts, echo)),
         Reply::Encrypted(reply, _) => answer(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);

@@ -18,7 +18,8 @@ pub enum Level {
     Object,
 }
 
-/// A row: method, level, the query parameters that choose the operation, its name.
+/// A row: method, level, the query parameters that choose the operation, its name. A parameter that
+/// begins with `x-amz-` is a header.
 type Row = (&'static str, Level, &'static [&'static str], &'static str);
 
 macro_rules! routes {
@@ -142,7 +143,9 @@ routes! {
     PUT Object ["legal-hold"] PutObjectLegalHold;
     PUT Object ["retention"] PutObjectRetention;
     PUT Object ["tagging"] PutObjectTagging;
+    PUT Object ["x-amz-copy-source", "partNumber", "uploadId"] UploadPartCopy;
     PUT Object ["partNumber", "uploadId"] UploadPart;
+    PUT Object ["x-amz-copy-source"] CopyObject;
     PUT Object [] PutObject;
 
     DELETE Object ["tagging"] DeleteObjectTagging;
@@ -155,8 +158,8 @@ routes! {
     POST Object ["select"] SelectObjectContent;
 }
 
-/// Which operation a request asks for. `has` says whether the query has a parameter of that name.
-/// An UploadPart or PutObject with `x-amz-copy-source` is a copy; the caller tells them apart.
+/// Which operation a request asks for. `has` says whether the query has a parameter of that name, or
+/// the head a header that begins with `x-amz-`.
 ///
 /// A parameter that chooses an operation, and that the found one does not have, is refused: a
 /// `DELETE` of an object's `?acl` must not delete the object.
@@ -175,7 +178,8 @@ pub fn route(
     };
     let found = ROUTES.iter().find(|(row, _)| fits(row));
     let ((_, _, parameters, _), operation) = found.ok_or(Reason::UnsupportedHttpVerb)?;
-    if *operation == S3Operation::PutObject && (has("partNumber") || has("uploadId")) {
+    let puts_whole = matches!(operation, S3Operation::PutObject | S3Operation::CopyObject);
+    if puts_whole && (has("partNumber") || has("uploadId")) {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("A part is uploaded with both partNumber and uploadId."));
     }
@@ -189,6 +193,9 @@ pub fn route(
     Ok(*operation)
 }
 
+/// What names of headers begin with.
+pub(super) const HEADERS: &str = "x-amz-";
+
 /// Parameters that choose an operation, here or in later versions of S3.
 fn selectors() -> impl Iterator<Item = &'static str> {
     const LATER: [&str; 5] =
@@ -196,6 +203,7 @@ fn selectors() -> impl Iterator<Item = &'static str> {
     LATER
         .into_iter()
         .chain(ROUTES.iter().flat_map(|((_, _, parameters, _), _)| *parameters).copied())
+        .filter(|name| !name.starts_with(HEADERS))
 }
 
 #[cfg(test)]
@@ -236,6 +244,15 @@ mod tests {
             ("PUT", Bucket, &[], Some("CreateBucket")),
             ("POST", Bucket, &["delete"], Some("DeleteObjects")),
             ("PUT", Object, &["uploadId", "partNumber"], Some("UploadPart")),
+            (
+                "PUT",
+                Object,
+                &["uploadId", "partNumber", "x-amz-copy-source"],
+                Some("UploadPartCopy"),
+            ),
+            ("PUT", Object, &["x-amz-copy-source"], Some("CopyObject")),
+            ("GET", Object, &["x-amz-copy-source"], Some("GetObject")),
+            ("PUT", Object, &["x-amz-copy-source", "uploadId"], None),
             ("PUT", Object, &["partNumber"], None),
             ("PUT", Object, &["uploadId"], None),
             ("HEAD", Object, &["partNumber", "versionId"], Some("HeadObject")),

@@ -27,6 +27,9 @@ const HEADERS: &[&str] = &[
     "x-amz-write-offset-bytes",
 ];
 
+/// The operations that copy.
+const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
+
 /// Headers of the list above that some operations serve: what they begin with, and the operations.
 const SERVED: &[(&str, &[S3Operation])] = &[
     (
@@ -40,8 +43,12 @@ const SERVED: &[(&str, &[S3Operation])] = &[
             S3Operation::UploadPart,
             S3Operation::CompleteMultipartUpload,
             S3Operation::ListParts,
+            S3Operation::CopyObject,
+            S3Operation::UploadPartCopy,
         ],
     ),
+    ("x-amz-copy-source", COPIES),
+    ("x-amz-tagging-directive", COPIES),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
 ];
 

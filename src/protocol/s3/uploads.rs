@@ -135,7 +135,10 @@ fn encrypted(all: &HeaderMap) -> Result<Precondition, Refusal> {
 }
 
 /// The upload that the request names. An id that no upload has is that of no upload.
-fn path(request: &Request<'_>, precondition: Precondition) -> Result<UploadPath, Refusal> {
+pub(super) fn path(
+    request: &Request<'_>,
+    precondition: Precondition,
+) -> Result<UploadPath, Refusal> {
     let path = request.object()?;
     let id = request.query.get("uploadId")?.and_then(UploadId::parse);
     Ok(UploadPath { path, precondition, id: id.ok_or(Reason::UploadNotFound)? })

@@ -132,3 +132,22 @@ proptest! {
         prop_assert_eq!(covered, placed.end - at(end));
     }
 }
+
+#[test]
+fn part_of_whole_frames_begins_where_they_do() {
+    let len = 3 * FRAME_PAYLOAD_MAX + 7;
+    let location =
+        Location { extent: EXTENT, offset: at(8192), len: ByteLen::new(len), crc: Crc32c::of(b"") };
+    let bounds = [0, FRAME_PAYLOAD_MAX, 2 * FRAME_PAYLOAD_MAX, 3 * FRAME_PAYLOAD_MAX, len];
+    for (number, start) in bounds.into_iter().enumerate() {
+        for end in &bounds[number + 1..] {
+            let frames: Vec<LocationFrame> = frames_in(&location, &(start..*end)).collect();
+            let part = part_of_frames(&location, &(start..*end));
+            assert_eq!(part, Some(frames[0].offset), "{start}..{end}");
+            assert_eq!(frames.iter().map(|frame| frame.len).sum::<u64>(), end - start);
+        }
+    }
+    for cut in [0..0, 1..len, 0..1, 0..len - 1, FRAME_PAYLOAD_MAX..len + 1, len..len] {
+        assert_eq!(part_of_frames(&location, &cut), None, "{cut:?}");
+    }
+}

@@ -5,6 +5,11 @@
 //!    for page blobs, step by step, and leaves out ranges that were never written.
 //! 3. `blobs.rs` commits the content as a blob; `blocks.rs` as a block, an append or pages.
 //!
+//! `named.rs` copies blobs of the same account that are named, `named_part.rs` makes parts of them; what it cannot share is stored once
+//! more, encrypted if the destination is.
+//!
+//! `frames.rs` makes content of frames that a range of a source fills.
+//!
 //! `pending.rs` carries out copies that outlive their request, through the same files.
 //!
 //! Invariants: shared content is held until the commit that names it was answered; bytes are
@@ -12,9 +17,15 @@
 
 pub(crate) mod blobs;
 pub(crate) mod blocks;
+mod frames;
+mod named;
+mod named_content;
+mod named_part;
 mod pages;
 pub(crate) mod pending;
 mod take;
 
 pub(crate) use blobs::{copy, put_blob};
+pub(crate) use named::copy_named;
+pub(crate) use named_part::copy_part;
 pub(crate) use pending::abort;

@@ -2,7 +2,10 @@
 
 use crate::frontend::commit;
 use crate::frontend::ingest;
+use crate::frontend::ops::copies::frames;
+use crate::frontend::ops::copies::frames::Located;
 use crate::frontend::rows::RowAccess;
+use crate::frontend::source::SharedContent;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
@@ -81,17 +84,27 @@ pub(super) async fn take(
     if let Source::Inside(inside) = &found
         && let Some(shared) = inside.share(front).await?
     {
-        let crc64 = crc64(&shared.content, inside.crc64());
-        if form == Form::Blob || flat(&shared.content).is_some() {
-            let md5 = if form == Form::Whole || source.md5.is_some() {
+        let hold = Hold::Shared(shared.guard);
+        match shared.content {
+            SharedContent::Frames(found) => {
                 let mut body = inside.reread(front).await?;
-                Some(ingest::verify(&mut body, &upload).await?)
-            } else {
-                ingest::check_crc64(&upload, crc64)?;
-                None
-            };
-            let hold = Hold::Shared(shared.guard);
-            return Ok(Taken { content: shared.content, crc64, md5, hold });
+                let Located { content, checksums } =
+                    frames::locate(&mut body, &found, &upload, false).await?;
+                let (crc64, md5) = (checksums.crc64, checksums.md5);
+                return Ok(Taken { content: CopiedContent::Whole(content), crc64, md5, hold });
+            }
+            SharedContent::Content(content) if form == Form::Blob || flat(&content).is_some() => {
+                let crc64 = crc64(&content, inside.crc64());
+                let md5 = if form == Form::Whole || source.md5.is_some() {
+                    let mut body = inside.reread(front).await?;
+                    ingest::verify(&mut body, &upload, true, |_| {}).await?.md5
+                } else {
+                    ingest::check_crc64(&upload, crc64)?;
+                    None
+                };
+                return Ok(Taken { content, crc64, md5, hold });
+            }
+            SharedContent::Content(_) => {}
         }
     }
     let mut body = found.body(front).await?;
@@ -109,7 +122,7 @@ pub(super) async fn take(
 }
 
 /// The checksum of all of it.
-fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
+pub(super) fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     match content {
         CopiedContent::Whole(_) | CopiedContent::Pages { .. } => whole,
         CopiedContent::Blocks(blocks) => {
@@ -124,6 +137,11 @@ fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {
         return Some(content.clone());
+    }
+    if let CopiedContent::Blocks(blocks) = content
+        && let [block] = blocks.as_slice()
+    {
+        return Some(block.content.clone());
     }
     let (mut inline, mut locations) = (Vec::new(), Vec::new());
     for piece in content.pieces() {

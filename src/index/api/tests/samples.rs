@@ -459,10 +459,15 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
         len: 1,
         crc64: Crc64::EMPTY,
         content: NewContent::Shared(vec![location(0)]),
+        checksums: vec![ChecksumValue::from(Crc64::EMPTY).of_whole()],
     };
     let content = Some(CopiedContent::Blocks(vec![block]));
     let whole = CopiedContent::Whole(NewContent::Shared(vec![location(0)]));
-    let share = |content| WriteReply::Shared(Box::new(SharedBlob { record: record(), content }));
+    let share = |content| {
+        let Location { extent, offset, len, .. } = location(0);
+        let frames = vec![Frames { extent, offset, len }];
+        WriteReply::Shared(Box::new(SharedBlob { record: record(), content, frames }))
+    };
     let span = PageSpan { range: 0..512, skip: 1, content: NewContent::Shared(Vec::new()) };
     let pages = PagesWritten { written: written(), sequence: 4, rest: Some(512) };
     let taken = Snapshotted { snapshot: TIME, written: written() };

@@ -110,6 +110,7 @@ fn end_copy() -> (Write, usize) {
         len: 1,
         crc64: Crc64::EMPTY,
         content: NewContent::Shared(locations(2)),
+        checksums: vec![ChecksumValue::from(Crc64::EMPTY).of_whole()],
     };
     let content = CopiedContent::Blocks((0..50_000).map(block).collect());
     let end = EndCopy {
@@ -117,7 +118,8 @@ fn end_copy() -> (Write, usize) {
         id: uuid::Uuid::nil(),
         end: CopyEnd::Success { content, crc64: Crc64::EMPTY },
     };
-    let least = 50_000 * (size_of::<CopiedBlock>() + 2 * size_of::<Location>());
+    let inside = 2 * size_of::<Location>() + size_of::<ContentChecksum>() + 8;
+    let least = 50_000 * (size_of::<CopiedBlock>() + inside);
     (Write::EndCopy(Box::new(end)), least)
 }
 

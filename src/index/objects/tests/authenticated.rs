@@ -182,3 +182,37 @@ fn authenticated_content_has_the_documented_bytes() {
     let other = values::decode::<values::Span>(Family::Layout, b"", &row);
     assert!(matches!(other, Err(Error::Corrupt(Damage::Rows(_)))), "another format: {other:?}");
 }
+
+#[test]
+fn content_is_shared_with_whoever_brings_its_key() {
+    let mut p = partition();
+    let at = [location(1, 0, 1 << 20), location(2, 0, authenticated_len(10))];
+    let mut new = put(&key("a"), encrypted(stored(&at)));
+    new.guard = key_claim();
+    p.must(&Write::PutBlob(new));
+    let share = |guard: Guard| {
+        let share = Share { key: key("a"), snapshot: None, guard, range: None };
+        Write::Share(Box::new(share))
+    };
+    let given = |key| Guard { encryption: EncryptionClaim::Given(key), ..Guard::default() };
+    for other in [given(None), given(Some(Encryption::Customer([1; 32])))] {
+        assert!(p.write(&share(other)).is_err());
+    }
+    let told = |reply| match reply {
+        WriteReply::Shared(shared) => *shared,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told(p.must(&share(Guard::default()))).content, None, "no key, no content");
+    let shared = told(p.must(&share(key_claim())));
+    let expected = NewContent::Authenticated(NONCE, Box::new(NewContent::Shared(at.to_vec())));
+    assert_eq!(shared.content, Some(CopiedContent::Whole(expected)));
+    let Write::PutCopy(mut copy) = copied(shared, "b") else { panic!("no copy") };
+    copy.guard = key_claim();
+    p.must(&Write::PutCopy(copy));
+    p.must(&delete(&key("a")));
+    assert!(p.garbage().is_empty(), "the copy names the bytes");
+    assert_eq!(references(&p), at);
+    let view = p.blob(&ReadBlob { guard: key_claim(), ..read(&key("b")) }).unwrap();
+    assert_eq!(view.record.encryption, Some(Encryption::Customer(NONCE.key_sha256)));
+    assert_eq!(view.pieces.len(), 2);
+}

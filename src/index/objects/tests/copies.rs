@@ -1,6 +1,7 @@
 //! Copies by reference: which content is marked, returned and left as garbage.
 
 use super::support::*;
+use crate::capacity::part_of_frames;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 
@@ -117,4 +118,33 @@ fn copy_of_a_whole_blob_has_its_empty_blocks() {
         let blocks = |name| p.block_list(&key(name)).unwrap().committed;
         assert_eq!(blocks("b"), blocks("a"));
     }
+}
+
+#[test]
+fn range_of_whole_frames_is_told_though_it_cuts_the_content() {
+    const FRAME: u64 = 1 << 20;
+    let mut p = partition();
+    let at = [location(1, 0, 3 * FRAME), location(2, 0, 2 * FRAME + 5)];
+    p.must(&Write::PutBlob(put(&key("a"), stored(&at))));
+    let frames = |p: &mut Partition, range| {
+        let shared = share(p, "a", Some(range));
+        assert_eq!(shared.content, None);
+        shared.frames.iter().map(|run| (run.extent.get(), run.len.get())).collect::<Vec<_>>()
+    };
+    assert_eq!(frames(&mut p, 1..FRAME), [], "the range cuts a frame");
+    p.must(&delete(&key("a")));
+    assert_eq!(p.garbage(), at, "nothing was marked");
+    let mut p = partition();
+    p.must(&Write::PutBlob(put(&key("a"), stored(&at))));
+    let end = 5 * FRAME + 5;
+    assert_eq!(frames(&mut p, FRAME..2 * FRAME), [(1, FRAME)]);
+    assert_eq!(frames(&mut p, 2 * FRAME..4 * FRAME), [(1, FRAME), (2, FRAME)]);
+    assert_eq!(frames(&mut p, 5 * FRAME..end), [(2, 5)]);
+    assert_eq!(frames(&mut p, 4 * FRAME..end - 1), []);
+    let second = share(&mut p, "a", Some(FRAME..2 * FRAME)).frames[0];
+    let expected = part_of_frames(&at[0], &(FRAME..2 * FRAME)).unwrap();
+    assert_eq!(second.offset, expected);
+    assert!(second.offset > at[0].offset + FRAME, "frames have headers");
+    p.must(&delete(&key("a")));
+    assert!(p.garbage().is_empty(), "others may name frames of it");
 }

@@ -351,7 +351,7 @@ impl World {
 
     /// Stages what a blob made by Put Blob holds as a block of another.
     fn copy_block(&mut self, from: &'static str, to: &'static str, id: &str) {
-        let Some(SharedBlob { record, content }) = self.share(from) else { return };
+        let Some(SharedBlob { record, content, .. }) = self.share(from) else { return };
         let Some(CopiedContent::Whole(content)) = content else { return };
         if record.len == 0 {
             return;

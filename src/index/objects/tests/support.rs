@@ -193,7 +193,7 @@ pub(super) fn list() -> ListBlobs {
 
 /// The copy of a whole blob, with all that describes it.
 pub(super) fn copied(shared: SharedBlob, to: &str) -> Write {
-    let SharedBlob { record, content } = shared;
+    let SharedBlob { record, content, .. } = shared;
     Write::PutCopy(Box::new(PutCopy {
         key: key(to),
         guard: Guard::default(),

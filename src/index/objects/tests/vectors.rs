@@ -120,6 +120,7 @@ fn copied_and_encrypted(p: &mut Partition) {
         len: 9,
         crc64: Crc64::of(b"stored"),
         content: NewContent::Shared(vec![location(6, 0, 9)]),
+        checksums: Vec::new(),
     };
     p.must(&Write::PutCopy(Box::new(PutCopy {
         key: key("cp"),

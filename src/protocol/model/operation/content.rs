@@ -8,6 +8,7 @@ use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyBlob;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
+use crate::protocol::model::named_copy::CopyNamed;
 use crate::protocol::model::operation::parts::BlobPath;
 use crate::protocol::model::operation::parts::PageWrite;
 use crate::protocol::model::operation::parts::Precondition;
@@ -105,6 +106,8 @@ pub enum ContentOperation {
     PutBlobFromUrl(Box<PutBlobFromUrl>),
     /// Copy Blob, Copy Blob From URL.
     CopyBlob(Box<CopyBlob>),
+    /// A copy of a blob of the same account.
+    CopyNamed(Box<CopyNamed>),
     /// Abort Copy Blob.
     AbortCopy {
         /// The destination.

@@ -65,6 +65,7 @@ impl ContentOperation {
             Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
             Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
             Self::CopyBlob(_) => "CopyBlob",
+            Self::CopyNamed(_) => "CopyNamedBlob",
             Self::AbortCopy { .. } => "AbortCopy",
             Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
             Self::PutBlock { .. } => "PutBlock",
@@ -100,7 +101,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 55] = [
+pub const OPERATION_NAMES: [&str; 57] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -109,6 +110,8 @@ pub const OPERATION_NAMES: [&str; 55] = [
     "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
+    "CopyNamedBlob",
+    "CopyPart",
     "CreateContainer",
     "CreateUpload",
     "DeleteBlob",

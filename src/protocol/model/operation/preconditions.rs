@@ -2,9 +2,11 @@
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
+use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::UploadOperation;
 
 impl Operation {
     /// What must hold of the container or blob; `None` when the operation asks for nothing.
@@ -16,6 +18,22 @@ impl Operation {
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
             Self::Upload(operation) => operation.precondition(),
+        }
+    }
+}
+
+impl Operation {
+    /// The blob that is named as the source of bytes; `None` for other operations.
+    #[must_use]
+    pub const fn named_source(&self) -> Option<&NamedSource> {
+        match self {
+            Self::Content(ContentOperation::CopyNamed(copy)) => Some(&copy.source),
+            Self::Upload(UploadOperation::CopyPart(copy)) => Some(&copy.source),
+            Self::Account(_)
+            | Self::Container(_)
+            | Self::Content(_)
+            | Self::Blob(_)
+            | Self::Upload(_) => None,
         }
     }
 }
@@ -42,6 +60,7 @@ const fn of_content(operation: &ContentOperation) -> &Precondition {
     match operation {
         O::PutBlobFromUrl(put) => &put.precondition,
         O::CopyBlob(copy) => &copy.precondition,
+        O::CopyNamed(copy) => &copy.precondition,
         O::PutBlob { precondition, .. }
         | O::AppendBlock { precondition, .. }
         | O::AppendBlockFromUrl { precondition, .. }

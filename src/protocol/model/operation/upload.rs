@@ -1,5 +1,6 @@
 //! Operations on uploads in parts.
 
+use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::parts::BlobPath;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::parts::Upload;
@@ -23,6 +24,8 @@ pub enum UploadOperation {
     Create(Box<CreateUpload>),
     /// Uploads a part.
     UploadPart(UploadPart),
+    /// Makes a part of bytes of a blob of the same account.
+    CopyPart(Box<CopyPart>),
     /// Makes a blob of parts.
     Complete(Box<CompleteUpload>),
     /// Ends an upload without a blob.
@@ -83,6 +86,19 @@ pub struct UploadPart {
     pub body: Upload,
 }
 
+/// Makes a part of bytes of a blob of the same account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyPart {
+    /// The upload. Of the precondition only the encryption counts.
+    pub upload: UploadPath,
+    /// The number of the part.
+    pub number: PartNumber,
+    /// The bytes.
+    pub source: NamedSource,
+    /// The longest part, bytes.
+    pub len_max: u64,
+}
+
 /// A part that a completion names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPart {
@@ -134,6 +150,7 @@ impl UploadOperation {
         match self {
             Self::Create(_) => "CreateUpload",
             Self::UploadPart(_) => "UploadPart",
+            Self::CopyPart(_) => "CopyPart",
             Self::Complete(_) => "CompleteUpload",
             Self::Abort(_) => "AbortUpload",
             Self::ListParts { .. } => "ListParts",
@@ -146,6 +163,7 @@ impl UploadOperation {
         match self {
             Self::Create(create) => Some(&create.precondition),
             Self::UploadPart(part) => Some(&part.upload.precondition),
+            Self::CopyPart(part) => Some(&part.upload.precondition),
             Self::Complete(complete) => Some(&complete.upload.precondition),
             Self::Abort(upload) | Self::ListParts { upload, .. } => Some(&upload.precondition),
             Self::ListUploads(_) => None,

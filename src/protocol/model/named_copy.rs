@@ -1,0 +1,76 @@
+//! Copies whose source is named, not found by a URL.
+
+use crate::protocol::model::copy::TagOption;
+use crate::protocol::model::operation::parts::BlobPath;
+use crate::protocol::model::operation::parts::Precondition;
+use crate::types::AccessTier;
+use crate::types::BlobProperties;
+use crate::types::ByteRange;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ContentChecksum;
+use crate::types::ContentEtag;
+use crate::types::Metadata;
+use crate::types::ObjectProperties;
+use crate::types::Timestamp;
+
+/// A blob of the requester's account from which bytes are taken. The sender must be permitted to
+/// read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedSource {
+    /// The blob.
+    pub path: BlobPath,
+    /// What must hold of it, as of a read, and the key under which it is encrypted.
+    pub precondition: Precondition,
+    /// The wanted bytes, all of which must exist; `None` for the whole blob.
+    pub range: Option<ByteRange>,
+}
+
+/// Makes a block blob of a blob of the same account. Source: S3, `CopyObject`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyNamed {
+    /// The destination.
+    pub path: BlobPath,
+    /// What must hold of the destination, and the key under which it is encrypted.
+    pub precondition: Precondition,
+    /// The source.
+    pub source: NamedSource,
+    /// The longest source, bytes.
+    pub len_max: u64,
+    /// System properties and metadata of the destination.
+    pub properties: CopiedProperties,
+    /// What it has beyond them; what is not given here and belongs to the properties is taken from
+    /// the source with them.
+    pub object: ObjectProperties,
+    /// Which tags it gets.
+    pub tags: TagOption,
+    /// The tier, if it is given.
+    pub tier: Option<AccessTier>,
+    /// A checksum of the whole content that the destination must have; `None` for those of the
+    /// source.
+    pub checksum: Option<ChecksumAlgorithm>,
+}
+
+/// The properties and metadata of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopiedProperties {
+    /// Those of the source.
+    Keep,
+    /// Those of the request.
+    Replace {
+        /// System properties.
+        properties: Box<BlobProperties>,
+        /// User metadata.
+        metadata: Metadata,
+    },
+}
+
+/// What a copy has become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopiedFacts {
+    /// The time of the change.
+    pub last_modified: Timestamp,
+    /// S3's tag of the content.
+    pub content_etag: ContentEtag,
+    /// Checksums of the content, as far as they are known.
+    pub checksums: Vec<ContentChecksum>,
+}
