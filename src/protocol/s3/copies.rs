@@ -86,7 +86,7 @@ pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let range = copy_source::range(all)?;
     let copy = CopyPart {
         upload: uploads::path(request, precondition)?,
-        number: uploads::number(request)?,
+        number: request.part_number()?,
         source: NamedSource { range, ..copy_source::source(all)? },
         len_max: PART_BYTES_MAX,
     };
