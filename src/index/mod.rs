@@ -51,6 +51,7 @@ pub use api::{
     PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
     ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
+pub use api::{ChangeSetting, ReadSetting, SettingChange};
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};

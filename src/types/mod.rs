@@ -35,6 +35,7 @@ mod role;
 mod scope;
 mod secret;
 mod service;
+mod setting;
 mod spelling;
 mod storage_class;
 mod stripe;
@@ -84,6 +85,7 @@ pub use secret::Secret;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
+pub use setting::{ContainerTags, CrossOriginRule, Setting, SettingKind};
 pub use spelling::nearest;
 pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};

@@ -14,6 +14,7 @@ use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
+use crate::index::api::ChangeSetting;
 use crate::index::api::CommitBlocks;
 use crate::index::api::ContainerPage;
 use crate::index::api::CopyJobPage;
@@ -44,6 +45,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadBlob;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadReply;
+use crate::index::api::ReadSetting;
 use crate::index::api::References;
 use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
@@ -72,6 +74,7 @@ use crate::types::AccountName;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
+use crate::types::Setting;
 use crate::types::Timestamp;
 
 pub use commands::{
@@ -184,6 +187,9 @@ read_requests! {
     ReadContainer => ContainerRecord:
         ReadContainer(account, name) => Self::Container(account, name),
         ReadReply::Container(record) => *record;
+    ReadSetting => Option<Setting>:
+        read => Self::Setting(read),
+        ReadReply::Setting(setting) => setting.map(|setting| *setting);
     ListContainers => ContainerPage:
         list => Self::Containers(list), ReadReply::Containers(page) => page;
     ReadBlob => BlobView:
@@ -242,6 +248,7 @@ write_requests! {
     CreateContainer => Written: CreateContainer, WriteReply::Written(written) => written;
     UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
     DeleteContainer => (): DeleteContainer, WriteReply::Done => ();
+    ChangeSetting => (): ChangeSetting, WriteReply::Done => ();
     LeaseContainer => Leased: LeaseContainer, WriteReply::Leased(leased) => leased;
     PutBlob => Written: PutBlob, WriteReply::Written(written) => written;
     Box<PutCopy> => Written: PutCopy, WriteReply::Written(written) => written;

@@ -17,6 +17,7 @@ use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::SettingChange;
 use crate::index::api::Write;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -83,6 +84,7 @@ fn of(write: &Write) -> usize {
         Write::UpdateContainer(update) => {
             text(update.name.as_str()) + guard(&update.guard) + container_change(&update.change)
         }
+        Write::ChangeSetting(change) => text(change.name.as_str()) + setting(&change.change),
         Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
         Write::LeaseContainer(lease) => text(lease.name.as_str()) + guard(&lease.guard),
         Write::UpdateAccount { name, change } => text(name.as_str()) + account_change(change),
@@ -170,6 +172,13 @@ fn container_change(change: &ContainerChange) -> usize {
             let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
             list(policies) + texts.sum::<usize>()
         }
+    }
+}
+
+fn setting(change: &SettingChange) -> usize {
+    match change {
+        SettingChange::Set(setting) => ALLOCATION + setting.weight(),
+        SettingChange::Remove(_) => 0,
     }
 }
 

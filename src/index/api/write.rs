@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
+use crate::index::api::ChangeSetting;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
@@ -78,6 +79,8 @@ pub enum Write {
     CreateContainer(CreateContainer),
     /// Set Container Metadata, Set Container ACL.
     UpdateContainer(UpdateContainer),
+    /// A setting of a container changes.
+    ChangeSetting(ChangeSetting),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
     /// Lease Container.
@@ -195,6 +198,7 @@ impl Write {
             Self::DeleteContainer(c) => {
                 RoutingKey::container(c.account, &c.name).as_bytes().clone()
             }
+            Self::ChangeSetting(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
             Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
             Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
             Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
@@ -239,6 +243,7 @@ impl Write {
             | Self::DeleteAccount { .. }
             | Self::CreateContainer(_)
             | Self::UpdateContainer(_)
+            | Self::ChangeSetting(_)
             | Self::DeleteContainer(_)
             | Self::LeaseContainer(_)
             | Self::ForgetContainer { .. }

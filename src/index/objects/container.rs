@@ -27,6 +27,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::lease as machine;
 use crate::index::objects::page::Window;
+use crate::index::objects::settings;
 use crate::index::objects::values;
 use crate::index::objects::values::DeadContainer;
 use crate::index::record::AccountRecord;
@@ -231,8 +232,9 @@ pub(super) async fn delete(
 ) -> Result<WriteReply, Error> {
     let record = existing(eval.view, delete.account, &delete.name).await?;
     guard::change(&delete.guard, &record, eval.now)?;
-    let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
-    eval.out.delete(Family::Main, key);
+    let key = RoutingKey::container(delete.account, &delete.name);
+    settings::remove_all(eval, &key).await?;
+    eval.out.delete(Family::Main, key.as_bytes().clone());
     let dead = DeadContainer { deleted: eval.now };
     eval.out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
     Ok(WriteReply::Done)

@@ -23,6 +23,7 @@ use crate::index::objects::page_ranges;
 use crate::index::objects::pages;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::references;
+use crate::index::objects::settings;
 use crate::index::objects::share;
 use crate::index::objects::snapshot;
 use crate::index::objects::staged;
@@ -62,6 +63,7 @@ impl Machine for Objects {
             Write::CreateContainer(create) => container::create(eval, create).await,
             Write::UpdateContainer(update) => container::update(eval, update).await,
             Write::DeleteContainer(delete) => container::delete(eval, delete).await,
+            Write::ChangeSetting(change) => settings::change(eval, change).await,
             Write::LeaseContainer(lease) => container::lease(eval, lease).await,
             Write::PutBlob(put) => blob::put(eval, put).await,
             Write::PutCopy(put) => copy::put(eval, put).await,
@@ -118,6 +120,9 @@ impl Machine for Objects {
             Read::Container(account, name) => {
                 let found = container::load(view, *account, name).await?;
                 ReadReply::Container(Box::new(found.ok_or(Refused::ContainerNotFound)?))
+            }
+            Read::Setting(read) => {
+                ReadReply::Setting(settings::read(view, read).await?.map(Box::new))
             }
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)

@@ -55,6 +55,7 @@ mod pages;
 pub(in crate::index) mod part_fields;
 mod read;
 mod references;
+pub(in crate::index) mod settings;
 mod share;
 mod snapshot;
 pub(in crate::index) mod spans;

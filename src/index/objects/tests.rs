@@ -19,6 +19,7 @@ mod model;
 mod page_copies;
 mod page_differences;
 mod pages;
+mod settings;
 mod snapshots;
 mod support;
 mod sweeps;

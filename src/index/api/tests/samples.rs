@@ -157,6 +157,18 @@ fn container_record() -> ContainerRecord {
     }
 }
 
+fn setting() -> Setting {
+    let rule = CrossOriginRule {
+        id: Some("id".to_owned()),
+        origins: vec!["http://*.a".to_owned()],
+        methods: vec!["GET".to_owned()],
+        headers: vec!["*".to_owned()],
+        exposed: vec!["etag".to_owned()],
+        max_age: Some(7),
+    };
+    Setting::Cors(vec![rule])
+}
+
 fn account_record() -> AccountRecord {
     AccountRecord {
         keys: vec![secret(), Secret::Plain(Bytes::from_static(b"plain"))],
@@ -276,6 +288,11 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Account(AccountName::new("account").unwrap()),
         Read::Accounts(ListAccounts { from: Some(position()), limit: 1 }),
         Read::Container(ACCOUNT, container_name()),
+        Read::Setting(ReadSetting {
+            account: ACCOUNT,
+            name: container_name(),
+            kind: SettingKind::Cors,
+        }),
         Read::Containers(containers),
         Read::Blob(blob_read),
         Read::BlockList(key(), Some(TIME), guard()),
@@ -333,6 +350,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::Account(account_record()),
         ReadReply::Accounts(AccountPage { entries, next }),
         ReadReply::Container(Box::new(container_record())),
+        ReadReply::Setting(Some(Box::new(setting()))),
         ReadReply::Containers(containers),
         ReadReply::Blob(Box::new(view)),
         ReadReply::BlockList(Box::new(list)),

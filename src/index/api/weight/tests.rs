@@ -178,6 +178,10 @@ fn of_accounts() -> Vec<(Write, usize)> {
     let policies = (0..5).map(policy).collect();
     let change = ContainerChange::Access { public_access: PublicAccess::Private, policies };
     let update = UpdateContainer { account: id, name, guard: written, change };
+    let tag = |n| (format!("{n:\u{10400}>128}"), "\u{10400}".repeat(256));
+    let tags = ContainerTags::new((0..50).map(tag).collect()).unwrap();
+    let change = SettingChange::Set(Setting::Tags(tags));
+    let change = ChangeSetting { account: id, name: container(), change };
     let website = Website {
         index_document: Some(long()),
         error_document: Some(long()),
@@ -217,6 +221,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 2 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
+        (Write::ChangeSetting(change), 50 * 4 * (128 + 256) + 63),
         (Write::DeleteContainer(delete), guarded + 63),
         (Write::LeaseContainer(lease), guarded + 63),
         (Write::ForgetContainer { account: id, container: of }, 0),
@@ -411,6 +416,7 @@ const fn number(write: &Write) -> usize {
         Write::ForgetTagWork { .. } => 30,
         Write::ForgetGarbage { .. } => 31,
         Write::Prove => 32,
+        Write::ChangeSetting(_) => 33,
     }
 }
 
@@ -426,5 +432,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=32).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=33).collect::<Vec<_>>());
 }

@@ -7,6 +7,7 @@ use crate::index::objects::values::NullVersion;
 use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobFields;
 use crate::index::record::BlobRecord;
+use crate::index::record::ContainerRecord;
 
 const OLDER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_001);
 const NEWER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_002);
@@ -106,9 +107,19 @@ async fn the_null_version_is_the_one_that_its_row_names() {
 }
 
 #[tokio::test]
-async fn settings_are_not_known() {
+async fn settings_are_read_and_belong_to_containers() {
     let mut store = Store::new().await;
     let container = RoutingKey::container(AccountId::new(1), &ContainerName::new("abc").unwrap());
-    store.set(Family::Versions, keys::setting(&container, 1), Bytes::from_static(&[1]));
+    let row = |number| keys::setting(&container, number);
+    let tags = ContainerTags::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
+    store.set(Family::Versions, row(1), settings::encode(&Setting::Tags(tags)));
+    assert!(store.problems().await.contains("a container that does not exist"));
+    let record = ContainerRecord::new(ContainerId::new(1), Collation::Utf8, OLDER);
+    store.set(Family::Main, container.as_bytes().clone(), values::encode_record(&record));
+    assert_eq!(store.problems().await, "");
+    store.set(Family::Versions, row(2), Bytes::from_static(&[1, 9]));
+    assert!(store.problems().await.contains("bad value"));
+    store.set(Family::Versions, row(2), settings::encode(&Setting::Cors(Vec::new())));
+    store.set(Family::Versions, row(9), Bytes::from_static(&[1]));
     assert!(store.problems().await.contains("unknown row"));
 }
