@@ -40,6 +40,10 @@ pub enum Action {
     DeleteContainer,
     /// Read or set who may do what in a container.
     Policy,
+    /// Read the settings of a container.
+    ReadSettings,
+    /// Change them.
+    WriteSettings,
     /// List the blobs of a container.
     ListBlobs,
     /// Read a blob: content, properties, metadata, blocks, pages.

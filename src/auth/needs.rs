@@ -59,6 +59,9 @@ const READ_CONTAINER: Need =
 const WRITE_CONTAINER: Need = row(Level::Container, "w", "", Role::Contributor);
 /// Access policies: only for holders of an account key and owners of the account.
 const POLICY: Need = row(Level::Container, "", "", Role::Owner);
+/// Settings of a container: no signature is enough.
+const READ_SETTINGS: Need = row(Level::Container, "", "", Role::Reader);
+const WRITE_SETTINGS: Need = row(Level::Container, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
@@ -105,6 +108,8 @@ pub(super) const fn need(action: Action) -> Need {
         A::CreateContainer => CREATE_CONTAINER,
         A::DeleteContainer => DELETE_CONTAINER,
         A::Policy => POLICY,
+        A::ReadSettings => READ_SETTINGS,
+        A::WriteSettings => WRITE_SETTINGS,
         A::ListBlobs => LIST_BLOBS,
         A::ReadBlob => READ_BLOB,
         A::WriteBlob => WRITE_BLOB,

@@ -115,6 +115,8 @@ const fn of_account(operation: &AccountOperation) -> Option<(Thing, Value)> {
 fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
     use ContainerOperation as O;
     match operation {
+        O::Setting(setting) if setting.is_read() => None,
+        O::Setting(_) => Some((Thing::Policy, Value::Null)),
         O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
             Some((Thing::Container, Value::Null))
         }

@@ -55,7 +55,11 @@ const fn may_change_account(operation: &AccountOperation) -> bool {
 
 const fn may_change_container(operation: &ContainerOperation) -> bool {
     use ContainerOperation as O;
-    !matches!(operation, O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_))
+    // Settings are no rows of blobs.
+    !matches!(
+        operation,
+        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) | O::Setting(_)
+    )
 }
 
 const fn may_change_blob(operation: &BlobOperation) -> bool {

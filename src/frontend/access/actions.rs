@@ -39,6 +39,8 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => Action::Policy,
         O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
         O::DeleteContainer { .. } => Action::DeleteContainer,
+        O::Setting(setting) if setting.is_read() => Action::ReadSettings,
+        O::Setting(_) => Action::WriteSettings,
         O::ListBlobs(_) => Action::ListBlobs,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
         O::LeaseContainer { .. } => Action::WriteContainer,

@@ -9,6 +9,7 @@ use crate::frontend::ops::containers;
 use crate::frontend::ops::containers::NewContainer;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::settings;
 use crate::frontend::ops::versions;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Refusal;
@@ -49,6 +50,7 @@ pub(super) async fn carry_out(
         O::LeaseContainer { container: name, precondition, action } => {
             leases::container(front, container(name, precondition), action).await
         }
+        O::Setting(setting) => settings::carry_out(front, account, setting, memory).await,
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod service_properties;
+pub(crate) mod settings;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;

@@ -144,6 +144,8 @@ error_table! {
     RequestTimeTooSkewed => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
+    SettingNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
+    IncompletePreflight => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

@@ -12,6 +12,7 @@ mod names;
 mod parsed;
 pub(super) mod parts;
 mod preconditions;
+mod setting;
 
 pub use account::AccountOperation;
 pub use blob::BlobOperation;
@@ -24,6 +25,7 @@ pub use parts::{
     FindBlobs, Framing, Holder, KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition,
     RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload,
 };
+pub use setting::{SettingAction, SettingOperation};
 
 /// Everything that a client can request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -266,4 +266,8 @@ reasons! {
     MalformedQueryAuthentication,
     /// The body has another SHA-256 than was signed.
     PayloadHashMismatch,
+    /// The container has no such setting.
+    SettingNotFound,
+    /// A preflight request lacks the origin or the method of the request that it asks about.
+    IncompletePreflight,
 }

@@ -17,6 +17,7 @@ use crate::types::Encryption;
 use crate::types::Md5;
 use crate::types::PublicAccess;
 use crate::types::ServiceProperties;
+use crate::types::Setting;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
@@ -187,6 +188,12 @@ pub enum Reply {
     Container(ContainerFacts),
     /// Set Container Metadata.
     ContainerChanged(Change),
+    /// A setting of a container.
+    Setting(Box<Setting>),
+    /// A setting that all containers have; the dialect knows its value.
+    FixedSetting,
+    /// A setting was replaced or removed.
+    SettingChanged,
     /// Delete Container.
     ContainerDeleted,
     /// List Blobs.

@@ -140,6 +140,8 @@ error_table! {
     RequestTimeTooSkewed => "RequestTimeTooSkewed", 403, "The difference between the request time and the server's time is too large.";
     MalformedQueryAuthentication => "AuthorizationQueryParametersError", 400, "The query authentication parameters are not valid.";
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";
+    SettingNotFound => "NoSuchConfiguration", 404, "The specified configuration does not exist.";
+    IncompletePreflight => "BadRequest", 400, "Insufficient information. Origin and Access-Control-Request-Method headers needed.";
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
@@ -29,7 +30,6 @@ use crate::types::MetadataError;
 use crate::types::NewKind;
 use crate::types::ObjectProperties;
 use crate::types::StorageClass;
-use crate::types::Tags;
 
 /// The longest object of one PUT, bytes: 5 GiB.
 const PUT_BYTES_MAX: u64 = 5 << 30;
@@ -66,7 +66,7 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
         precondition: conditions::write(all)?,
         properties: properties(all)?,
         metadata: metadata(all)?,
-        tags: Tags::default(),
+        tags: tagging::header(all)?,
         kind: NewKind::Block,
         tier: class.map(StorageClass::tier),
         object: object(all, class)?.if_any(),

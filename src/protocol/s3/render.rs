@@ -2,6 +2,7 @@
 
 mod head;
 mod lists;
+mod settings;
 
 use std::ops::Range;
 
@@ -14,9 +15,12 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
 use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::settings::fixed;
+use crate::protocol::s3::settings::not_found;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
@@ -34,6 +38,13 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
             head::checksum(head, &checksum.of_whole()).empty()
         }
+        Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
+        Reply::Setting(setting) => begin(200, echo).xml(settings::setting(setting)),
+        Reply::FixedSetting => match echo.operation.and_then(fixed) {
+            Some(document) => begin(200, echo).xml(settings::fixed(document)),
+            None => render_refusal(&Reason::NotImplemented.into(), echo),
+        },
+        Reply::BlobTagsSet | Reply::SettingChanged => begin(changed_status(echo), echo).bodiless(),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),
@@ -42,6 +53,14 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
         }
         _ => render_refusal(&Reason::NotImplemented.into(), echo),
+    }
+}
+
+/// The status of an answer without a document to a change.
+fn changed_status(echo: &S3Echo) -> u16 {
+    match echo.operation {
+        Some(operation) if operation.name().starts_with("Put") => 200,
+        Some(_) | None => 204,
     }
 }
 
@@ -67,7 +86,7 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
     if echo.head || status == 304 {
         return head.bodiless();
     }
-    let row = error_row(refusal.reason);
+    let row = row(refusal, echo);
     let mut body = String::with_capacity(512);
     body.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");
     escape::element(&mut body, "Code", row.code);
@@ -99,12 +118,20 @@ pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response
     if echo.head || status == 304 { head.bodiless() } else { head.empty() }
 }
 
+/// How a refusal is answered. Each setting that a bucket lacks has a code of its own.
+fn row(refusal: &Refusal, echo: &S3Echo) -> ErrorRow {
+    match refusal.reason == Reason::SettingNotFound {
+        true => not_found(echo.operation).unwrap_or_else(|| error_row(refusal.reason)),
+        false => error_row(refusal.reason),
+    }
+}
+
 /// The second id of an answer; S3 has one for each of its machines.
 const HOST_ID: &str = "blockyard";
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most details are of the body")]
 fn refusal_head(refusal: &Refusal, echo: &S3Echo) -> (Head, u16) {
-    let row = error_row(refusal.reason);
+    let row = row(refusal, echo);
     let mut head = begin(row.status, echo).fixed("x-amz-error-code", row.code);
     for (detail, value) in &refusal.details {
         match detail {

@@ -22,7 +22,6 @@ const HEADERS: &[&str] = &[
     "x-amz-object-lock-",
     "x-amz-object-ownership",
     "x-amz-server-side-encryption",
-    "x-amz-tagging",
     "x-amz-write-offset-bytes",
 ];
 

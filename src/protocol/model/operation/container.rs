@@ -3,6 +3,7 @@
 use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ListBlobs;
 use crate::protocol::model::operation::parts::Precondition;
+use crate::protocol::model::operation::setting::SettingOperation;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
@@ -78,6 +79,8 @@ pub enum ContainerOperation {
         /// What to do.
         action: LeaseAction,
     },
+    /// A setting of a container is read or changed.
+    Setting(SettingOperation),
     /// List Blobs.
     ListBlobs(ListBlobs),
 }

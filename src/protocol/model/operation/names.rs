@@ -47,6 +47,9 @@ impl ContainerOperation {
             Self::DeleteContainer { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
+            Self::Setting(setting) if setting.is_read() => "GetContainerSetting",
+            Self::Setting(setting) if setting.is_removal() => "RemoveContainerSetting",
+            Self::Setting(_) => "SetContainerSetting",
             Self::ListBlobs(_) => "ListBlobs",
         }
     }
@@ -95,7 +98,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 45] = [
+pub const OPERATION_NAMES: [&str; 48] = [
     "AbortCopy",
     "AppendBlock",
     "AppendBlockFromUrl",
@@ -115,6 +118,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "GetBlockList",
     "GetContainerAcl",
     "GetContainerProperties",
+    "GetContainerSetting",
     "GetPageRanges",
     "GetServiceProperties",
     "GetServiceStats",
@@ -130,6 +134,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "PutBlockList",
     "PutPage",
     "PutPageFromUrl",
+    "RemoveContainerSetting",
     "RestoreContainer",
     "SealBlob",
     "SetBlobMetadata",
@@ -138,6 +143,7 @@ pub const OPERATION_NAMES: [&str; 45] = [
     "SetBlobTier",
     "SetContainerAcl",
     "SetContainerMetadata",
+    "SetContainerSetting",
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",

@@ -28,7 +28,10 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::SetContainerMetadata { precondition, .. }
         | O::DeleteContainer { precondition, .. }
         | O::LeaseContainer { precondition, .. } => Some(precondition),
-        O::CreateContainer { .. } | O::RestoreContainer { .. } | O::ListBlobs(_) => None,
+        O::CreateContainer { .. }
+        | O::RestoreContainer { .. }
+        | O::Setting(_)
+        | O::ListBlobs(_) => None,
     }
 }
 

@@ -16,7 +16,8 @@ use crate::protocol::wire::escape;
 const BEGIN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-fn begin(root: &str) -> String {
+/// The beginning of a document.
+pub(super) fn begin(root: &str) -> String {
     format!("{BEGIN}<{root} xmlns=\"{NAMESPACE}\">")
 }
 
