@@ -131,7 +131,10 @@ impl FrontEnd {
                         self.refused(&head, &mut body, &error, &echo).await
                     }
                 };
-                cors::decorate(self, arrival, response)
+                match cors::concerns(arrival) {
+                    true => boxed(|| cors::decorate(self, arrival, response)).await,
+                    false => response,
+                }
             }
         };
         drop(counted);
@@ -195,7 +198,7 @@ impl FrontEnd {
         if arrival.head.method == http::Method::OPTIONS {
             context.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
             context.operation = "PreflightBlobRequest";
-            return cors::preflight(self, arrival).map(Answered::from);
+            return boxed(|| cors::preflight(self, arrival)).await.map(Answered::from);
         }
         let notes = AdmissionNotes { echo, principal: &mut context.principal };
         let Admitted {
@@ -204,6 +207,7 @@ impl FrontEnd {
             document,
             overrides,
             create_only,
+            closed,
             authenticated,
             decoder,
             pass,
@@ -241,6 +245,7 @@ impl FrontEnd {
                 access::overrides::apply(overrides, &mut answered.reply);
                 Ok(answered)
             }
+            Err(error) if error.reason == Reason::BlobNotOpen => Err(closed.unwrap_or(error)),
             Err(error) if create_only => Err(access::replace::explain(error)),
             Err(error) => Err(error),
         }

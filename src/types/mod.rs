@@ -26,6 +26,7 @@ mod location;
 mod metadata;
 mod name;
 mod object_properties;
+mod owner;
 mod peer;
 mod properties;
 mod range;
@@ -45,7 +46,7 @@ mod tier;
 mod timestamp;
 mod versioning;
 
-pub use acl::CannedAcl;
+pub use acl::{Audience, CannedAcl};
 pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockListEntry, BlockSource,
 };
@@ -73,6 +74,7 @@ pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use object_properties::ObjectProperties;
+pub use owner::OwnerIds;
 pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::NewBlobFields;
+use crate::types::Audience;
 use crate::types::AccessTier;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -17,6 +18,7 @@ use crate::types::BlockListEntry;
 use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
+use crate::types::CannedAcl;
 use crate::types::Encryption;
 use crate::types::KeyedNonce;
 use crate::types::Location;
@@ -37,6 +39,9 @@ pub struct Guard {
     pub if_tags: Option<TagCondition>,
     /// What the request says of encryption.
     pub encryption: EncryptionClaim,
+    /// Senders to whom the blob must be open: they have no other right to read it. One that does
+    /// not exist is open to nobody.
+    pub open_to: Option<Audience>,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it
@@ -166,6 +171,8 @@ pub enum BlobChange {
     Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces the tags; leaves the blob's tag and time alone.
     Tags(Tags),
+    /// Replaces the access control list; leaves the blob's tag and time alone.
+    Acl(CannedAcl),
 }
 
 /// Changes properties or metadata.

@@ -157,6 +157,7 @@ fn blob_change(change: &BlobChange) -> usize {
         BlobChange::Properties(new) => properties(new),
         BlobChange::Metadata(new) => metadata(new),
         BlobChange::Tags(new) => tags(new),
+        BlobChange::Acl(_) => 0,
     }
 }
 
@@ -172,6 +173,7 @@ fn container_change(change: &ContainerChange) -> usize {
             let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
             list(policies) + texts.sum::<usize>()
         }
+        ContainerChange::Acl(_) => 0,
     }
 }
 

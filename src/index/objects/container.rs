@@ -36,11 +36,13 @@ use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
+use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 
 /// Reads an account.
@@ -202,6 +204,11 @@ pub(super) async fn update(
         ContainerChange::Access { public_access, policies } => {
             record.public_access = *public_access;
             record.policies.clone_from(policies);
+            record.set_acl(CannedAcl::Private);
+        }
+        ContainerChange::Acl(acl) => {
+            record.public_access = PublicAccess::Private;
+            record.set_acl(*acl);
         }
     }
     record.last_modified = eval.now;

@@ -119,6 +119,13 @@ impl BlobRecord {
         }
     }
 
+    /// Replaces its access control list.
+    pub fn set_acl(&mut self, acl: CannedAcl) {
+        let mut fields = self.fields.take().unwrap_or_default();
+        fields.acl = acl.if_any();
+        self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());
+    }
+
     /// S3's tag of its content: what the row says, else one that is derived from the row. Where the
     /// row has no checksum of the content, a derived tag also changes with properties and metadata.
     #[must_use]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::record::ContainerFields;
 use crate::index::record::tagged;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::EncryptionScope;
@@ -58,6 +59,20 @@ impl ContainerRecord {
             encryption_scope: None,
             fields: None,
         }
+    }
+
+    /// Its access control list.
+    #[must_use]
+    pub fn acl(&self) -> CannedAcl {
+        let acl = self.fields.as_ref().and_then(|fields| fields.acl);
+        acl.unwrap_or(CannedAcl::Private)
+    }
+
+    /// Replaces its access control list.
+    pub fn set_acl(&mut self, acl: CannedAcl) {
+        let mut fields = self.fields.take().unwrap_or_default();
+        fields.acl = acl.if_any();
+        self.fields = Some(fields).filter(|fields| **fields != ContainerFields::default());
     }
 
     /// Bytes of its metadata, policies and tagged fields.

@@ -1,5 +1,4 @@
-//! The tagged fields of a container's record. Few containers have any. No request sets one yet;
-//! rows keep them.
+//! The tagged fields of a container's record. Few containers have any.
 
 use crate::index::record::UnknownFields;
 use crate::index::record::tagged::Field;

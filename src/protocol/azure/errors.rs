@@ -146,6 +146,9 @@ error_table! {
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
     SettingNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
     IncompletePreflight => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
+    BlobNotOpen => "NoAuthenticationInformation", 401, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+    MissingGrants => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
+    UnexpectedBody => "InvalidInput", 400, "One of the request inputs is not valid.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

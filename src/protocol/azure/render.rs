@@ -109,7 +109,11 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         // No request of this dialect has these.
-        Reply::Setting(_) | Reply::FixedSetting | Reply::SettingChanged => {
+        Reply::Setting(_)
+        | Reply::FixedSetting
+        | Reply::SettingChanged
+        | Reply::Grants(_)
+        | Reply::GrantsSet => {
             render_error(&Reason::NotImplemented.into(), echo)
         }
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),

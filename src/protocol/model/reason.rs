@@ -270,4 +270,10 @@ reasons! {
     SettingNotFound,
     /// A preflight request lacks the origin or the method of the request that it asks about.
     IncompletePreflight,
+    /// The blob is not open to a sender who has no other right to read it, or does not exist.
+    BlobNotOpen,
+    /// The request says in no way who may use the container or blob.
+    MissingGrants,
+    /// The request has a body where none is expected.
+    UnexpectedBody,
 }

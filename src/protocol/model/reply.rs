@@ -44,6 +44,17 @@ pub struct UserDelegationKey {
     pub value: String,
 }
 
+/// Who may read a container or blob without a role in the account: of a container, list it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Anonymous callers.
+    pub everyone: bool,
+    /// Holders of a key of any account of this store.
+    pub authenticated: bool,
+}
+
 /// What a lease action came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
@@ -194,6 +205,10 @@ pub enum Reply {
     FixedSetting,
     /// A setting was replaced or removed.
     SettingChanged,
+    /// Who may use a container or blob without a role in the account.
+    Grants(Grants),
+    /// Who may was replaced.
+    GrantsSet,
     /// Delete Container.
     ContainerDeleted,
     /// List Blobs.

@@ -142,6 +142,9 @@ error_table! {
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";
     SettingNotFound => "NoSuchConfiguration", 404, "The specified configuration does not exist.";
     IncompletePreflight => "BadRequest", 400, "Insufficient information. Origin and Access-Control-Request-Method headers needed.";
+    BlobNotOpen => "AccessDenied", 403, "Access Denied";
+    MissingGrants => "MissingSecurityHeader", 400, "Your request was missing a required header.";
+    UnexpectedBody => "UnexpectedContent", 400, "This request does not support content.";
 }
 
 #[cfg(test)]

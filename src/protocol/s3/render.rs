@@ -44,7 +44,7 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             Some(document) => begin(200, echo).xml(settings::fixed(document)),
             None => render_refusal(&Reason::NotImplemented.into(), echo),
         },
-        Reply::BlobTagsSet | Reply::SettingChanged => begin(changed_status(echo), echo).bodiless(),
+        Reply::BlobTagsSet | Reply::SettingChanged => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),
@@ -56,11 +56,11 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     }
 }
 
-/// The status of an answer without a document to a change.
-fn changed_status(echo: &S3Echo) -> u16 {
+/// The answer to a change, without a document.
+fn changed(echo: &S3Echo) -> Response<Bytes> {
     match echo.operation {
-        Some(operation) if operation.name().starts_with("Put") => 200,
-        Some(_) | None => 204,
+        Some(operation) if operation.name().starts_with("Put") => begin(200, echo).empty(),
+        Some(_) | None => begin(204, echo).bodiless(),
     }
 }
 

@@ -486,6 +486,7 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::ContainerNotFound,
         Refused::ContainerExists,
         Refused::BlobNotFound,
+        Refused::NotOpen,
         Refused::SnapshotsPresent,
         Refused::Archived,
         Refused::Rehydrating,

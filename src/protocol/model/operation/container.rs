@@ -4,6 +4,7 @@ use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ListBlobs;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::setting::SettingOperation;
+use crate::types::CannedAcl;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
@@ -48,6 +49,18 @@ pub enum ContainerOperation {
         public_access: PublicAccess,
         /// Replaces all policies; in the body.
         policies: Vec<AccessPolicy>,
+    },
+    /// Who may use the container without a role in the account.
+    GetContainerGrants {
+        /// The container.
+        container: ContainerName,
+    },
+    /// Replaces who may use the container without a role in the account.
+    SetContainerGrants {
+        /// The container.
+        container: ContainerName,
+        /// Who may.
+        acl: CannedAcl,
     },
     /// Set Container Metadata.
     SetContainerMetadata {

@@ -43,6 +43,8 @@ impl ContainerOperation {
             Self::GetContainer { .. } => "GetContainerProperties",
             Self::GetContainerAcl { .. } => "GetContainerAcl",
             Self::SetContainerAcl { .. } => "SetContainerAcl",
+            Self::GetContainerGrants { .. } => "GetContainerGrants",
+            Self::SetContainerGrants { .. } => "SetContainerGrants",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
             Self::DeleteContainer { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
@@ -92,13 +94,15 @@ impl BlobOperation {
             Self::LeaseBlob { .. } => "LeaseBlob",
             Self::GetBlobTags { .. } => "GetBlobTags",
             Self::SetBlobTags { .. } => "SetBlobTags",
+            Self::GetBlobGrants { .. } => "GetBlobGrants",
+            Self::SetBlobGrants { .. } => "SetBlobGrants",
             Self::DeleteBlob { .. } => "DeleteBlob",
         }
     }
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 48] = [
+pub const OPERATION_NAMES: [&str; 52] = [
     "AbortCopy",
     "AppendBlock",
     "AppendBlockFromUrl",
@@ -112,11 +116,13 @@ pub const OPERATION_NAMES: [&str; 48] = [
     "FindBlobsByTagsInContainer",
     "GetAccountInformation",
     "GetBlob",
+    "GetBlobGrants",
     "GetBlobMetadata",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",
     "GetContainerAcl",
+    "GetContainerGrants",
     "GetContainerProperties",
     "GetContainerSetting",
     "GetPageRanges",
@@ -137,11 +143,13 @@ pub const OPERATION_NAMES: [&str; 48] = [
     "RemoveContainerSetting",
     "RestoreContainer",
     "SealBlob",
+    "SetBlobGrants",
     "SetBlobMetadata",
     "SetBlobProperties",
     "SetBlobTags",
     "SetBlobTier",
     "SetContainerAcl",
+    "SetContainerGrants",
     "SetContainerMetadata",
     "SetContainerSetting",
     "SetServiceProperties",

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use crate::types::AccountName;
+use crate::types::Audience;
 use crate::types::BlobName;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumValue;
@@ -26,6 +27,8 @@ pub struct Precondition {
     pub if_tags: Option<TagCondition>,
     /// Under what the content is encrypted.
     pub encryption: RequestEncryption,
+    /// Senders to whom the blob must be open: the sender has no other right to read it.
+    pub open_to: Option<Audience>,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.

@@ -31,6 +31,8 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         O::CreateContainer { .. }
         | O::RestoreContainer { .. }
         | O::Setting(_)
+        | O::GetContainerGrants { .. }
+        | O::SetContainerGrants { .. }
         | O::ListBlobs(_) => None,
     }
 }
@@ -70,6 +72,6 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::GetBlobTags { precondition, .. }
         | O::SetBlobTags { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
-        O::UndeleteBlob { .. } => None,
+        O::UndeleteBlob { .. } | O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => None,
     }
 }
