@@ -44,6 +44,8 @@ pub enum Action {
     ReadSettings,
     /// Change them.
     WriteSettings,
+    /// Read or set who may do what with a blob.
+    BlobPolicy,
     /// List the blobs of a container.
     ListBlobs,
     /// Read a blob: content, properties, metadata, blocks, pages.

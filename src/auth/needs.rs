@@ -62,6 +62,8 @@ const POLICY: Need = row(Level::Container, "", "", Role::Owner);
 /// Settings of a container: no signature is enough.
 const READ_SETTINGS: Need = row(Level::Container, "", "", Role::Reader);
 const WRITE_SETTINGS: Need = row(Level::Container, "", "", Role::Owner);
+/// Access control lists of blobs: as policies of containers.
+const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
@@ -110,6 +112,7 @@ pub(super) const fn need(action: Action) -> Need {
         A::Policy => POLICY,
         A::ReadSettings => READ_SETTINGS,
         A::WriteSettings => WRITE_SETTINGS,
+        A::BlobPolicy => BLOB_POLICY,
         A::ListBlobs => LIST_BLOBS,
         A::ReadBlob => READ_BLOB,
         A::WriteBlob => WRITE_BLOB,

@@ -127,7 +127,11 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
             Some((Thing::Container, json!({ "lease": verb(action) })))
         }
         O::SetContainerAcl { public_access, .. } => Some((Thing::Policy, access(*public_access))),
-        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) => None,
+        O::SetContainerGrants { .. } => Some((Thing::Policy, Value::Null)),
+        O::GetContainer { .. }
+        | O::GetContainerAcl { .. }
+        | O::GetContainerGrants { .. }
+        | O::ListBlobs(_) => None,
     }
 }
 

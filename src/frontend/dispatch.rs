@@ -17,6 +17,7 @@ use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::ops::acl;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::listing;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
@@ -58,7 +59,11 @@ const fn may_change_container(operation: &ContainerOperation) -> bool {
     // Settings are no rows of blobs.
     !matches!(
         operation,
-        O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_) | O::Setting(_)
+        O::GetContainer { .. }
+            | O::GetContainerAcl { .. }
+            | O::GetContainerGrants { .. }
+            | O::ListBlobs(_)
+            | O::Setting(_)
     )
 }
 
@@ -72,6 +77,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
+            | O::GetBlobGrants { .. }
     )
 }
 
@@ -127,6 +133,7 @@ async fn carry_out(
     operation: Operation,
     content: RequestContent<'_>,
 ) -> Answer {
+    grants::check(requester.account, &operation)?;
     let (account, memory) = (requester.account, content.document.unwrap_or_default());
     let reply = match operation {
         Operation::Account(operation) => {

@@ -62,6 +62,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerNotFound => Reason::ContainerNotFound.into(),
         R::ContainerExists => Reason::ContainerAlreadyExists.into(),
         R::BlobNotFound => Reason::BlobNotFound.into(),
+        R::NotOpen => Reason::BlobNotOpen.into(),
         R::Condition(Outcome::NotModified) => Reason::NotModified.into(),
         R::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
         R::Condition(Outcome::NothingToMatch) => Reason::NothingToMatch.into(),

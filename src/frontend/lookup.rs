@@ -108,5 +108,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         lease: precondition.lease,
         if_tags: precondition.if_tags,
         encryption,
+        open_to: precondition.open_to,
     }
 }

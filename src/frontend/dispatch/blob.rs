@@ -9,6 +9,7 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::content;
 use crate::frontend::ops::content::WantedBytes;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::PropertyChange;
@@ -86,6 +87,10 @@ pub(super) async fn carry_out(
         O::GetBlobTags { path, precondition } => tags::get(front, blob(path, precondition)).await,
         O::SetBlobTags { path, precondition, tags } => {
             tags::set(front, blob(path, precondition), tags, memory).await
+        }
+        O::GetBlobGrants { path } => grants::of_blob(front, account, path).await,
+        O::SetBlobGrants { path, acl } => {
+            grants::set_of_blob(front, blob(path, Precondition::default()), acl).await
         }
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, blob(path, precondition), scope).await

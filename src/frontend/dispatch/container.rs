@@ -7,11 +7,13 @@ use crate::frontend::ops::acl;
 use crate::frontend::ops::acl::NewAcl;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::containers::NewContainer;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
 use crate::frontend::ops::settings;
 use crate::frontend::ops::versions;
 use crate::frontend::state::FrontEnd;
+use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::ContainerOperation;
@@ -39,6 +41,13 @@ pub(super) async fn carry_out(
         O::SetContainerAcl { container: name, precondition, public_access, policies } => {
             let new = NewAcl { public_access, policies };
             acl::set(front, container(name, precondition), new, memory).await
+        }
+        O::GetContainerGrants { container } => {
+            grants::of_container(front, account, &container).await
+        }
+        O::SetContainerGrants { container: name, acl } => {
+            let container = container(name, Precondition::default());
+            grants::set_of_container(front, container, acl).await
         }
         O::SetContainerMetadata { container: name, precondition, metadata } => {
             containers::set_metadata(front, container(name, precondition), metadata).await

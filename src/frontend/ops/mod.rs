@@ -9,6 +9,7 @@ pub(crate) mod content;
 pub(crate) mod copies;
 pub(crate) mod delegation;
 pub(crate) mod find;
+pub(crate) mod grants;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;

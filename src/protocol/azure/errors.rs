@@ -149,6 +149,7 @@ error_table! {
     BlobNotOpen => "NoAuthenticationInformation", 401, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     MissingGrants => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
     UnexpectedBody => "InvalidInput", 400, "One of the request inputs is not valid.";
+    InvalidBucketOwner => "InvalidHeaderValue", 400, "The value for one of the HTTP headers is not in the correct format.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.

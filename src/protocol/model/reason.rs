@@ -276,4 +276,6 @@ reasons! {
     MissingGrants,
     /// The request has a body where none is expected.
     UnexpectedBody,
+    /// The account number that a request expects is none.
+    InvalidBucketOwner,
 }

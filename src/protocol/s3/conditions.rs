@@ -56,6 +56,7 @@ fn precondition(headers: &HeaderMap) -> Result<Precondition, Refusal> {
         lease: None,
         if_tags: None,
         encryption: RequestEncryption::Plain,
+        open_to: None,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::protocol::model::Address;
 use crate::protocol::s3::parse;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::query::Query;
+use crate::types::OwnerIds;
 use crate::types::Timestamp;
 
 /// What an answer repeats of its request.
@@ -26,8 +27,10 @@ pub struct S3Echo {
     pub(super) bucket: String,
     /// The raw query of a list.
     pub(super) query: Option<String>,
-    /// Who owns the account's buckets.
+    /// The canonical id of the account's root user, and the account's name, where the answer has
+    /// them.
     pub(super) owner: String,
+    pub(super) owner_name: String,
 }
 
 impl S3Echo {
@@ -48,6 +51,7 @@ impl S3Echo {
             bucket: String::new(),
             query: None,
             owner: String::new(),
+            owner_name: String::new(),
         }
     }
 
@@ -60,9 +64,12 @@ impl S3Echo {
     /// Adds the operation, and what a list repeats of the query.
     pub fn admitted(&mut self, head: &Parts, address: &Address) {
         self.operation = parse::operation(head, address).ok();
+        if self.operation.is_some_and(shows_owner) {
+            self.owner = OwnerIds::of(&address.account).canonical;
+            address.account.as_str().clone_into(&mut self.owner_name);
+        }
         if self.operation.is_some_and(is_list) {
             self.query = head.uri.query().map(str::to_owned);
-            address.account.as_str().clone_into(&mut self.owner);
             self.bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
         }
     }
@@ -72,6 +79,11 @@ impl S3Echo {
         let query = Query::parse_exact(self.query.as_deref()).ok()?;
         query.get(name).ok().flatten().map(str::to_owned)
     }
+}
+
+const fn shows_owner(operation: S3Operation) -> bool {
+    is_list(operation)
+        || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
 }
 
 const fn is_list(operation: S3Operation) -> bool {

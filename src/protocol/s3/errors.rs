@@ -145,6 +145,7 @@ error_table! {
     BlobNotOpen => "AccessDenied", 403, "Access Denied";
     MissingGrants => "MissingSecurityHeader", 400, "Your request was missing a required header.";
     UnexpectedBody => "UnexpectedContent", 400, "This request does not support content.";
+    InvalidBucketOwner => "InvalidBucketOwnerAWSAccountID", 400, "The value of the expected bucket owner parameter must be an AWS account ID.";
 }
 
 #[cfg(test)]

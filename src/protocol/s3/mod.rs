@@ -9,6 +9,7 @@
 //! 4. `errors.rs`: the code, status and text of each refusal.
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
+mod acl;
 pub mod address;
 mod buckets;
 mod checksums;
@@ -21,6 +22,7 @@ pub mod errors;
 mod lists;
 mod objects;
 mod overrides;
+mod owners;
 mod parse;
 mod render;
 mod request;

@@ -15,6 +15,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::acl;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
@@ -23,6 +24,7 @@ use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::CannedAcl;
 use crate::types::ContentMd5;
 use crate::types::DeleteScope;
 use crate::types::Metadata;
@@ -99,7 +101,7 @@ pub(super) fn object(
         redirect: redirect(all)?,
         storage_class: class.and_then(StorageClass::kept),
         owner: None,
-        acl: None,
+        acl: acl::header(all)?.and_then(CannedAcl::if_any),
     })
 }
 

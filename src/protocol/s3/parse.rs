@@ -5,10 +5,12 @@ use http::request::Parts;
 use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::acl;
 use crate::protocol::s3::buckets;
 use crate::protocol::s3::cors;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
+use crate::protocol::s3::owners;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::routes::Level;
 use crate::protocol::s3::routes::S3Operation;
@@ -76,6 +78,10 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::DeleteBucketReplication, settings::remove_absent),
     (O::DeleteBucketWebsite, settings::remove_absent),
     (O::DeletePublicAccessBlock, settings::remove_absent),
+    (O::GetBucketAcl, acl::get_bucket),
+    (O::PutBucketAcl, acl::put_bucket),
+    (O::GetObjectAcl, acl::get_object),
+    (O::PutObjectAcl, acl::put_object),
     (O::GetObjectTorrent, settings::torrent),
 ];
 
@@ -108,6 +114,7 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let request = Request { query: &query, headers: &head.headers, address };
     let served = SERVED.iter().find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
+    owners::check(&head.headers, &address.account)?;
     unserved::check_headers(&head.headers)?;
     unserved::check_query(&request)?;
     parser(&request)

@@ -1,5 +1,6 @@
 //! Replies and refusals to response heads and bodies.
 
+mod acl;
 mod head;
 mod lists;
 mod settings;
@@ -44,7 +45,8 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             Some(document) => begin(200, echo).xml(settings::fixed(document)),
             None => render_refusal(&Reason::NotImplemented.into(), echo),
         },
-        Reply::BlobTagsSet | Reply::SettingChanged => changed(echo),
+        Reply::Grants(grants) => begin(200, echo).xml(acl::grants(grants, echo)),
+        Reply::GrantsSet | Reply::BlobTagsSet | Reply::SettingChanged => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),

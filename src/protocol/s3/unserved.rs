@@ -11,7 +11,6 @@ use crate::protocol::s3::routes::S3Operation;
 
 /// Headers, or what headers begin with, whose meaning is not served.
 const HEADERS: &[&str] = &[
-    "x-amz-acl",
     "x-amz-bypass-governance-retention",
     "x-amz-copy-source",
     "x-amz-bucket-object-lock-enabled",

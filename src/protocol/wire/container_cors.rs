@@ -29,7 +29,7 @@ pub fn preflight(all: &HeaderMap, rules: &[CrossOriginRule]) -> Result<CorsHeade
     };
     let origin =
         needed("origin", "Insufficient information. Origin request header needed.")?;
-    let method = needed("access-control-request-method", "Invalid Access-Control-Request-Method: ")?;
+    let method = needed("access-control-request-method", "Invalid Access-Control-Request-Method: null")?;
     if !METHODS.contains(&method) {
         let message = format!("Invalid Access-Control-Request-Method: {method}");
         return Err(Refusal::new(Reason::IncompletePreflight).message(message));

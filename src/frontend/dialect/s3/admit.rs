@@ -11,10 +11,12 @@ use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
+use crate::frontend::access::anonymous::Opened;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::permit::Identified;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::admit::demand_open;
 use crate::frontend::dialect::admit::settle;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::framing::Decoder;
@@ -28,6 +30,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
+use crate::types::AccountName;
 
 /// A sender, and what it said of the body.
 struct Sender {
@@ -54,14 +57,17 @@ pub(in crate::frontend::dialect) async fn admit(
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
-    let parsed = s3::parse(head, address);
+    let mut parsed = s3::parse(head, address);
     let is_anonymous = matches!(caller, Caller::Anyone);
-    if is_anonymous {
+    let mut closed = None;
+    if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
-        let read = AnonymousRead { account: &account, address, exposure };
+        let read = AnonymousRead { account: &account, address, exposure, audience };
         let refused = || errors::from_auth(&crate::auth::Error::Missing);
-        anonymous::permit(front, read, refused).await?;
+        if anonymous::permit(front, read, refused).await? == Opened::ByBlob {
+            closed = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+        }
     }
     let parsed = parsed?;
     let overrides = s3::overrides(head, is_anonymous)?;
@@ -74,7 +80,7 @@ pub(in crate::frontend::dialect) async fn admit(
         content_type: overrides.content_type,
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
-    Ok(Admitted { overrides, decoder, ..admitted })
+    Ok(Admitted { overrides, decoder, closed, ..admitted })
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.
@@ -101,11 +107,24 @@ fn identify(
     let Some(claim): Option<Claim> = claim(&signed).map_err(refused)? else {
         return Ok(Sender { caller: Caller::Anyone, body: None });
     };
-    if claim.access_key_id() != account.name.as_str() {
-        return Err(refusals::unknown_key(claim.access_key_id()));
-    }
     let now = front.env.clock.now();
-    let verified = claim.verify(&signed, account.keys.s3(), now).map_err(refused)?;
-    let body = SignedBody::of(verified.payload, &head.headers)?;
-    Ok(Sender { caller: Caller::Key, body })
+    let is_own = claim.access_key_id() == account.name.as_str();
+    let verified = match is_own {
+        true => claim.verify(&signed, account.keys.s3(), now),
+        false => {
+            let other = other_account(front, claim.access_key_id())?;
+            claim.verify(&signed, other.keys.s3(), now)
+        }
+    };
+    let body = SignedBody::of(verified.map_err(refused)?.payload, &head.headers)?;
+    Ok(Sender { caller: if is_own { Caller::Key } else { Caller::Outsider }, body })
+}
+
+/// The account of an access key that is not of the account that the host names.
+fn other_account(front: &FrontEnd, access_key_id: &str) -> Result<Arc<Account>, Refusal> {
+    let unknown = || refusals::unknown_key(access_key_id);
+    let name = AccountName::new(access_key_id).map_err(|_| unknown())?;
+    let known = front.accounts.find(&name);
+    let known = known.map_err(|unread| errors::unread_account(&name, &unread))?;
+    known.ok_or_else(unknown)
 }

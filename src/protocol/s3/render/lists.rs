@@ -24,7 +24,7 @@ pub(super) fn begin(root: &str) -> String {
 /// `ListBuckets`.
 pub(super) fn buckets(page: &ContainerListing, echo: &S3Echo) -> String {
     let mut out = begin("ListAllMyBucketsResult");
-    owner(&mut out, &echo.owner);
+    owner(&mut out, &echo.owner, &echo.owner_name);
     out.push_str("<Buckets>");
     for item in page.items.iter().filter(|item| !item.name.starts_with('$')) {
         out.push_str("<Bucket>");
@@ -36,9 +36,10 @@ pub(super) fn buckets(page: &ContainerListing, echo: &S3Echo) -> String {
     out
 }
 
-fn owner(out: &mut String, name: &str) {
+/// An owner: the canonical id and the name.
+pub(super) fn owner(out: &mut String, id: &str, name: &str) {
     out.push_str("<Owner>");
-    escape::element(out, "ID", name);
+    escape::element(out, "ID", id);
     escape::element(out, "DisplayName", name);
     out.push_str("</Owner>");
 }
