@@ -13,10 +13,22 @@ use crate::tree::File;
 /// Served by the front end before a request becomes an operation.
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
-/// Every name an operation goes by.
+/// Operations that no request of Blob asks for.
+const OF_OTHER_DIALECTS: [&str; 7] = [
+    "GetBlobGrants",
+    "GetContainerGrants",
+    "GetContainerSetting",
+    "RemoveContainerSetting",
+    "SetBlobGrants",
+    "SetContainerGrants",
+    "SetContainerSetting",
+];
+
+/// Every name an operation of Blob goes by.
 pub(crate) fn served() -> BTreeSet<String> {
     assert!(OPERATION_NAMES.len() > 30, "{OPERATION_NAMES:?}");
-    OPERATION_NAMES.into_iter().chain([NOT_AN_OPERATION]).map(str::to_owned).collect()
+    let own = OPERATION_NAMES.into_iter().filter(|name| !OF_OTHER_DIALECTS.contains(name));
+    own.chain([NOT_AN_OPERATION]).map(str::to_owned).collect()
 }
 
 /// The description: its index and a file for each kind of thing.

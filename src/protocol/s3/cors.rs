@@ -52,7 +52,8 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
     Err(Reason::InternalError.into())
 }
 
-fn read(body: &[u8]) -> Result<Vec<CrossOriginRule>, Refusal> {
+/// The rules of a `CORSConfiguration` document.
+pub(super) fn read(body: &[u8]) -> Result<Vec<CrossOriginRule>, Refusal> {
     let root = xml::parse(body, "CORSConfiguration")?;
     let rules = documents::items(&root, "CORSRule")?;
     if rules.is_empty() || rules.len() > RULES_MAX {

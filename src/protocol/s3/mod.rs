@@ -30,6 +30,7 @@ pub mod routes;
 mod settings;
 mod tagging;
 mod unserved;
+mod untrusted;
 mod upload;
 
 pub use checksums::of_trailers;
@@ -37,4 +38,5 @@ pub use echo::S3Echo;
 pub use overrides::{ResponseOverrides, overrides};
 pub use parse::{operation, parse};
 pub use render::{render, render_refusal, render_refusal_without_text};
+pub use untrusted::decode_untrusted;
 pub use upload::content_len;

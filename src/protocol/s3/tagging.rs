@@ -119,7 +119,7 @@ fn decode_bucket(operation: &mut Operation, document: &Document<'_>) -> Result<(
 }
 
 /// The pairs of a `Tagging` document.
-fn read(body: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
+pub(super) fn read(body: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     let root = xml::parse(body, "Tagging")?;
     root.only(&["TagSet"])?;
     let set = root.child("TagSet").ok_or_else(|| xml::missing("TagSet"))?;
@@ -131,12 +131,12 @@ fn read(body: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     documents::items(set, "Tag")?.iter().map(pair).collect()
 }
 
-fn of_object(pairs: Vec<(String, String)>) -> Result<Tags, Refusal> {
+pub(super) fn of_object(pairs: Vec<(String, String)>) -> Result<Tags, Refusal> {
     check_reserved(&pairs)?;
     Tags::new(pairs).map_err(refusal)
 }
 
-fn of_bucket(pairs: Vec<(String, String)>) -> Result<ContainerTags, Refusal> {
+pub(super) fn of_bucket(pairs: Vec<(String, String)>) -> Result<ContainerTags, Refusal> {
     check_reserved(&pairs)?;
     ContainerTags::new(pairs).map_err(|error| match error {
         TagsError::TooMany => {

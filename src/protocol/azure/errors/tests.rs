@@ -33,7 +33,12 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 6] = [
+const OF_OTHER_DIALECTS: [Reason; 11] = [
+    Reason::SettingNotFound,
+    Reason::IncompletePreflight,
+    Reason::MissingGrants,
+    Reason::UnexpectedBody,
+    Reason::InvalidBucketOwner,
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,
@@ -43,7 +48,7 @@ const OF_OTHER_DIALECTS: [Reason; 6] = [
 ];
 
 /// Reasons that Blob answers as it does another one.
-const AS_ANOTHER: [Reason; 1] = [Reason::NothingToMatch];
+const AS_ANOTHER: [Reason; 2] = [Reason::NothingToMatch, Reason::BlobNotOpen];
 
 #[test]
 fn rows_are_distinct_errors_with_messages() {
