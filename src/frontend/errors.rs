@@ -63,7 +63,12 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerExists => Reason::ContainerAlreadyExists.into(),
         R::BlobNotFound => Reason::BlobNotFound.into(),
         R::NotOpen => Reason::BlobNotOpen.into(),
-        R::Condition(Outcome::NotModified) => Reason::NotModified.into(),
+        R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
+            Reason::NotModified.into()
+        }
+        R::NotModified { content_etag: Some(tag) } => {
+            Refusal::new(Reason::NotModified).detail(Detail::ContentEtag, format!("\"{tag}\""))
+        }
         R::Condition(Outcome::AlreadyExists) => Reason::BlobAlreadyExists.into(),
         R::Condition(Outcome::NothingToMatch) => Reason::NothingToMatch.into(),
         R::Condition(Outcome::Failed | Outcome::Proceed) => Reason::ConditionNotMet.into(),

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use crate::protocol::model::OPERATION_NAMES;
+use crate::frontend::dialect::operation_names;
 use crate::types::AccountName;
 use crate::types::ContainerName;
 use crate::types::nearest;
@@ -40,7 +40,7 @@ pub enum FilterError {
 /// # Errors
 /// [`FilterError::Operation`].
 pub fn operation(name: &str) -> Result<(), FilterError> {
-    let known = || OPERATION_NAMES.into_iter().chain([REFUSED]);
+    let known = || operation_names().chain([REFUSED]);
     if known().any(|known| known.eq_ignore_ascii_case(name)) {
         return Ok(());
     }

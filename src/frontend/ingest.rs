@@ -219,7 +219,7 @@ impl<'a> Receiving<'a> {
 
     /// Compares the checksums with those that the client gave.
     fn finish(self) -> Result<Checksums, Refusal> {
-        let trailer = self.body.trailer_checksum();
+        let trailer = self.body.trailer_checksum()?;
         self.hashes.finish(self.upload, trailer)
     }
 }

@@ -204,6 +204,7 @@ impl FrontEnd {
         let Admitted {
             account,
             mut operation,
+            name,
             document,
             overrides,
             create_only,
@@ -223,7 +224,7 @@ impl FrontEnd {
         account.traffic.requests.inc();
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
-        context.operation = operation.name();
+        context.operation = name;
         self.inject_fault(arrival, context)?;
         let id = echo.request_id();
         self.note_change(&operation, context, RequestStart { arrival, id, begun });

@@ -6,6 +6,7 @@
 //! `note-NAME`. A body may come without a length. Errors are one line of text, with words of their
 //! own.
 
+mod content;
 mod unlike;
 
 use std::net::SocketAddr;
@@ -80,7 +81,10 @@ const PASSWORD: &str = "swordfish";
 const OPEN_BYTES_MAX: u64 = 4 << 20;
 
 /// What refusals are called; all others are trouble.
-const ERRORS: [(Reason, u16, &str); 6] = [
+const ERRORS: [(Reason, u16, &str); 9] = [
+    (Reason::ConditionNotMet, 412, "too-late"),
+    (Reason::NothingToMatch, 404, "nothing-there"),
+    (Reason::ChecksumMismatch, 400, "other-bytes"),
     (Reason::BlobNotFound, 404, "gone-fishing"),
     (Reason::ContainerNotFound, 404, "gone-fishing"),
     (Reason::NoAuthenticationInformation, 401, "who-are-you"),
@@ -113,7 +117,7 @@ fn upload(head: &Parts) -> Result<Upload, Refusal> {
         Some(len) => Framing::Known { len: len.parse().map_err(|_| malformed("the length"))? },
         None => Framing::Open { len_max: OPEN_BYTES_MAX },
     };
-    Ok(Upload { framing, md5: None, crc64: None, checksums: ClaimedChecksums::default() })
+    Ok(Upload { framing, md5: None, crc64: None, checksums: content::sum(head)? })
 }
 
 /// `bytes: FIRST LAST`.
@@ -182,7 +186,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
 }
 
 fn of_blob(head: &Parts, path: BlobPath) -> Result<Operation, Refusal> {
-    let precondition = without_condition();
+    let conditions = content::conditions(head);
+    let precondition = Precondition { conditions, ..without_condition() };
     let (properties, tags, tier) = (BlobProperties::default(), Tags::default(), None);
     let query = head.uri.query().unwrap_or("");
     match (&head.method, query.split_once('=').unwrap_or((query, ""))) {
@@ -244,6 +249,9 @@ fn described(facts: &BlobFacts, len: u64) -> Response<Bytes> {
     let mut response = Response::builder().header("content-length", len);
     for (name, value) in facts.metadata.iter() {
         response = response.header(format!("note-{name}"), value);
+    }
+    for (name, value) in content::of_content(facts) {
+        response = response.header(name, value);
     }
     response.body(Bytes::new()).unwrap()
 }

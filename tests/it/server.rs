@@ -51,7 +51,7 @@ impl Server {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
         stdout.read_line(&mut first).unwrap();
-        let (_, rest) = first.split_once(" serves Blob on ").expect("where Blob is served");
+        let (_, rest) = first.split_once(" serves Blob and S3 on ").expect("where Blob is served");
         let address = rest.split(' ').next().unwrap().parse().unwrap();
         Self { address, child, _stdout: stdout, _data: data }
     }

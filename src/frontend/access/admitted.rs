@@ -21,6 +21,8 @@ pub(crate) struct Admitted {
     pub(crate) account: Arc<Account>,
     /// The operation. It has a condition to replace nothing where the caller may not overwrite.
     pub(crate) operation: Operation,
+    /// Its name in the words of the dialect, for metrics, logs and the fault dial.
+    pub(crate) name: &'static str,
     /// The document that completes it.
     pub(crate) document: Option<DocumentBody>,
     /// Headers that the answer carries in place of the blob's own.

@@ -84,6 +84,7 @@ pub(crate) fn permit(
     };
     Ok(Admitted {
         account,
+        name: operation.name(),
         operation,
         document,
         overrides,

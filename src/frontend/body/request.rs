@@ -345,8 +345,11 @@ impl RequestBody {
     }
 
     /// A checksum that stood behind the content. It is known when the body has ended.
-    pub(crate) fn trailer_checksum(&self) -> Option<ChecksumValue> {
-        self.decoder.as_ref().and_then(Decoder::trailer_checksum)
+    ///
+    /// # Errors
+    /// `ChecksumMismatch` when it is malformed.
+    pub(crate) fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
+        self.decoder.as_ref().map_or(Ok(None), Decoder::trailer_checksum)
     }
 
     /// Bytes read so far.

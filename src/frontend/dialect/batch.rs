@@ -131,7 +131,7 @@ async fn admit_part<'a>(
     let start = RequestStart { arrival, id: echo.request_id(), begun };
     let draft = logged.then(|| front.draft_at(address.as_ref(), start));
     if let Ok(admitted) = &admitted {
-        context.operation = admitted.operation.name();
+        context.operation = admitted.name;
     }
     Ready { id: part.id, head, echo, address, draft, context, admitted }
 }

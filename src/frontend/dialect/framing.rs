@@ -50,10 +50,12 @@ impl Decoder {
 
     /// A checksum of the content in a trailer of the body, once it has ended. It is not yet
     /// compared with the content.
-    #[must_use]
-    pub fn trailer_checksum(&self) -> Option<ChecksumValue> {
+    ///
+    /// # Errors
+    /// `ChecksumMismatch` when it is malformed.
+    pub fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
         match self {
-            Self::Segmented(_) => None,
+            Self::Segmented(_) => Ok(None),
             Self::Signed(body) => s3::of_trailers(body.trailers()),
         }
     }

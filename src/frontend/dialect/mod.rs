@@ -39,8 +39,10 @@ use crate::frontend::dialect::framing::Encoder;
 use crate::protocol::azure;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Address;
+use crate::protocol::model::OPERATION_NAMES;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3::S3Echo;
+use crate::protocol::s3::routes::S3Operation;
 use crate::types::Peer;
 use crate::types::Protocols;
 use crate::types::Timestamp;
@@ -123,6 +125,11 @@ impl Arrival<'_> {
     pub(in crate::frontend) fn address(&self) -> Option<Address> {
         self.dialect.address(self.head).ok()
     }
+}
+
+/// The names of operations in all dialects, as metrics, logs and the fault dial have them.
+pub(in crate::frontend) fn operation_names() -> impl Iterator<Item = &'static str> {
+    OPERATION_NAMES.into_iter().chain(S3Operation::ALL.iter().map(|operation| operation.name()))
 }
 
 /// Names of Azure's headers that logs repeat.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error as ThisError;
 
+use crate::types::ContentEtag;
 use crate::types::Outcome;
 use crate::types::PartitionId;
 
@@ -106,9 +107,15 @@ pub enum Refused {
     /// The blob is not open to the sender, or does not exist.
     #[error("the blob is not open to the sender")]
     NotOpen,
-    /// A condition failed; never [`Outcome::Proceed`].
+    /// A condition failed; never [`Outcome::Proceed`] and [`Outcome::NotModified`].
     #[error("a condition failed: {0:?}")]
     Condition(Outcome),
+    /// A read whose conditions say that the client has it already.
+    #[error("not modified")]
+    NotModified {
+        /// The tag of the content of a blob.
+        content_etag: Option<ContentEtag>,
+    },
     /// A lease stands in the way.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),

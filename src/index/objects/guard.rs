@@ -67,7 +67,14 @@ pub(super) fn read<'a>(
     open(guard, current.acl)?;
     lease_of_read(guard.lease, current.lease, now)?;
     tags(guard, current.tags)?;
-    settle(guard.conditions.check_read(&current.validators))
+    let content_etag = current.validators.content_etag;
+    match guard.conditions.check_read(&current.validators) {
+        Outcome::NotModified => Err(Refused::NotModified { content_etag }),
+        outcome @ (Outcome::Proceed
+        | Outcome::Failed
+        | Outcome::AlreadyExists
+        | Outcome::NothingToMatch) => settle(outcome),
+    }
 }
 
 /// Checks a write that creates a missing blob. Returns the lease that stays.

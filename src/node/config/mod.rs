@@ -4,8 +4,8 @@
 //! 2. `checked.rs`: the [`Config`], merged, with defaults filled in, checked once. `defaults.rs`
 //!    has the defaults that commands need, too;
 //! 3. `accounts.rs` and `account_file.rs`: names and keys of accounts; `oidc.rs`: issuers of bearer
-//!    tokens; `s3.rs`: S3; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`:
-//!    how values are written.
+//!    tokens; `s3.rs`: S3; `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and
+//!    `tls_source.rs`: how values are written.
 //!
 //! Invariants: nothing behind [`Config`] reads a flag or a variable; an error names the setting
 //! and never shows a key.

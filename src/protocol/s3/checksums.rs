@@ -36,6 +36,11 @@ pub(super) fn header(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, _, header)| *header)
 }
 
+/// The name of an algorithm in documents; `None` for those that have none.
+pub(super) fn name(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
+    ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, name, _)| *name)
+}
+
 /// What a checksum covers, as answers spell it.
 pub(super) const fn kind_name(kind: ChecksumKind) -> &'static str {
     match kind {
@@ -69,7 +74,7 @@ pub(super) fn claimed(all: &HeaderMap) -> Result<ClaimedChecksums, Refusal> {
         let algorithm = of_header(name).ok_or_else(|| unknown(name))?;
         let text = headers::text(all, name)?.unwrap_or("");
         let value = ChecksumValue::from_base64(algorithm, text).ok_or_else(|| {
-            Refusal::new(Reason::InvalidInput)
+            Refusal::new(Reason::ChecksumMismatch)
                 .message(format!("Value for {name} header is invalid."))
                 .detail(Detail::HeaderName, name)
         })?;
@@ -125,11 +130,13 @@ fn unknown(name: &str) -> Refusal {
         .detail(Detail::HeaderName, name)
 }
 
-/// The checksum among the trailers of a body; names are in lower case. One that cannot be read is
-/// left out, and is then missing.
-#[must_use]
-pub fn of_trailers(fields: &[(String, String)]) -> Option<ChecksumValue> {
-    fields.iter().find_map(|(name, value)| {
-        of_header(name).and_then(|algorithm| ChecksumValue::from_base64(algorithm, value))
-    })
+/// The checksum among the trailers of a body; names are in lower case.
+///
+/// # Errors
+/// `ChecksumMismatch` for one that cannot be read.
+pub fn of_trailers(fields: &[(String, String)]) -> Result<Option<ChecksumValue>, Refusal> {
+    let mut found = fields.iter().filter_map(|(name, value)| Some((of_header(name)?, value)));
+    let Some((algorithm, value)) = found.next() else { return Ok(None) };
+    let read = ChecksumValue::from_base64(algorithm, value);
+    read.map(Some).ok_or_else(|| Reason::ChecksumMismatch.into())
 }

@@ -87,7 +87,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `x-amz-storage-class`.
 pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Refusal> {
     let Some(text) = headers::text(all, "x-amz-storage-class")? else { return Ok(None) };
-    let unknown = || Reason::BlobAccessTierNotSupportedForAccountType.into();
+    let unknown = || Reason::InvalidStorageClass.into();
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
@@ -113,7 +113,7 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     if is_location && text.len() <= REDIRECT_BYTES_MAX {
         return Ok(Some(text.to_owned()));
     }
-    Err(Refusal::new(Reason::InvalidInput).message(
+    Err(Refusal::new(Reason::InvalidHeaderValue).message(
         "The website redirect location must have a prefix of 'http://' or 'https://' or '/', and at \
          most 2,048 bytes.",
     ))

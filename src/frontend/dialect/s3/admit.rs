@@ -80,7 +80,8 @@ pub(in crate::frontend::dialect) async fn admit(
         content_type: overrides.content_type,
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
-    Ok(Admitted { overrides, decoder, closed, ..admitted })
+    let name = s3::operation(head, address)?.name();
+    Ok(Admitted { name, overrides, decoder, closed, ..admitted })
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.

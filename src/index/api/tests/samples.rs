@@ -477,8 +477,7 @@ pub(super) fn refused() -> Vec<Refused> {
         LeaseRefusal::BreakingNotChanged,
         LeaseRefusal::BrokenNotRenewed,
     ];
-    let outcomes =
-        [Outcome::Failed, Outcome::NotModified, Outcome::AlreadyExists, Outcome::NothingToMatch];
+    let outcomes = [Outcome::Failed, Outcome::AlreadyExists, Outcome::NothingToMatch];
     let faults =
         [EncryptionFault::KeyMissing, EncryptionFault::NotEncrypted, EncryptionFault::Mismatch];
     let mut all = vec![
@@ -488,6 +487,7 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::BlobNotFound,
         Refused::NotOpen,
         Refused::SnapshotsPresent,
+        Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },
         Refused::Archived,
         Refused::Rehydrating,
         Refused::TierOfKind,

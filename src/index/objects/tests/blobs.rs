@@ -153,7 +153,9 @@ fn read_conditions_answer_not_modified() {
     read.guard.conditions.if_none_match = Some(EtagMatch::Tags(vec![Some(etag)]));
     assert_eq!(
         p.blob(&read).unwrap_err(),
-        Error::Refused(Refused::Condition(Outcome::NotModified))
+        Error::Refused(Refused::NotModified {
+            content_etag: Some(ContentEtag::of_checksum(Crc64::of(b"1"), 1, 1))
+        })
     );
 }
 

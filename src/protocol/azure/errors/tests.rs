@@ -33,12 +33,13 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 11] = [
+const OF_OTHER_DIALECTS: [Reason; 12] = [
     Reason::SettingNotFound,
     Reason::IncompletePreflight,
     Reason::MissingGrants,
     Reason::UnexpectedBody,
     Reason::InvalidBucketOwner,
+    Reason::InvalidStorageClass,
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,

@@ -7,10 +7,13 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
+use crate::types::ChecksumAlgorithm;
+use crate::types::ChecksumKind;
 
 /// The name space of every document.
 const BEGIN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
@@ -77,11 +80,22 @@ pub(super) fn objects(page: &BlobListing, echo: &S3Echo) -> String {
     out
 }
 
+/// How the checksum of an object is computed. Its value is only in the head of the object.
+fn checksum(out: &mut String, facts: &BlobFacts) {
+    let derived = facts.crc64.map(|_| (ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject));
+    let kept = facts.checksums.first().map(|checksum| (checksum.algorithm, checksum.kind));
+    let Some((algorithm, kind)) = kept.or(derived) else { return };
+    let Some(name) = checksums::name(algorithm) else { return };
+    escape::element(out, "ChecksumAlgorithm", name);
+    escape::element(out, "ChecksumType", checksums::kind_name(kind));
+}
+
 fn object(out: &mut String, name: &str, facts: &BlobFacts) {
     out.push_str("<Contents>");
     escape::referenced(out, "Key", name);
     escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
     escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
+    checksum(out, facts);
     escape::plain(out, "Size", facts.len);
     escape::plain(out, "StorageClass", class(facts).as_str());
     out.push_str("</Contents>");
