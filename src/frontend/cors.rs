@@ -60,7 +60,7 @@ async fn rules(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Rules, Refusal>
     let account = found.ok_or_else(|| Refusal::from(Reason::CorsPreflightFailure))?;
     hosts::may_name(front, arrival.head, &account)?;
     match arrival.dialect.has_rules_of_containers() {
-        true => boxed(|| of_container(front, &account, &address)).await.map(Rules::Container),
+        true => of_container(front, &account, &address).await.map(Rules::Container),
         false => Ok(Rules::Account(account)),
     }
 }
@@ -86,20 +86,17 @@ pub(crate) async fn preflight(front: &FrontEnd, arrival: Arrival<'_>) -> Result<
     rules.preflight(&arrival.head.headers).map(Reply::Preflight)
 }
 
-/// Whether an answer may need more headers: a browser sent the request, and it is no preflight.
-pub(crate) fn concerns(arrival: Arrival<'_>) -> bool {
-    let head = arrival.head;
-    head.headers.contains_key(http::header::ORIGIN) && head.method != http::Method::OPTIONS
-}
-
-/// Adds what the rules say to the answer to a request that [`concerns`] them.
+/// Adds what the rules say to the answer to a browser's request.
 pub(crate) async fn decorate(
     front: &FrontEnd,
     arrival: Arrival<'_>,
     mut response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
     let head = arrival.head;
-    let Ok(rules) = rules(front, arrival).await else { return response };
+    if !head.headers.contains_key(http::header::ORIGIN) || head.method == http::Method::OPTIONS {
+        return response;
+    }
+    let Ok(rules) = boxed(|| rules(front, arrival)).await else { return response };
     for (name, value) in rules.actual(&head.headers, head.method.as_str()) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);

@@ -131,10 +131,7 @@ impl FrontEnd {
                         self.refused(&head, &mut body, &error, &echo).await
                     }
                 };
-                match cors::concerns(arrival) {
-                    true => boxed(|| cors::decorate(self, arrival, response)).await,
-                    false => response,
-                }
+                cors::decorate(self, arrival, response).await
             }
         };
         drop(counted);

@@ -45,7 +45,10 @@ mod tests {
     #[test]
     fn ids_are_the_same_for_ever() {
         let ids = OwnerIds::of(&AccountName::new("devstoreaccount1").unwrap());
-        assert_eq!(ids.canonical, "6660b3155a7ed8cd41e710e54cb90e16eb9e5a237308a6257ca66faec25ff166");
+        assert_eq!(
+            ids.canonical,
+            "6660b3155a7ed8cd41e710e54cb90e16eb9e5a237308a6257ca66faec25ff166"
+        );
         assert_eq!(ids.number, "351980825820");
         assert_ne!(ids, OwnerIds::of(&AccountName::new("devstoreaccount2").unwrap()));
     }

@@ -94,8 +94,9 @@ pub(super) fn check(pairs: &[(String, String)]) -> Result<(), TagsError> {
     let fits = |text: &str, range: std::ops::RangeInclusive<usize>| {
         range.contains(&text.chars().count()) && text.chars().all(is_allowed)
     };
-    let valid =
-        |(key, value): &(String, String)| fits(key, 1..=KEY_CHARS_MAX) && fits(value, 0..=VALUE_CHARS_MAX);
+    let valid = |(key, value): &(String, String)| {
+        fits(key, 1..=KEY_CHARS_MAX) && fits(value, 0..=VALUE_CHARS_MAX)
+    };
     if !pairs.iter().all(valid) {
         return Err(TagsError::Invalid);
     }

@@ -36,7 +36,7 @@ pub(crate) async fn of_container(
     let record = lookup::container(&front.rows, account, container).await?;
     let (acl, is_open) = (record.acl(), record.public_access == PublicAccess::Container);
     let owner = record.fields.and_then(|fields| fields.owner);
-    Ok(Reply::Grants(grants(owner, acl, is_open)))
+    Ok(Reply::Grants(Some(grants(owner, acl, is_open))))
 }
 
 /// Who may read a blob: those whom its list permits, and all if the container's blobs are open.
@@ -53,7 +53,7 @@ pub(crate) async fn of_blob(
     let blob = BlobTarget { account, path, precondition: Precondition::default() };
     let object = content::facts(front, blob).await?.object.unwrap_or_default();
     let acl = object.acl.unwrap_or(CannedAcl::Private);
-    Ok(Reply::Grants(grants(object.owner, acl, is_open)))
+    Ok(Reply::Grants(Some(grants(object.owner, acl, is_open))))
 }
 
 fn grants(owner: Option<String>, acl: CannedAcl, is_open: bool) -> Grants {
@@ -71,7 +71,7 @@ pub(crate) async fn set_of_container(
     let (guard, change) = (lookup::guard(precondition), ContainerChange::Acl(acl));
     let write = UpdateContainer { account: account.id, name, guard, change };
     let answer = commit::commit(&front.rows, write, None).await;
-    commit::changed(answer, Subject::Container).map(|_| Reply::GrantsSet)
+    commit::changed(answer, Subject::Container).map(|_| Reply::Grants(None))
 }
 
 /// Replaces the list of a blob.
@@ -80,7 +80,7 @@ pub(crate) async fn set_of_blob(
     blob: BlobTarget<'_>,
     acl: CannedAcl,
 ) -> Result<Reply, Refusal> {
-    blobs::update(front, blob, BlobChange::Acl(acl)).await.map(|_| Reply::GrantsSet)
+    blobs::update(front, blob, BlobChange::Acl(acl)).await.map(|_| Reply::Grants(None))
 }
 
 /// Refuses an access control list that opens something in an account that does not permit it.

@@ -16,6 +16,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::SettingAction;
 use crate::protocol::model::operation::SettingOperation;
+use crate::protocol::model::reply::SettingReply;
 use crate::types::ContainerName;
 use crate::types::Setting;
 use crate::types::SettingKind;
@@ -31,11 +32,11 @@ pub(crate) async fn carry_out(
         SettingAction::Get(kind) => {
             let found = read(&front.rows, account, &container, kind).await?;
             let found = found.ok_or(Reason::SettingNotFound)?;
-            return Ok(Reply::Setting(Box::new(found)));
+            return Ok(Reply::Setting(SettingReply::Value(Box::new(found))));
         }
         SettingAction::GetFixed => {
             lookup::container(&front.rows, account, &container).await?;
-            return Ok(Reply::FixedSetting);
+            return Ok(Reply::Setting(SettingReply::Fixed));
         }
         SettingAction::GetAbsent => {
             lookup::container(&front.rows, account, &container).await?;
@@ -43,14 +44,14 @@ pub(crate) async fn carry_out(
         }
         SettingAction::RemoveAbsent => {
             lookup::container(&front.rows, account, &container).await?;
-            return Ok(Reply::SettingChanged);
+            return Ok(Reply::Setting(SettingReply::Changed));
         }
         SettingAction::Set(setting) => SettingChange::Set(setting),
         SettingAction::Remove(kind) => SettingChange::Remove(kind),
     };
     let write = ChangeSetting { account: account.id, name: container, change };
     match commit::commit_holding(&front.rows, write, memory).await {
-        Ok(()) => Ok(Reply::SettingChanged),
+        Ok(()) => Ok(Reply::Setting(SettingReply::Changed)),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }
 }

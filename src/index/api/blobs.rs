@@ -9,16 +9,16 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::NewBlobFields;
-use crate::types::Audience;
 use crate::types::AccessTier;
+use crate::types::Audience;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
+use crate::types::CannedAcl;
 use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
-use crate::types::CannedAcl;
 use crate::types::Encryption;
 use crate::types::KeyedNonce;
 use crate::types::Location;

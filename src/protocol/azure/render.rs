@@ -109,13 +109,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         // No request of this dialect has these.
-        Reply::Setting(_)
-        | Reply::FixedSetting
-        | Reply::SettingChanged
-        | Reply::Grants(_)
-        | Reply::GrantsSet => {
-            render_error(&Reason::NotImplemented.into(), echo)
-        }
+        Reply::Setting(_) | Reply::Grants(_) => render_error(&Reason::NotImplemented.into(), echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }

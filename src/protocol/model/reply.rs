@@ -44,6 +44,17 @@ pub struct UserDelegationKey {
     pub value: String,
 }
 
+/// What an operation on a setting of a container answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingReply {
+    /// The setting.
+    Value(Box<Setting>),
+    /// One that all containers have; the dialect knows its value.
+    Fixed,
+    /// It was replaced or removed.
+    Changed,
+}
+
 /// Who may read a container or blob without a role in the account: of a container, list it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
@@ -200,15 +211,9 @@ pub enum Reply {
     /// Set Container Metadata.
     ContainerChanged(Change),
     /// A setting of a container.
-    Setting(Box<Setting>),
-    /// A setting that all containers have; the dialect knows its value.
-    FixedSetting,
-    /// A setting was replaced or removed.
-    SettingChanged,
-    /// Who may use a container or blob without a role in the account.
-    Grants(Grants),
-    /// Who may was replaced.
-    GrantsSet,
+    Setting(SettingReply),
+    /// Who may use a container or blob without a role in the account; `None` when that was replaced.
+    Grants(Option<Grants>),
     /// Delete Container.
     ContainerDeleted,
     /// List Blobs.

@@ -35,7 +35,8 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `PutBucketCors`.
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let action = SettingAction::Set(Setting::Cors(Vec::new()));
-    let set = ContainerOperation::Setting(SettingOperation { container: request.bucket()?, action });
+    let set =
+        ContainerOperation::Setting(SettingOperation { container: request.bucket()?, action });
     documents::completed_by(request, set, DOCUMENT_BYTES_MAX, decode)
 }
 

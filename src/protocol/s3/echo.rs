@@ -82,8 +82,7 @@ impl S3Echo {
 }
 
 const fn shows_owner(operation: S3Operation) -> bool {
-    is_list(operation)
-        || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
+    is_list(operation) || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
 }
 
 const fn is_list(operation: S3Operation) -> bool {

@@ -15,6 +15,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::reply::SettingReply;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
@@ -40,13 +41,9 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             head::checksum(head, &checksum.of_whole()).empty()
         }
         Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
-        Reply::Setting(setting) => begin(200, echo).xml(settings::setting(setting)),
-        Reply::FixedSetting => match echo.operation.and_then(fixed) {
-            Some(document) => begin(200, echo).xml(settings::fixed(document)),
-            None => render_refusal(&Reason::NotImplemented.into(), echo),
-        },
-        Reply::Grants(grants) => begin(200, echo).xml(acl::grants(grants, echo)),
-        Reply::GrantsSet | Reply::BlobTagsSet | Reply::SettingChanged => changed(echo),
+        Reply::Setting(reply) => setting(reply, echo),
+        Reply::Grants(Some(grants)) => begin(200, echo).xml(acl::grants(grants, echo)),
+        Reply::Grants(None) | Reply::BlobTagsSet => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),
@@ -55,6 +52,17 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
         }
         _ => render_refusal(&Reason::NotImplemented.into(), echo),
+    }
+}
+
+fn setting(reply: &SettingReply, echo: &S3Echo) -> Response<Bytes> {
+    match reply {
+        SettingReply::Value(setting) => begin(200, echo).xml(settings::setting(setting)),
+        SettingReply::Fixed => match echo.operation.and_then(fixed) {
+            Some(document) => begin(200, echo).xml(settings::fixed(document)),
+            None => render_refusal(&Reason::NotImplemented.into(), echo),
+        },
+        SettingReply::Changed => changed(echo),
     }
 }
 

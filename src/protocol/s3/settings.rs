@@ -69,10 +69,9 @@ pub(super) const fn not_found(operation: Option<S3Operation>) -> Option<ErrorRow
             "ServerSideEncryptionConfigurationNotFoundError",
             "The server side encryption configuration was not found",
         ),
-        O::GetBucketReplication => (
-            "ReplicationConfigurationNotFoundError",
-            "The replication configuration was not found",
-        ),
+        O::GetBucketReplication => {
+            ("ReplicationConfigurationNotFoundError", "The replication configuration was not found")
+        }
         O::GetPublicAccessBlock => (
             "NoSuchPublicAccessBlockConfiguration",
             "The public access block configuration was not found",
@@ -95,14 +94,11 @@ pub(super) const fn fixed(operation: S3Operation) -> Option<FixedDocument> {
         O::GetBucketLogging => ("BucketLoggingStatus", ""),
         O::GetBucketNotificationConfiguration => ("NotificationConfiguration", ""),
         O::GetBucketVersioning => ("VersioningConfiguration", ""),
-        O::GetBucketRequestPayment => {
-            ("RequestPaymentConfiguration", "<Payer>BucketOwner</Payer>")
-        }
+        O::GetBucketRequestPayment => ("RequestPaymentConfiguration", "<Payer>BucketOwner</Payer>"),
         // Access control lists are in force, and who writes an object owns it.
-        O::GetBucketOwnershipControls => (
-            "OwnershipControls",
-            "<Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule>",
-        ),
+        O::GetBucketOwnershipControls => {
+            ("OwnershipControls", "<Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule>")
+        }
         O::ListBucketAnalyticsConfigurations => ("ListBucketAnalyticsConfigurationResult", LAST),
         O::ListBucketIntelligentTieringConfigurations => {
             ("ListBucketIntelligentTieringConfigurationsOutput", LAST)

@@ -57,7 +57,8 @@ pub(super) fn get_bucket(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `PutBucketTagging`.
 pub(super) fn put_bucket(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let action = SettingAction::Set(Setting::Tags(ContainerTags::default()));
-    let set = ContainerOperation::Setting(SettingOperation { container: request.bucket()?, action });
+    let set =
+        ContainerOperation::Setting(SettingOperation { container: request.bucket()?, action });
     documents::completed_by(request, set, DOCUMENT_BYTES_MAX, decode_bucket)
 }
 
@@ -139,9 +140,7 @@ pub(super) fn of_object(pairs: Vec<(String, String)>) -> Result<Tags, Refusal> {
 pub(super) fn of_bucket(pairs: Vec<(String, String)>) -> Result<ContainerTags, Refusal> {
     check_reserved(&pairs)?;
     ContainerTags::new(pairs).map_err(|error| match error {
-        TagsError::TooMany => {
-            refusal(error).message("Bucket tag count cannot be greater than 50")
-        }
+        TagsError::TooMany => refusal(error).message("Bucket tag count cannot be greater than 50"),
         TagsError::Invalid | TagsError::Duplicate => refusal(error),
     })
 }
@@ -181,7 +180,10 @@ mod tests {
     #[test]
     fn the_header_is_read_as_a_query_string() {
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        assert_eq!(of_header("b=2&a=x%20y+z&c"), Ok(vec![pair("a", "x y z"), pair("b", "2"), pair("c", "")]));
+        assert_eq!(
+            of_header("b=2&a=x%20y+z&c"),
+            Ok(vec![pair("a", "x y z"), pair("b", "2"), pair("c", "")])
+        );
         assert_eq!(of_header("k%40h=%C3%A4"), Ok(vec![pair("k@h", "ä")]));
         for (text, reason) in [
             ("a=1&a=2", Reason::InvalidHeaderValue),

@@ -27,9 +27,9 @@ pub fn preflight(all: &HeaderMap, rules: &[CrossOriginRule]) -> Result<CorsHeade
         let missing = || Refusal::new(Reason::IncompletePreflight).message(message);
         headers::text(all, name)?.ok_or_else(missing)
     };
-    let origin =
-        needed("origin", "Insufficient information. Origin request header needed.")?;
-    let method = needed("access-control-request-method", "Invalid Access-Control-Request-Method: null")?;
+    let origin = needed("origin", "Insufficient information. Origin request header needed.")?;
+    let method =
+        needed("access-control-request-method", "Invalid Access-Control-Request-Method: null")?;
     if !METHODS.contains(&method) {
         let message = format!("Invalid Access-Control-Request-Method: {method}");
         return Err(Refusal::new(Reason::IncompletePreflight).message(message));
@@ -40,8 +40,9 @@ pub fn preflight(all: &HeaderMap, rules: &[CrossOriginRule]) -> Result<CorsHeade
     }
     let requested = headers::text(all, "access-control-request-headers")?.unwrap_or("");
     let requested = || requested.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let allows_header =
-        |rule: &CrossOriginRule, name: &str| rule.headers.iter().any(|allowed| fits_header(allowed, name));
+    let allows_header = |rule: &CrossOriginRule, name: &str| {
+        rule.headers.iter().any(|allowed| fits_header(allowed, name))
+    };
     let fits = |rule: &&CrossOriginRule| {
         allows(rule, origin, method) && requested().all(|name| allows_header(rule, name))
     };
