@@ -9,7 +9,6 @@ use crate::index::api::*;
 use crate::index::engine::testing::MemoryCapacity;
 use crate::index::objects::fake::Partition;
 use crate::index::objects::keys;
-use crate::index::objects::settings;
 use crate::index::objects::values;
 use crate::index::objects::values::{Layout, StagedSummary};
 use crate::index::rows::Family;

@@ -8,23 +8,39 @@ use crate::index::api::ReadSetting;
 use crate::index::api::Refused;
 use crate::index::api::SettingChange;
 use crate::index::api::WriteReply;
-use crate::index::objects::container;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
 use crate::index::objects::values;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
+use crate::types::AccountId;
+use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Setting;
 use crate::types::SettingKind;
 
+/// The most kinds of settings: the number of one is a byte.
+const KINDS_MAX: usize = 256;
+
 /// Reads a setting of a container.
 pub(super) async fn read(view: &dyn Rows, read: &ReadSetting) -> Result<Option<Setting>, Error> {
-    let found = container::load(view, read.account, &read.name).await?;
-    found.ok_or(Refused::ContainerNotFound)?;
-    let row = keys::setting(&RoutingKey::container(read.account, &read.name), read.kind.number());
+    let of = existing(view, read.account, &read.name).await?;
+    let row = keys::setting(&of, read.kind.number());
     let value = view.get(Family::Versions, &row).await?;
     value.map(|value| decode(read.kind, &row, &value)).transpose()
+}
+
+/// The key of a container, which must exist.
+async fn existing(
+    view: &dyn Rows,
+    account: AccountId,
+    name: &ContainerName,
+) -> Result<RoutingKey, Error> {
+    let key = RoutingKey::container(account, name);
+    match view.get(Family::Main, key.as_bytes()).await? {
+        Some(_) => Ok(key),
+        None => Err(Refused::ContainerNotFound.into()),
+    }
 }
 
 /// Replaces or removes a setting of a container.
@@ -32,9 +48,7 @@ pub(super) async fn change(
     eval: &mut Evaluation<'_>,
     change: &ChangeSetting,
 ) -> Result<WriteReply, Error> {
-    let found = container::load(eval.view, change.account, &change.name).await?;
-    found.ok_or(Refused::ContainerNotFound)?;
-    let of = RoutingKey::container(change.account, &change.name);
+    let of = existing(eval.view, change.account, &change.name).await?;
     match &change.change {
         SettingChange::Set(setting) => {
             let row = keys::setting(&of, setting.kind().number());
@@ -50,7 +64,7 @@ pub(super) async fn change(
 /// Removes all settings of a container that is deleted, those of later releases too.
 pub(super) async fn remove_all(eval: &mut Evaluation<'_>, of: &RoutingKey) -> Result<(), Error> {
     let (from, to) = keys::settings(of);
-    let rows = eval.view.scan_all(Family::Versions, (&from, Some(&to)), usize::from(u8::MAX) + 1);
+    let rows = eval.view.scan_all(Family::Versions, (from.as_ref(), Some(to.as_ref())), KINDS_MAX);
     for row in rows.await? {
         eval.out.delete(Family::Versions, row.key);
     }

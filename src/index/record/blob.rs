@@ -9,6 +9,7 @@ use crate::index::record::BlobFields;
 use crate::index::record::tagged;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::CannedAcl;
 use crate::types::ContentEtag;
 use crate::types::ContentTag;
 use crate::types::Crc64;

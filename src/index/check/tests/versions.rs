@@ -1,6 +1,7 @@
 //! Versions, delete markers, the null version and uploads, which no request makes yet.
 
 use super::*;
+use crate::index::objects::settings;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::NullVersion;
