@@ -101,10 +101,8 @@ pub(super) fn demand_open(
     audience: Audience,
     refuse: impl Fn() -> Refusal,
 ) -> Result<Refusal, Refusal> {
-    match parsed {
-        Some(parsed) if anonymous::demand_open(parsed.operation_mut(), audience) => Ok(refuse()),
-        Some(_) | None => Err(refuse()),
-    }
+    let permits = |parsed: &mut Parsed| anonymous::demand_open(parsed.operation_mut(), audience);
+    if parsed.is_some_and(permits) { Ok(refuse()) } else { Err(refuse()) }
 }
 
 /// How Azure refuses callers that do not authenticate.

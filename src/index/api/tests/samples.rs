@@ -89,6 +89,7 @@ fn guard() -> Guard {
         lease: Some(Uuid::from_u128(9)),
         if_tags: Some(TagCondition::parse("a = '1' OR \"b c\" <> '' AND d >= '2'").unwrap()),
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
+        open_to: Some(Audience::Authenticated),
     }
 }
 
