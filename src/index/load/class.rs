@@ -37,6 +37,7 @@ impl Class {
             | Read::BlockList(_, _, _)
             | Read::Pages(_) => Self::Read,
             Read::Accounts(_)
+            | Read::Setting(_)
             | Read::Containers(_)
             | Read::Blobs(_)
             | Read::Tags(_)
