@@ -33,11 +33,11 @@ impl Class {
         match read {
             Read::Account(_)
             | Read::Container(_, _)
+            | Read::Setting(_)
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
             | Read::Pages(_) => Self::Read,
             Read::Accounts(_)
-            | Read::Setting(_)
             | Read::Containers(_)
             | Read::Blobs(_)
             | Read::Tags(_)
