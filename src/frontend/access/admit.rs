@@ -32,7 +32,8 @@ pub(crate) async fn admit(
 
 /// A refusal with how to authenticate, if it asks for that.
 fn challenged(front: &FrontEnd, refusal: Refusal) -> Refusal {
-    match front.tokens.challenge().filter(|_| refusal.asks_for_authentication()) {
+    let asks = refusal.asks_for_authentication();
+    match front.tokens.challenge().filter(|_| asks) {
         Some(challenge) => refusal.detail(Detail::Challenge, challenge),
         None => refusal,
     }

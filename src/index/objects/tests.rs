@@ -13,6 +13,7 @@ mod copy_jobs;
 mod encrypted;
 mod fields;
 mod golden;
+mod grants;
 mod invariants;
 mod lists;
 mod model;

@@ -56,6 +56,19 @@ fn needed(all: &HeaderMap) -> Result<CannedAcl, Refusal> {
     }
 }
 
+/// The canned list of a new bucket.
+///
+/// # Errors
+/// Those of [`header`]; `UnsupportedHeader` for a list that opens the bucket: `PutBucketAcl` does.
+pub(super) fn of_new_bucket(all: &HeaderMap) -> Result<(), Refusal> {
+    match header(all)? {
+        Some(acl) if acl.is_public() => {
+            Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, HEADER))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// `x-amz-acl`.
 ///
 /// # Errors

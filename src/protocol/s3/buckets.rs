@@ -6,6 +6,7 @@ use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::acl;
 use crate::protocol::s3::request::Request;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -17,6 +18,7 @@ pub(super) fn list(_: &Request<'_>) -> Result<Parsed, Refusal> {
 
 /// `CreateBucket`.
 pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    acl::of_new_bucket(request.headers)?;
     let create = ContainerOperation::CreateContainer {
         container: request.bucket()?,
         metadata: Metadata::default(),

@@ -24,6 +24,10 @@ const HEADERS: &[&str] = &[
     "x-amz-write-offset-bytes",
 ];
 
+/// Who owns new objects, and the one value that is served: who writes them.
+const OWNERSHIP: &str = "x-amz-object-ownership";
+const OWNERSHIP_SERVED: &str = "ObjectWriter";
+
 /// Query parameters whose meaning is not served.
 const PARAMETERS: &[&str] = &["versionId", "partNumber"];
 
@@ -38,7 +42,11 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// # Errors
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
-    for name in headers.keys().map(http::HeaderName::as_str) {
+    for (name, value) in headers {
+        let name = name.as_str();
+        if name == OWNERSHIP && value == OWNERSHIP_SERVED {
+            continue;
+        }
         if name.starts_with("x-amz-") && HEADERS.iter().any(|unserved| name.starts_with(unserved)) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
