@@ -416,7 +416,7 @@ impl AccountStore {
     ) -> Result<(), StoreError> {
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
-        let write = DeleteContainer { account: account.id, name, guard };
+        let write = DeleteContainer { account: account.id, name, guard, closed: None };
         let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
         match self.router.tell(write).await {
             Ok(()) => {

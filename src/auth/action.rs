@@ -48,6 +48,10 @@ pub enum Action {
     BlobPolicy,
     /// List the blobs of a container.
     ListBlobs,
+    /// List the uploads in parts of a container.
+    ListUploads,
+    /// List the parts of an upload.
+    ListParts,
     /// Read a blob: content, properties, metadata, blocks, pages.
     ReadBlob,
     /// Write content, properties or metadata of a blob, or act on its lease.

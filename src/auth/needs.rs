@@ -67,6 +67,9 @@ const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
+/// Lists of uploads are never open to everybody.
+const LIST_UPLOADS: Need = row(Level::Container, "l", "l", Role::Reader);
+const LIST_PARTS: Need = row(Level::Object, "r", "r", Role::Reader);
 const READ_BLOB: Need = open(row(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
 const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
 /// Adds to what is there.
@@ -114,6 +117,8 @@ pub(super) const fn need(action: Action) -> Need {
         A::WriteSettings => WRITE_SETTINGS,
         A::BlobPolicy => BLOB_POLICY,
         A::ListBlobs => LIST_BLOBS,
+        A::ListUploads => LIST_UPLOADS,
+        A::ListParts => LIST_PARTS,
         A::ReadBlob => READ_BLOB,
         A::WriteBlob => WRITE_BLOB,
         A::BreakBlobLease => break_lease(WRITE_BLOB),

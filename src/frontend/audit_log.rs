@@ -93,7 +93,7 @@ fn change(operation: &Operation) -> Option<Change> {
     let (of, detail) = match operation {
         Operation::Account(operation) => of_account(operation)?,
         Operation::Container(operation) => of_container(operation)?,
-        Operation::Content(_) | Operation::Blob(_) => return None,
+        Operation::Content(_) | Operation::Blob(_) | Operation::Upload(_) => return None,
     };
     Some(Change { of, detail })
 }
@@ -117,9 +117,10 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
     match operation {
         O::Setting(setting) if setting.is_read() => None,
         O::Setting(_) => Some((Thing::Policy, Value::Null)),
-        O::SetContainerMetadata { .. } | O::DeleteContainer { .. } | O::RestoreContainer { .. } => {
-            Some((Thing::Container, Value::Null))
-        }
+        O::SetContainerMetadata { .. }
+        | O::DeleteContainer { .. }
+        | O::DeleteIfEmpty { .. }
+        | O::RestoreContainer { .. } => Some((Thing::Container, Value::Null)),
         O::CreateContainer { public_access, .. } => {
             Some((Thing::Container, access(*public_access)))
         }

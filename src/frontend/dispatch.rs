@@ -6,6 +6,7 @@ mod blob;
 mod container;
 mod content;
 mod request_content;
+mod upload;
 
 pub(crate) use request_content::RequestContent;
 
@@ -27,6 +28,7 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::UploadOperation;
 
 /// Whether the operation may add rows to a container. True for every operation that is not known to
 /// add none.
@@ -36,6 +38,7 @@ const fn may_change_blobs(operation: &Operation) -> bool {
         Operation::Container(operation) => may_change_container(operation),
         Operation::Content(_) => true,
         Operation::Blob(operation) => may_change_blob(operation),
+        Operation::Upload(operation) => may_change_upload(operation),
     }
 }
 
@@ -74,11 +77,17 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
         O::GetPageRanges { .. }
             | O::GetBlockList { .. }
             | O::GetBlob { .. }
+            | O::GetBlobPart { .. }
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
             | O::GetBlobGrants { .. }
     )
+}
+
+const fn may_change_upload(operation: &UploadOperation) -> bool {
+    use UploadOperation as O;
+    !matches!(operation, O::ListParts { .. } | O::ListUploads(_))
 }
 
 /// Refuses what the account or its sender does not permit, before a document is read.
@@ -106,7 +115,7 @@ pub(crate) fn check_before_document(
 pub(crate) async fn dispatch(
     front: &FrontEnd,
     requester: Requester<'_>,
-    operation: Operation,
+    operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
     // From before the look-up of the container until the answer: the purge of a deleted container
@@ -130,12 +139,12 @@ pub(crate) async fn dispatch(
 async fn carry_out(
     front: &FrontEnd,
     requester: Requester<'_>,
-    operation: Operation,
+    operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
     grants::check(requester.account, &operation)?;
     let (account, memory) = (requester.account, content.document.unwrap_or_default());
-    let reply = match operation {
+    let reply = match *operation {
         Operation::Account(operation) => {
             account::carry_out(front, account, operation, memory).await
         }
@@ -145,6 +154,10 @@ async fn carry_out(
         Operation::Content(operation) => {
             let content = RequestContent { document: Some(memory), ..content };
             content::carry_out(front, requester, operation, content).await
+        }
+        Operation::Upload(operation) => {
+            let content = RequestContent { document: Some(memory), ..content };
+            upload::carry_out(front, account, operation, content).await
         }
         Operation::Blob(operation) => {
             return blob::carry_out(front, requester, operation, memory).await;

@@ -61,6 +61,8 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::AccountNotFound => Reason::ResourceNotFound.into(),
         R::ContainerNotFound => Reason::ContainerNotFound.into(),
         R::ContainerExists => Reason::ContainerAlreadyExists.into(),
+        R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
+        R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
         R::NotOpen => Reason::BlobNotOpen.into(),
         R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
@@ -103,6 +105,30 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::SequenceCondition => Reason::SequenceNumberConditionNotMet.into(),
         R::SequenceExhausted => Reason::SequenceNumberIncrementTooLarge.into(),
         R::TooManyBlocks => Reason::BlockCountExceedsLimit.into(),
+        R::Upload(refusal) => from_upload(*refusal),
+    }
+}
+
+/// What the state of an upload in parts does not permit.
+fn from_upload(refusal: index::UploadRefusal) -> Refusal {
+    use index::UploadRefusal as U;
+    match refusal {
+        U::NotFound => Reason::UploadNotFound.into(),
+        U::Order => Reason::PartOrder.into(),
+        U::UnknownPart(_) => Reason::InvalidBlockList.into(),
+        U::NoPartChecksum(number) => Refusal::new(Reason::UploadMismatch).message(format!(
+            "The upload was created with a composite checksum. The complete request must include \
+             the checksum for each part. It was missing for part {number} in the request."
+        )),
+        U::NoSuchPart => Reason::PartNotFound.into(),
+        U::SmallPart { .. } => Reason::PartTooSmall.into(),
+        U::Length { len } => Refusal::new(Reason::UploadMismatch).message(format!(
+            "The parts have {len} bytes together, which is not the size that the request gives."
+        )),
+        U::ChecksumKind => Refusal::new(Reason::UploadMismatch).message(
+            "The checksum of the request is of another type or algorithm than that of the upload.",
+        ),
+        U::Checksum => Reason::ChecksumMismatch.into(),
     }
 }
 
@@ -277,6 +303,8 @@ pub(crate) enum Busy {
     PartitionMap,
     /// A partition out of service.
     Quarantined,
+    /// A container that is being deleted.
+    Container,
     /// Connections.
     Connections,
     /// Nothing: the fault dial injected the 503.
@@ -285,7 +313,7 @@ pub(crate) enum Busy {
 
 impl Busy {
     /// Every reason.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Requests,
         Self::Rate,
         Self::AnswerMemory,
@@ -295,6 +323,7 @@ impl Busy {
         Self::Index,
         Self::PartitionMap,
         Self::Quarantined,
+        Self::Container,
         Self::Connections,
         Self::FaultDial,
     ];
@@ -311,6 +340,7 @@ impl Busy {
             Self::Index => "index",
             Self::PartitionMap => "partition_map",
             Self::Quarantined => "quarantined",
+            Self::Container => "container",
             Self::Connections => "connections",
             Self::FaultDial => "fault_dial",
         }

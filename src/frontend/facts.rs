@@ -18,7 +18,11 @@ use crate::types::Timestamp;
 
 /// The properties of a container, as of now.
 pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
+    let (owner, region) = (record.owner().map(str::to_owned), record.region().map(str::to_owned));
     ContainerFacts {
+        created: record.created,
+        owner,
+        region,
         change: Change { etag: record.etag, last_modified: record.last_modified },
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         metadata: record.metadata,

@@ -244,9 +244,10 @@ pub(crate) async fn ingest_part(
     pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
+    md5_wanted: bool,
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
-    let rules = IngestRules { md5_wanted: false, inline_max: pool.inline_part_bytes_max() };
+    let rules = IngestRules { md5_wanted, inline_max: pool.inline_part_bytes_max() };
     ingest_by(pool, body, upload, rules, encrypting).await
 }
 

@@ -6,6 +6,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::rows::RowAccess;
 use crate::index::ContainerRecord;
+use crate::index::FoundContainer;
 use crate::index::Guard;
 use crate::index::ReadContainer;
 use crate::protocol::model::Precondition;
@@ -43,6 +44,7 @@ pub(crate) struct BlobVersion {
 /// The target of a request once its container was found. The blob itself may not exist.
 #[derive(Debug)]
 pub(crate) struct Located {
+    pub(crate) container: FoundContainer,
     pub(crate) blob: BlobVersion,
     pub(crate) precondition: Precondition,
 }
@@ -54,9 +56,8 @@ impl BlobTarget<'_> {
     /// `ContainerNotFound`, and the index's.
     pub(crate) async fn locate(self, rows: &RowAccess) -> Result<Located, Refusal> {
         let Self { account, path, precondition } = self;
-        let snapshot = path.snapshot;
-        let key = blob_key(rows, account, path).await?;
-        Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
+        let record = container(rows, account, &path.container).await?;
+        Ok(located((account, &record), path, precondition))
     }
 
     /// As [`Self::locate`], for a request that writes content: the container's rules decide how it
@@ -66,11 +67,22 @@ impl BlobTarget<'_> {
     /// Also `RequestForbiddenByContainerEncryptionPolicy`.
     pub(crate) async fn locate_for_content(self, rows: &RowAccess) -> Result<Located, Refusal> {
         let Self { account, path, mut precondition } = self;
-        let snapshot = path.snapshot;
         let record = container(rows, account, &path.container).await?;
         claim::settle(&record, &mut precondition)?;
-        let key = key_in(account, &record, path.blob);
-        Ok(Located { blob: BlobVersion { key, snapshot }, precondition })
+        Ok(located((account, &record), path, precondition))
+    }
+}
+
+fn located(
+    (account, record): (&Account, &ContainerRecord),
+    path: BlobPath,
+    precondition: Precondition,
+) -> Located {
+    let BlobPath { container: name, blob, snapshot } = path;
+    Located {
+        container: FoundContainer { account: account.id, name, id: record.id },
+        blob: BlobVersion { key: key_in(account, record, blob), snapshot },
+        precondition,
     }
 }
 
@@ -82,16 +94,6 @@ pub(crate) async fn container(
 ) -> Result<ContainerRecord, Refusal> {
     let found = rows.router.ask(ReadContainer(account.id, name.clone())).await;
     found.map_err(|error| errors::from_index(&error, Subject::Container))
-}
-
-/// The key of a blob; its container must exist.
-pub(crate) async fn blob_key(
-    rows: &RowAccess,
-    account: &Account,
-    path: BlobPath,
-) -> Result<BlobKey, Refusal> {
-    let record = container(rows, account, &path.container).await?;
-    Ok(key_in(account, &record, path.blob))
 }
 
 fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {

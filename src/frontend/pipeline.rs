@@ -233,7 +233,7 @@ impl FrontEnd {
             let read = boxed(|| read_document(&self.pool, body, document, &mut operation));
             memory = Some(read.await?);
         }
-        let answer = if let Operation::Account(AccountOperation::Batch(batch)) = operation {
+        let answer = if let Operation::Account(AccountOperation::Batch(batch)) = *operation {
             boxed(|| batch::run(self, requester, batch, memory)).await
         } else {
             dispatch(self, requester, operation, RequestContent { body, document: memory }).await

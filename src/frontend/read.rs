@@ -124,12 +124,17 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
+/// The wanted bytes, if the row has all of them: then nothing is to be read.
+pub(crate) fn in_row(view: &BlobView) -> Option<Bytes> {
+    if let [Piece::Inline(bytes)] = view.pieces.as_slice() { Some(bytes.clone()) } else { None }
+}
+
 /// Begins a body. Its first bytes are read before the head is sent, so that a failure still becomes
 /// a status.
 pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<ResponseBody, Refusal> {
     let len = reading.view.range.end - reading.view.range.start;
-    if let [Piece::Inline(bytes)] = reading.view.pieces.as_slice() {
-        return Ok(ResponseBody::full(bytes.clone()));
+    if let Some(bytes) = in_row(&reading.view) {
+        return Ok(ResponseBody::full(bytes));
     }
     let mut source = source(front, reading);
     let first = source.before_head().await?.unwrap_or_default();

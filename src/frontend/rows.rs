@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::env::Tasks;
+use crate::index::Containers;
 use crate::index::InFlight;
 use crate::index::Router;
 
@@ -13,6 +14,8 @@ pub(crate) struct RowAccess {
     pub(crate) router: Arc<Router>,
     /// What reclaim and the purge of containers must wait for.
     pub(crate) inflight: InFlight,
+    /// Writes into containers, and deletion of empty containers.
+    pub(crate) containers: Arc<Containers>,
     /// Commits are tasks of their own.
     pub(crate) tasks: Tasks,
 }

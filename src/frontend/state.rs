@@ -25,8 +25,10 @@ use crate::frontend::rows::RowAccess;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
+use crate::index::Containers;
 use crate::index::InFlight;
 use crate::index::Router;
+use crate::index::RunningRequests;
 use crate::protocol::model::Refusal;
 
 /// What a front end uses.
@@ -44,6 +46,8 @@ pub struct Dependencies {
     pub tokens: Tokens,
     /// Reads, writes and copies in progress, which reclaim must wait for.
     pub inflight: InFlight,
+    /// The requests of all processes, for who deletes a container that must be empty.
+    pub requests: Arc<dyn RunningRequests>,
     /// Clock, randomness and tasks.
     pub env: Env,
     /// Issues container ids.
@@ -88,8 +92,15 @@ impl FrontEnd {
     /// A front end with these dependencies.
     #[must_use]
     pub fn new(dependencies: Dependencies, config: FrontEndConfig) -> Self {
-        let Dependencies { router, inflight, .. } = dependencies;
-        let rows = RowAccess { router, inflight, tasks: dependencies.env.tasks.clone() };
+        let Dependencies { router, inflight, requests, .. } = dependencies;
+        let containers = Arc::new(Containers {
+            router: Arc::clone(&router),
+            inflight: inflight.clone(),
+            requests,
+            clock: Arc::clone(&dependencies.env.clock),
+        });
+        let rows =
+            RowAccess { router, inflight, containers, tasks: dependencies.env.tasks.clone() };
         Self {
             load: LoadLimits::new(&config, &dependencies.env.clock),
             rows,

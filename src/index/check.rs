@@ -5,6 +5,7 @@ mod affected;
 mod committed;
 mod content;
 mod report;
+mod staged;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -19,7 +20,6 @@ use crate::index::check::committed::Committed;
 use crate::index::check::committed::Place;
 use crate::index::objects::copy_jobs;
 use crate::index::objects::keys;
-use crate::index::objects::keys::StagedKey;
 use crate::index::objects::settings;
 use crate::index::objects::spans;
 use crate::index::objects::spans::SpanRow;
@@ -31,7 +31,6 @@ use crate::index::objects::values::DeadLayer;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
-use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
 use crate::index::objects::values::StoredBytes;
 use crate::index::objects::walk::Blobs;
@@ -52,6 +51,7 @@ use crate::types::Secret;
 use crate::types::SettingKind;
 use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
+use crate::types::UploadId;
 
 pub use affected::{Affected, Names, OfExtent, Owner};
 pub use report::{CheckReport, Problem};
@@ -132,6 +132,8 @@ struct BlobCheck<'a> {
     is_container: bool,
     summary: Option<StagedSummary>,
     staged: u32,
+    /// The upload whose row was seen last.
+    upload: Option<UploadId>,
     /// The locations that blocks name.
     live: HashSet<(ExtentId, ExtentOffset)>,
     /// Extents whose bytes cannot be read or are wrong.
@@ -152,6 +154,7 @@ impl<'a> BlobCheck<'a> {
             is_container: false,
             summary: None,
             staged: 0,
+            upload: None,
             live: HashSet::new(),
             damaged: BTreeSet::new(),
         }
@@ -343,41 +346,6 @@ impl<'a> BlobCheck<'a> {
     fn dead_layer(&mut self, row: &Row, layer: u64) -> Result<(), Error> {
         let _dead: DeadLayer = values::decode(Family::Garbage, &row.key, &row.value)?;
         self.dead_layers.push(layer);
-        Ok(())
-    }
-
-    async fn staged(&mut self, row: &Row) -> Result<(), Error> {
-        match keys::parse_staged(&row.key, self.key)? {
-            StagedKey::Summary => {
-                self.summary = Some(values::decode(Family::Staged, &row.key, &row.value)?);
-            }
-            StagedKey::Block(id) => {
-                let block: StagedBlock =
-                    values::decode_record(Family::Staged, &row.key, &row.value)?;
-                self.report.staged_blocks += 1;
-                self.staged = self.staged.saturating_add(1);
-                if self.summary.is_some_and(|s| usize::from(s.id_len) != id.as_bytes().len()) {
-                    self.problem("staged block ids differ in length");
-                }
-                if block.content.len() != block.len {
-                    self.problem("a staged block is not as long as its bytes");
-                }
-                self.content(&block.content, block.crc64).await;
-            }
-            StagedKey::Upload(_) => {
-                let (_record, _content): (BlobRecord, _) =
-                    values::decode_record_head(Family::Staged, &row.key, &row.value)?;
-            }
-            StagedKey::Part(..) => {
-                let block: StagedBlock =
-                    values::decode_record(Family::Staged, &row.key, &row.value)?;
-                self.report.staged_blocks += 1;
-                if block.content.len() != block.len {
-                    self.problem("a part is not as long as its bytes");
-                }
-                self.content(&block.content, block.crc64).await;
-            }
-        }
         Ok(())
     }
 

@@ -36,14 +36,18 @@ pub mod server;
 pub use api::NewBlobFields;
 pub use api::NoteRead;
 pub use api::{
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
+    ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker, UploadRefusal,
+};
+pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
-    BlockView, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
-    Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error, Full, GarbageRow,
-    Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult, Leased, ListAccounts,
-    ListBlobs, ListContainers, ListEntry, ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX,
-    Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace, References, Refused, SealBlob,
-    SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob,
-    UpdateContainer, Write, WriteReply, Written, check_lease,
+    BlockView, CloseContainer, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage,
+    CreateContainer, Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error,
+    Full, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult,
+    Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, ListReferences,
+    NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace,
+    References, Refused, ReopenContainer, SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock,
+    StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{
     AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
@@ -61,7 +65,7 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
-pub use client::{FixedMap, Router};
+pub use client::{Containers, FixedMap, FoundContainer, Router};
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
@@ -71,8 +75,8 @@ pub use inflight::{InFlight, LocalRequests, ReadGuard};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
-pub use objects::Objects;
-pub use record::{AccountRecord, BlobRecord, ContainerRecord};
+pub use objects::{Objects, upload_marker_before};
+pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};

@@ -141,18 +141,14 @@ impl Roles {
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
-            partitions: PartitionStore::new(
-                Arc::clone(&host),
-                accounts.clone(),
-                Arc::clone(&router),
-                Arc::clone(&front.clock),
-            ),
+            partitions: partition_store(&assembly, accounts.clone(), &front),
             trace: trace.clone(),
             faults: faults.clone(),
         };
         let client = Client::new();
         let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
         let tokens = Tokens::start(issuers, &client, &front, registry);
+        let requests = assembly.requests();
         let dependencies = frontend::Dependencies {
             router: Arc::clone(&router),
             pool: assembly.write_pool(&front, WriteConfig::default()),
@@ -166,6 +162,7 @@ impl Roles {
             audit_log: audit_log.clone(),
             capacity: Arc::clone(&base.capacity),
             inflight: assembly.inflight.clone(),
+            requests: Arc::clone(&requests),
         };
         let listener = BlobListener { bound: blob, s3, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
@@ -174,7 +171,7 @@ impl Roles {
             host,
             manager,
             router,
-            requests: assembly.requests(),
+            requests,
             serving,
             stop_serving,
             all_sealed,
@@ -326,6 +323,12 @@ fn account_list(
         ids: assembly.base.ids(counter::ACCOUNT_IDS),
         audit_log: audit_log.clone(),
     }
+}
+
+/// The partitions, as the admin listener shows and changes them.
+fn partition_store(assembly: &Assembly, accounts: Accounts, front: &Env) -> PartitionStore {
+    let (host, router) = (Arc::clone(&assembly.index), Arc::clone(&assembly.router));
+    PartitionStore::new(host, accounts, router, Arc::clone(&front.clock))
 }
 
 /// The accounts, as the admin listener shows and changes them.

@@ -21,8 +21,8 @@ pub struct ReclaimConfig {
     /// An open extent is sealed when its garbage is at least this many bytes and an eighth of its
     /// length. Default 8 MiB.
     pub open_waste_min: u64,
-    /// Staged blocks live this long after the last Put Block to their blob. Default 7 days, as in
-    /// Azure.
+    /// Staged blocks live this long after the last Put Block to their blob, and completed uploads
+    /// are remembered as long. Default 7 days, as in Azure.
     pub staged_life: Duration,
     /// How often expired staged blocks are searched. Default 1 hour.
     pub expire_every: Duration,

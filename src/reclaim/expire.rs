@@ -1,4 +1,5 @@
-//! Deletes staged blocks a week after the last Put Block to their blob.
+//! Deletes staged blocks a week after the last Put Block to their blob, and what is remembered of
+//! completed uploads after the same time.
 
 use bytes::Bytes;
 
@@ -9,7 +10,7 @@ use crate::index::Target;
 use crate::reclaim::error::Error;
 use crate::reclaim::state::Reclaim;
 
-/// Deletes the expired staged blocks of one partition.
+/// Deletes the expired staged blocks and completed uploads of one partition.
 pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
     let Some(before) = reclaim.env.clock.now().minus(reclaim.config.staged_life) else {
         return Ok(());

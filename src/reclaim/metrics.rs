@@ -14,7 +14,7 @@ pub struct ReclaimMetrics {
     pub garbage_rows: Counter,
     /// Open extents sealed because they held much garbage.
     pub rolled_extents: Counter,
-    /// Blobs whose staged blocks expired.
+    /// Blobs whose staged blocks or completed uploads expired.
     pub expired_blobs: Counter,
     /// Writes that removed rows of deleted containers.
     pub purge_writes: Counter,

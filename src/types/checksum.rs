@@ -41,6 +41,9 @@ impl Crc32c {
     /// profiles of small writes.
     #[must_use]
     pub fn combine(self, second: Self, second_len: u64) -> Self {
+        if self == Self::EMPTY {
+            return second;
+        }
         Self(CRC32C.combine(self.0, second.0, second_len))
     }
 }

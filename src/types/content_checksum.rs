@@ -22,6 +22,16 @@ pub struct ContentChecksum {
     pub digest: Bytes,
 }
 
+impl From<Md5> for ContentChecksum {
+    fn from(md5: Md5) -> Self {
+        Self {
+            algorithm: ChecksumAlgorithm::Md5,
+            kind: ChecksumKind::FullObject,
+            digest: Bytes::copy_from_slice(md5.as_bytes()),
+        }
+    }
+}
+
 /// How a checksum is computed. The order of the variants is on disk. Source: S3, "Checking object
 /// integrity".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -85,6 +85,11 @@ impl ContentEtag {
         }
     }
 
+    /// The digits, as bytes.
+    pub(super) const fn digits(&self) -> &[u8; 16] {
+        &self.digits
+    }
+
     /// The number after the hyphen: how many parts the content was uploaded in, if that is known.
     #[must_use]
     pub const fn number(&self) -> Option<u32> {

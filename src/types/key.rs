@@ -105,6 +105,30 @@ impl RoutingKey {
         after_prefix(prefix)
     }
 
+    /// The least position above all rows of a blob of this name, whether or not a blob may have it.
+    #[must_use]
+    pub fn after_name(
+        account: AccountId,
+        container: ContainerId,
+        name: &str,
+        collation: Collation,
+    ) -> Bytes {
+        let key = Self::build(account.get(), container.get(), name, collation);
+        after_prefix(key.as_bytes()).unwrap_or_default()
+    }
+
+    /// The last name that a position of a list has passed, if the position tells it: then it is
+    /// among or just behind the rows of the blob of that name.
+    #[must_use]
+    pub fn passed_name(position: &Bytes, collation: Collation) -> Option<String> {
+        const AFTER: [u8; 2] = [TERMINATOR[0], TERMINATOR[1] + 1];
+        if let Some(name) = position.get(16..)?.strip_suffix(&AFTER) {
+            return unescape(name, collation);
+        }
+        let key = Self::of_row(position).filter(|key| key.0.len() < position.len())?;
+        key.name(collation)
+    }
+
     /// The routing key at the beginning of a row's key; `None` if there is none.
     #[must_use]
     pub fn of_row(row: &Bytes) -> Option<Self> {
@@ -145,6 +169,12 @@ impl RoutingKey {
     pub const fn as_bytes(&self) -> &Bytes {
         &self.0
     }
+
+    /// The bytes, without a copy of the handle.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
 }
 
 impl fmt::Debug for RoutingKey {
@@ -161,7 +191,20 @@ impl fmt::Debug for RoutingKey {
 /// that extend it.
 const TERMINATOR: [u8; 2] = [0x00, 0x01];
 
+/// Whether a byte of a name is written in another way.
+const fn is_escaped(byte: u8, collation: Collation) -> bool {
+    match collation {
+        Collation::Utf16 => byte == 0 || byte >= 0xEE,
+        Collation::Utf8 => byte == 0,
+    }
+}
+
 fn escape(name: &str, collation: Collation, out: &mut Vec<u8>) {
+    // Few names have such bytes.
+    if !name.bytes().any(|byte| is_escaped(byte, collation)) {
+        out.extend_from_slice(name.as_bytes());
+        return;
+    }
     for &byte in name.as_bytes() {
         match (byte, collation) {
             (0, _) => out.extend_from_slice(&[0x00, 0xFF]),

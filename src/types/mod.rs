@@ -44,6 +44,7 @@ mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
+mod upload;
 mod versioning;
 
 pub use acl::{Audience, CannedAcl};
@@ -95,4 +96,8 @@ pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQue
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
+pub use upload::{
+    Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum,
+    UploadId, part_tag, tag_of_parts,
+};
 pub use versioning::{VersionId, Versioning};

@@ -14,14 +14,21 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 7] = [
+const OF_OTHER_DIALECTS: [&str; 14] = [
+    "AbortUpload",
+    "CompleteUpload",
+    "CreateUpload",
     "GetBlobGrants",
+    "GetBlobPart",
     "GetContainerGrants",
     "GetContainerSetting",
+    "ListParts",
+    "ListUploads",
     "RemoveContainerSetting",
     "SetBlobGrants",
     "SetContainerGrants",
     "SetContainerSetting",
+    "UploadPart",
 ];
 
 /// Every name an operation of Blob goes by.

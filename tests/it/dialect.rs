@@ -37,6 +37,7 @@ use blockyard::protocol::model::operation::BlobOperation;
 use blockyard::protocol::model::operation::BlobPath;
 use blockyard::protocol::model::operation::ClaimedChecksums;
 use blockyard::protocol::model::operation::ContainerOperation;
+use blockyard::protocol::model::operation::ContainerSettings;
 use blockyard::protocol::model::operation::ContentOperation;
 use blockyard::protocol::model::operation::Document;
 use blockyard::protocol::model::operation::DocumentBody;
@@ -161,6 +162,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
                 None => PublicAccess::Private,
             },
             encryption_scope: None,
+            settings: ContainerSettings::default(),
         }
         .into()),
         Method::DELETE => {
@@ -172,6 +174,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             delimiter: None,
             marker: None,
             start_from: None,
+            after: None,
+            exact: false,
             max_results: None,
             metadata: false,
             uncommitted: false,

@@ -55,6 +55,24 @@ pub(crate) enum Change {
         list: Vec<(BlockSource, u32)>,
         marks: Marks,
     },
+    /// Starts an upload.
+    Start {
+        upload: u64,
+        marks: Marks,
+    },
+    /// Stages a part; the id of the segment is its number.
+    Part {
+        upload: u64,
+        segment: Segment,
+    },
+    /// Completes an upload with these parts.
+    Complete {
+        upload: u64,
+        list: Vec<Segment>,
+    },
+    Abort {
+        upload: u64,
+    },
     Append {
         segment: Segment,
         position: Option<u64>,
@@ -102,6 +120,10 @@ impl Change {
             Self::Make { body: Body::Pages(_), .. } => "made page blobs",
             Self::Stage { .. } => "staged",
             Self::Commit { .. } => "committed",
+            Self::Start { .. } => "uploads started",
+            Self::Part { .. } => "parts staged",
+            Self::Complete { .. } => "uploads completed",
+            Self::Abort { .. } => "uploads aborted",
             Self::Append { .. } => "appended",
             Self::Seal { .. } => "sealed",
             Self::Write { tag: Some(_), .. } => "pages written",
@@ -132,7 +154,12 @@ impl Change {
             | Self::Write { .. }
             | Self::Reshape { .. }
             | Self::Mark { .. } => true,
-            Self::Stage { .. }
+            // A second completion has the tag of the first.
+            Self::Start { .. }
+            | Self::Part { .. }
+            | Self::Complete { .. }
+            | Self::Abort { .. }
+            | Self::Stage { .. }
             | Self::Seal { .. }
             | Self::Tags { .. }
             | Self::Tier { .. }

@@ -41,7 +41,8 @@ impl Client<'_> {
         // Other kinds of blobs mostly do not get changes that only block blobs accept.
         let spared = self.is_of_other_kind(&name) && draw.percent(85);
         match draw.between(0, 99) {
-            0..=11 => self.put(&name).await,
+            0..=5 => self.upload(&name).await,
+            6..=11 => self.put(&name).await,
             12..=23 if !spared => self.stage(&name).await,
             24..=31 if !spared => self.commit(&name).await,
             12..=47 => self.grow(&name).await,
@@ -62,7 +63,9 @@ impl Client<'_> {
             76..=85 => self.check_blob(&name).await,
             86..=88 => self.check_layout(&name).await,
             89..=90 => self.check_snapshot(&name).await,
-            91..=95 => self.check_list().await,
+            91..=92 => self.check_list().await,
+            93 => self.check_upload_list().await,
+            94..=95 => self.check_uploads(&name).await,
             96..=97 => self.log().await,
             _ => self.contest().await,
         }
@@ -105,13 +108,13 @@ impl Client<'_> {
     }
 
     /// A change without bytes.
-    async fn ask(&self, name: &str, change: Change) -> Result<(), Violation> {
+    pub(crate) async fn ask(&self, name: &str, change: Change) -> Result<(), Violation> {
         let demand = self.demand(name, &change);
         self.change(name, change, demand, Payload::Nothing).await.map(drop)
     }
 
     /// A change with these bytes.
-    async fn ask_with(
+    pub(crate) async fn ask_with(
         &self,
         name: &str,
         change: Change,
@@ -328,7 +331,14 @@ impl Client<'_> {
     fn demand_lease(&self, name: &str, change: &Change) -> Option<Uuid> {
         let draw = self.session.draw;
         let one = matches!(change, Change::Delete { scope: Scope::One(_) });
-        if one || matches!(change, Change::Lease { .. }) {
+        let free = matches!(
+            change,
+            Change::Lease { .. }
+                | Change::Start { .. }
+                | Change::Part { .. }
+                | Change::Abort { .. }
+        );
+        if one || free {
             return None;
         }
         match self.likely(name).committed.and_then(|committed| committed.lease) {
@@ -340,7 +350,14 @@ impl Client<'_> {
     fn demand_tag(&self, name: &str, change: &Change) -> TagDemand {
         let draw = self.session.draw;
         let one = matches!(change, Change::Delete { scope: Scope::One(_) });
-        let unconditional = matches!(change, Change::Stage { .. } | Change::Tier { .. });
+        let unconditional = matches!(
+            change,
+            Change::Stage { .. }
+                | Change::Tier { .. }
+                | Change::Start { .. }
+                | Change::Part { .. }
+                | Change::Abort { .. }
+        );
         if one || unconditional || draw.percent(70) {
             return TagDemand::None;
         }

@@ -23,6 +23,7 @@ use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
+use blockyard::types::CannedAcl;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::ContainerName;
@@ -333,6 +334,9 @@ impl Session<'_> {
             metadata: Metadata::default(),
             public_access: PublicAccess::Private,
             encryption_scope: None,
+            owner: None,
+            region: None,
+            acl: CannedAcl::Private,
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {

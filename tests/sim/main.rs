@@ -22,6 +22,7 @@ mod copies;
 mod counts;
 mod disks;
 mod draw;
+mod emptied;
 mod extents;
 mod index;
 mod lease;
@@ -39,6 +40,7 @@ mod state;
 mod streams;
 mod stumble;
 mod tier;
+mod uploads;
 mod watch;
 mod when;
 
@@ -103,6 +105,74 @@ fn index_checker_catches_acknowledging_before_the_sync() {
     println!("caught: {}", found.expect("20 seeds with a lying device and nothing was noticed"));
 }
 
+/// What happens in the histories of the index.
+const EVENTS: &[&str] = &[
+    "changes done",
+    "stumbles of a disk",
+    "writes refused as overload",
+    "changes refused",
+    "changes not done",
+    "changes unknown",
+    "made blocks",
+    "made append blobs",
+    "made page blobs",
+    "staged",
+    "committed",
+    "uploads started",
+    "parts staged",
+    "uploads completed",
+    "uploads aborted",
+    "appended",
+    "sealed",
+    "pages written",
+    "pages cleared",
+    "reshaped",
+    "marked",
+    "tagged",
+    "tiers set",
+    "leases acquired",
+    "leases renewed",
+    "leases changed",
+    "leases released",
+    "leases broken",
+    "snapshots taken",
+    "deleted",
+    "deleted with snapshots",
+    "all snapshots deleted",
+    "snapshots deleted",
+    "batches",
+    "copies",
+    "blocks copied",
+    "page blobs copied",
+    "blobs found by tag",
+    "starts that failed",
+    "stores of an older release",
+    "blobs streamed",
+    "blobs streamed while they changed",
+    "syncs stalled",
+    "troubles lifted",
+    "partitions written to afterwards",
+    "garbage gone afterwards",
+    "power cuts at work",
+    "kills at work",
+    "failed syncs",
+    "disks grown",
+    "disks emptied",
+    "flips",
+    "index_flushes",
+    "index_compactions",
+    "splits",
+    "splits that failed",
+    "merges",
+    "moves",
+    "stripings",
+    "unstripings",
+    "capacity_journal_batches",
+    "capacity_removed_extents",
+    "reclaim_garbage_rows",
+    "reclaim_audits",
+];
+
 /// Histories that never execute a part of the code prove nothing about it.
 #[test]
 fn index_histories_come_through_everything() {
@@ -111,68 +181,7 @@ fn index_histories_come_through_everything() {
         index::run_counted(seed, rig::Device::Honest, &counts).unwrap();
     }
     println!("{counts:#?}");
-    let missing = counts.missing(&[
-        "changes done",
-        "stumbles of a disk",
-        "writes refused as overload",
-        "changes refused",
-        "changes not done",
-        "changes unknown",
-        "made blocks",
-        "made append blobs",
-        "made page blobs",
-        "staged",
-        "committed",
-        "appended",
-        "sealed",
-        "pages written",
-        "pages cleared",
-        "reshaped",
-        "marked",
-        "tagged",
-        "tiers set",
-        "leases acquired",
-        "leases renewed",
-        "leases changed",
-        "leases released",
-        "leases broken",
-        "snapshots taken",
-        "deleted",
-        "deleted with snapshots",
-        "all snapshots deleted",
-        "snapshots deleted",
-        "batches",
-        "copies",
-        "blocks copied",
-        "page blobs copied",
-        "blobs found by tag",
-        "starts that failed",
-        "stores of an older release",
-        "blobs streamed",
-        "blobs streamed while they changed",
-        "syncs stalled",
-        "troubles lifted",
-        "partitions written to afterwards",
-        "garbage gone afterwards",
-        "power cuts at work",
-        "kills at work",
-        "failed syncs",
-        "disks grown",
-        "disks emptied",
-        "flips",
-        "index_flushes",
-        "index_compactions",
-        "splits",
-        "splits that failed",
-        "merges",
-        "moves",
-        "stripings",
-        "unstripings",
-        "capacity_journal_batches",
-        "capacity_removed_extents",
-        "reclaim_garbage_rows",
-        "reclaim_audits",
-    ]);
+    let missing = counts.missing(EVENTS);
     assert!(missing.is_empty(), "never happened: {missing:?}");
 }
 
@@ -242,6 +251,22 @@ fn index_writes_again_once_a_full_disk_has_room() {
 #[test]
 fn readers_keep_what_they_found_and_nothing_else() {
     check_seeds("readers", 20, readers::run);
+}
+
+/// Containers are deleted if they are empty while clients write into them.
+#[test]
+fn emptied_containers_are_deleted_with_nothing_in_them() {
+    let counts = counts::Counts::default();
+    check_seeds("emptied", 20, |seed| emptied::run(seed, &counts));
+    println!("{counts:#?}");
+    let missing = counts.missing(&[
+        "containers deleted",
+        "deletions of containers with blobs refused",
+        "writes into deleted containers refused",
+        "closings left behind",
+        "kills at work",
+    ]);
+    assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");
 }
 
 /// Audits run while writes and copies are about to name bytes, and while shared bytes are read.

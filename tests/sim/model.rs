@@ -257,7 +257,9 @@ impl Blob {
             Answer::Done(done) => {
                 asked.when.to = until;
                 // The answer for a blob that was already sealed has the time of that seal.
-                if let Some(at) = done.at.filter(|_| !matches!(asked.change, Change::Seal { .. })) {
+                // So has that of a second completion.
+                let old = matches!(asked.change, Change::Seal { .. } | Change::Complete { .. });
+                if let Some(at) = done.at.filter(|_| !old) {
                     if !asked.when.contains(at) {
                         return Err(format!("{asked:?} was done at {at:?}"));
                     }
@@ -444,6 +446,11 @@ fn settle(state: &mut State, change: &Change, done: Done) -> bool {
         }
         committed.etag = done.etag;
     }
+    if let Change::Complete { upload, .. } = change
+        && !settle_completion(state, *upload, done.etag)
+    {
+        return false;
+    }
     match done.more {
         More::Nothing => true,
         More::Appended { offset, blocks } => {
@@ -467,6 +474,24 @@ fn settle(state: &mut State, change: &Change, done: Done) -> bool {
             .committed
             .as_mut()
             .is_some_and(|committed| lease::answered(&mut committed.lease, &leased)),
+    }
+}
+
+/// Whether the tag that a completion answered fits this state: each completion of an upload answers
+/// the same, and the blob has this tag until it changes.
+fn settle_completion(state: &mut State, upload: u64, etag: Option<Etag>) -> bool {
+    let Some(completed) = state.completed.get_mut(&upload) else { return false };
+    if completed.etag.is_some_and(|known| Some(known) != etag) {
+        return false;
+    }
+    completed.etag = etag;
+    match &mut state.committed {
+        Some(committed) if committed.upload == Some(upload) => {
+            let fits = committed.etag.is_none_or(|known| Some(known) == etag);
+            committed.etag = etag;
+            fits
+        }
+        Some(_) | None => true,
     }
 }
 

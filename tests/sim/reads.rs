@@ -383,9 +383,9 @@ impl Client<'_> {
                 ListEntry::Blob { name, snapshot, .. } => {
                     (name.as_str(), snapshot.unwrap_or(Timestamp::from_ticks(u64::MAX)))
                 }
-                ListEntry::Uncommitted { name } | ListEntry::Prefix { name } => {
-                    (name.as_str(), Timestamp::ZERO)
-                }
+                ListEntry::Uncommitted { name }
+                | ListEntry::Upload { name, .. }
+                | ListEntry::Prefix { name } => (name.as_str(), Timestamp::ZERO),
             })
             .collect();
         if !places.is_sorted_by(|a, b| a < b) {
@@ -409,6 +409,7 @@ impl Client<'_> {
         for number in 0..NAMES {
             let name = format!("{}/{number}", self.number);
             self.check_layout(&name).await?;
+            self.check_uploads(&name).await?;
             self.check_range(&name, None, None).await?;
             for taken in self.likely(&name).snapshots {
                 if taken.at.is_some() {
@@ -416,6 +417,7 @@ impl Client<'_> {
                 }
             }
         }
+        self.check_upload_list().await?;
         self.check_list().await
     }
 
@@ -424,6 +426,7 @@ impl Client<'_> {
         for number in 0..SHARED {
             let name = shared_name(number);
             self.check_blocks(&name).await.map_err(|why| format!("{name}: {why}"))?;
+            self.check_uploads(&name).await?;
             self.check_range(&name, None, None).await?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Requests of the index for changes, and the interpretation of its answers.
 
+use blockyard::index::AbortUpload;
 use blockyard::index::AppendBlock;
 use blockyard::index::BlobChange;
 use blockyard::index::CommitBlocks;
@@ -49,6 +50,7 @@ use crate::model::Done;
 use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
+use crate::uploads;
 
 /// The stored bytes of a change.
 #[derive(Clone, Debug)]
@@ -83,6 +85,10 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
                 tier: marks.tier,
             })
         }
+        Change::Start { .. }
+        | Change::Part { .. }
+        | Change::Complete { .. }
+        | Change::Abort { .. } => of_upload(key, change, guard, given),
         Change::Append { position, len_max, .. } => {
             let ((content, crc64), position, len_max) = (given.one(), *position, *len_max);
             Write::AppendBlock(AppendBlock { key, guard, position, len_max, content, crc64 })
@@ -126,6 +132,22 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
             };
             Write::DeleteBlob(DeleteBlob { key, guard, scope })
         }
+    }
+}
+
+/// The request for a change of an upload.
+fn of_upload(key: BlobKey, change: &Change, guard: Guard, given: Given) -> Write {
+    if let Change::Start { upload, marks } = change {
+        Write::StartUpload(Box::new(uploads::start(key, *upload, *marks)))
+    } else if let Change::Part { upload, segment } = change {
+        Write::StagePart(uploads::part(key, *upload, *segment, given.one()))
+    } else if let Change::Complete { upload, list } = change {
+        let parts = list.iter().map(|segment| uploads::named(*segment)).collect();
+        Write::CompleteUpload(Box::new(uploads::complete(key, *upload, guard, parts)))
+    } else if let Change::Abort { upload } = change {
+        Write::AbortUpload(AbortUpload { key, upload: uploads::id(*upload) })
+    } else {
+        panic!("no change of an upload: {change:?}")
     }
 }
 
@@ -206,8 +228,12 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
         WriteReply::Leased(leased) => {
             Done { at: Some(leased.now), ..of(&leased.written, More::Leased(*leased)) }
         }
-        WriteReply::Done | WriteReply::TierSet { .. } => Done::default(),
+        WriteReply::UploadCompleted(completed) => of(&completed.written, More::Nothing),
+        WriteReply::PartStaged(_) | WriteReply::Done | WriteReply::TierSet { .. } => {
+            Done::default()
+        }
         WriteReply::Account(_)
+        | WriteReply::Closed(_)
         | WriteReply::Shared(_)
         | WriteReply::SharedPages(_)
         | WriteReply::Layer(_)
@@ -236,6 +262,7 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
                 | Refused::LongerThanAllowed
                 | Refused::InvalidPages { .. }
                 | Refused::SequenceCondition
+                | Refused::Upload(_)
         )
     )
 }

@@ -35,6 +35,8 @@ pub(crate) struct Committed {
     pub(crate) lease: Option<Lease>,
     /// Its tag; `None` (unknown) after a change without an answer.
     pub(crate) etag: Option<Etag>,
+    /// The upload whose completion was its last change.
+    pub(crate) upload: Option<u64>,
 }
 
 /// The fields of a new blob other than its content.
@@ -48,7 +50,8 @@ pub(crate) struct Marks {
 impl Committed {
     fn new(body: Body, marks: Marks, lease: Option<Lease>) -> Self {
         let Marks { mark, tags, tier } = marks;
-        Self { body, mark, tags, tier: tier.map(Tier::new), lease, etag: None }
+        let tier = tier.map(Tier::new);
+        Self { body, mark, tags, tier, lease, etag: None, upload: None }
     }
 
     /// Whether a record read at `when` shows it. If so, its tag and the end of its lease become
@@ -98,6 +101,25 @@ pub(crate) struct State {
     pub(crate) staged: BTreeMap<u32, Segment>,
     /// Its snapshots, ordered by time.
     pub(crate) snapshots: Vec<Taken>,
+    /// Uploads that have not ended.
+    pub(crate) uploads: BTreeMap<u64, Upload>,
+    /// Uploads that were completed. None is forgotten: a history is shorter than a week.
+    pub(crate) completed: BTreeMap<u64, Completed>,
+}
+
+/// An upload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Upload {
+    pub(crate) marks: Marks,
+    pub(crate) parts: BTreeMap<u32, Segment>,
+}
+
+/// An upload that was completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    list: Vec<Segment>,
+    /// The tag that the completion answered; `None` (unknown) without an answer.
+    pub(crate) etag: Option<Etag>,
 }
 
 /// The possible outcomes of a change.
@@ -145,6 +167,9 @@ impl State {
 
     /// The state after a change; `None` if the change is refused.
     fn step(&self, change: &Change, demand: Demand, moment: Moment) -> Option<Self> {
+        if let Some(again) = self.completed_again(change) {
+            return again;
+        }
         self.holds(demand.tag)?;
         let mut next = self.clone();
         match change {
@@ -163,6 +188,13 @@ impl State {
                 let segments = list.iter().map(|(source, id)| self.block(*source, *id));
                 let segments = segments.collect::<Option<Vec<Segment>>>()?;
                 next.make(Committed::new(Body::Blocks(segments), *marks, lease));
+            }
+            Change::Start { .. } | Change::Part { .. } | Change::Abort { .. } => {
+                next.upload(change)?;
+            }
+            Change::Complete { upload, list } => {
+                let lease = self.writable(demand, moment)?;
+                next.complete(*upload, list, lease)?;
             }
             Change::Append { segment, position, len_max } => {
                 let lease = self.kept(demand, moment)?;
@@ -266,8 +298,41 @@ impl State {
     /// Notes a change of the blob itself, which gives it a new tag.
     fn changed(&mut self, kept: Option<Lease>) {
         if let Some(committed) = &mut self.committed {
-            (committed.lease, committed.etag) = (kept, None);
+            (committed.lease, committed.etag, committed.upload) = (kept, None, None);
         }
+    }
+
+    /// A second completion changes nothing, and nothing is demanded. `None` if it is no such change.
+    fn completed_again(&self, change: &Change) -> Option<Option<Self>> {
+        let Change::Complete { upload, list } = change else { return None };
+        let completed = self.completed.get(upload)?;
+        Some((completed.list == *list).then(|| self.clone()))
+    }
+
+    /// Changes an upload, but for its completion.
+    fn upload(&mut self, change: &Change) -> Option<()> {
+        if let Change::Start { upload, marks } = change {
+            let started = Upload { marks: *marks, parts: BTreeMap::new() };
+            self.uploads.insert(*upload, started);
+        } else if let Change::Part { upload, segment } = change {
+            self.uploads.get_mut(upload)?.parts.insert(segment.id?, *segment);
+        } else if let Change::Abort { upload } = change {
+            self.uploads.remove(upload)?;
+        }
+        Some(())
+    }
+
+    /// Makes the blob of parts.
+    fn complete(&mut self, upload: u64, list: &[Segment], lease: Option<Lease>) -> Option<()> {
+        let Upload { marks, parts } = self.uploads.remove(&upload)?;
+        let is_there = |segment: &Segment| parts.get(&segment.id?).filter(|one| *one == segment);
+        if list.is_empty() || list.iter().any(|segment| is_there(segment).is_none()) {
+            return None;
+        }
+        let committed = Committed::new(Body::Blocks(list.to_vec()), marks, lease);
+        self.make(Committed { upload: Some(upload), ..committed });
+        self.completed.insert(upload, Completed { list: list.to_vec(), etag: None });
+        Some(())
     }
 
     fn append(
@@ -331,7 +396,7 @@ impl State {
         if moment.tier.is_some_and(Tier::archived) {
             return None;
         }
-        let mut was = Committed { lease: None, ..committed.clone() };
+        let mut was = Committed { lease: None, upload: None, ..committed.clone() };
         if let Some(mark) = mark {
             (was.mark, was.etag) = (mark, None);
         }
@@ -348,7 +413,9 @@ impl State {
             Scope::Blob if !self.snapshots.is_empty() => return None,
             Scope::Blob | Scope::WithSnapshots => {
                 kept()?;
-                *self = Self::default();
+                let (uploads, completed) =
+                    (std::mem::take(&mut self.uploads), std::mem::take(&mut self.completed));
+                *self = Self { uploads, completed, ..Self::default() };
             }
             Scope::Snapshots => {
                 kept()?;
@@ -375,11 +442,18 @@ impl State {
         }
     }
 
+    /// The uploads that were completed, and their parts.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (u64, Vec<Segment>)> + '_ {
+        self.completed.iter().map(|(upload, completed)| (*upload, completed.list.clone()))
+    }
+
     /// Adds the bytes that may be stored for it, by tag.
     pub(crate) fn stored(&self, all: &mut BTreeMap<u64, u64>) {
         let bodies = self.committed.iter().chain(self.snapshots.iter().map(|taken| &taken.was));
         bodies.for_each(|committed| committed.body.stored(all));
-        all.extend(self.staged.values().map(|segment| (segment.tag, segment.len)));
+        let parts = self.uploads.values().flat_map(|upload| upload.parts.values());
+        let staged = self.staged.values().chain(parts);
+        all.extend(staged.map(|segment| (segment.tag, segment.len)));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::UploadOperation;
 use crate::types::LeaseAction;
 
 /// The action that an operation is: what its sender has to be permitted.
@@ -15,6 +16,7 @@ pub(crate) fn action(operation: &Operation) -> Action {
         Operation::Container(operation) => of_container(operation),
         Operation::Content(operation) => of_content(operation),
         Operation::Blob(operation) => of_blob(operation),
+        Operation::Upload(operation) => of_upload(operation),
     }
 }
 
@@ -41,7 +43,7 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         | O::GetContainerGrants { .. }
         | O::SetContainerGrants { .. } => Action::Policy,
         O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
-        O::DeleteContainer { .. } => Action::DeleteContainer,
+        O::DeleteContainer { .. } | O::DeleteIfEmpty { .. } => Action::DeleteContainer,
         O::Setting(setting) if setting.is_read() => Action::ReadSettings,
         O::Setting(_) => Action::WriteSettings,
         O::ListBlobs(_) => Action::ListBlobs,
@@ -71,6 +73,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
     use BlobOperation as O;
     match operation {
         O::GetBlob { .. }
+        | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
         | O::GetBlockList { .. }
@@ -88,6 +91,17 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         O::DeleteBlob { .. } => Action::DeleteBlob,
         O::LeaseBlob { action, .. } if breaks(action) => Action::BreakBlobLease,
         O::LeaseBlob { .. } => Action::WriteBlob,
+    }
+}
+
+fn of_upload(operation: &UploadOperation) -> Action {
+    use UploadOperation as O;
+    match operation {
+        O::Create(create) => Action::PutBlob { tagged: !create.tags.is_empty() },
+        O::Complete(_) => Action::PutBlob { tagged: false },
+        O::UploadPart(_) | O::Abort(_) => Action::WriteBlob,
+        O::ListParts { .. } => Action::ListParts,
+        O::ListUploads(_) => Action::ListUploads,
     }
 }
 

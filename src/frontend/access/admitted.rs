@@ -20,7 +20,7 @@ pub(crate) struct Admitted {
     /// The account that it is about.
     pub(crate) account: Arc<Account>,
     /// The operation. It has a condition to replace nothing where the caller may not overwrite.
-    pub(crate) operation: Operation,
+    pub(crate) operation: Box<Operation>,
     /// Its name in the words of the dialect, for metrics, logs and the fault dial.
     pub(crate) name: &'static str,
     /// The document that completes it.

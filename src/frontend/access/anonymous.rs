@@ -84,6 +84,7 @@ fn is_open(record: &ContainerRecord, wanted: Exposure, audience: Audience) -> bo
 pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool {
     if let Operation::Blob(
         BlobOperation::GetBlob { precondition, .. }
+        | BlobOperation::GetBlobPart { precondition, .. }
         | BlobOperation::GetBlobProperties { precondition, .. }
         | BlobOperation::GetBlobMetadata { precondition, .. },
     ) = operation

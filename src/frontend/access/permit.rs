@@ -52,7 +52,9 @@ pub(crate) fn permit(
     Identified { account, caller, address }: Identified<'_>,
     parsed: Parsed,
 ) -> Result<Admitted, Refusal> {
-    let (mut operation, document) = parsed.into_parts();
+    let (operation, document) = parsed.into_parts();
+    // Boxed: it has half a KiB and passes many functions.
+    let mut operation = Box::new(operation);
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
     let (overrides, create_only) = match caller {
@@ -60,7 +62,7 @@ pub(crate) fn permit(
             let scope = scope_of(&account, address);
             principal.permits(action(&operation), scope).map_err(refused)?;
             if let Operation::Account(AccountOperation::GetUserDelegationKey { holder, .. }) =
-                &mut operation
+                &mut *operation
             {
                 let entitlement = principal.entitlement(scope);
                 let entitlement = entitlement.ok_or_else(|| refused(auth::Error::Permission))?;

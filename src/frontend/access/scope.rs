@@ -10,6 +10,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::model::operation::UploadOperation;
 
 /// Sets the encryption scope `name` on an operation that writes content. Other operations do not
 /// change.
@@ -36,6 +37,15 @@ const fn of_write(operation: &mut Operation) -> Option<&mut Precondition> {
         Operation::Account(_) | Operation::Container(_) => None,
         Operation::Content(operation) => of_content(operation),
         Operation::Blob(operation) => of_metadata(operation),
+        // A part has the encryption of its upload.
+        Operation::Upload(UploadOperation::Create(create)) => Some(&mut create.precondition),
+        Operation::Upload(
+            UploadOperation::UploadPart(_)
+            | UploadOperation::Complete(_)
+            | UploadOperation::Abort(_)
+            | UploadOperation::ListParts { .. }
+            | UploadOperation::ListUploads(_),
+        ) => None,
     }
 }
 
@@ -63,6 +73,7 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
             Some(precondition)
         }
         O::GetBlob { .. }
+        | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::SetBlobProperties { .. }
         | O::GetBlobMetadata { .. }

@@ -65,7 +65,7 @@ struct Sending {
     /// The request's lines of the audit log, written when the body is dropped.
     draft: Option<Box<Draft>>,
     /// Memory for what is rendered into it.
-    reserved: Option<Reservation>,
+    reserved: Option<Box<Reservation>>,
     /// All of the memory for answers that it holds.
     holding: Option<Arc<MemoryUse>>,
     /// Set over HTTP/2 only.
@@ -74,15 +74,20 @@ struct Sending {
     traffic: Option<Arc<Traffic>>,
 }
 
-/// A response body of known length.
+/// The structured message that a body is sent as.
+struct Message {
+    encoder: Encoder,
+    /// Pieces of the message, to be sent before anything else.
+    encoded: VecDeque<Bytes>,
+}
+
+/// A response body of known length. It is moved often, so its rare parts are boxed.
 pub struct ResponseBody {
     ready: VecDeque<Bytes>,
     remaining: u64,
     next: Option<Next>,
-    /// Makes it a structured message.
-    encoder: Option<Encoder>,
-    /// Pieces of the message, to be sent before anything else.
-    encoded: VecDeque<Bytes>,
+    /// Set if the body is sent as a structured message.
+    message: Option<Box<Message>>,
     sending: Sending,
 }
 
@@ -106,8 +111,7 @@ impl ResponseBody {
             ready: VecDeque::new(),
             remaining: 0,
             next: None,
-            encoder: None,
-            encoded: VecDeque::new(),
+            message: None,
             sending: Sending::default(),
         }
     }
@@ -116,7 +120,7 @@ impl ResponseBody {
     pub(crate) fn reserved(reservation: Reservation) -> Self {
         let mut body = Self::empty();
         body.sending.holding = reservation.holding().cloned();
-        body.sending.reserved = Some(reservation);
+        body.sending.reserved = Some(Box::new(reservation));
         body
     }
 
@@ -188,8 +192,9 @@ impl ResponseBody {
     #[must_use]
     pub fn structured(mut self, mut encoder: Encoder) -> Self {
         self.remaining = encoder.message_len();
-        encoder.start(&mut self.encoded);
-        self.encoder = Some(encoder);
+        let mut encoded = VecDeque::new();
+        encoder.start(&mut encoded);
+        self.message = Some(Box::new(Message { encoder, encoded }));
         self
     }
 }
@@ -227,16 +232,17 @@ impl ResponseBody {
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
-            if let Some(piece) = self.encoded.pop_front() {
+            let encoded = self.message.as_mut().and_then(|message| message.encoded.pop_front());
+            if let Some(piece) = encoded {
                 let (piece, rest) = self.split(piece);
-                if let Some(rest) = rest {
-                    self.encoded.push_front(rest);
+                if let (Some(rest), Some(message)) = (rest, &mut self.message) {
+                    message.encoded.push_front(rest);
                 }
                 return Poll::Ready(Some(Ok(piece)));
             }
             if let Some(piece) = self.ready.pop_front() {
-                if let Some(encoder) = &mut self.encoder {
-                    encoder.push(piece, &mut self.encoded);
+                if let Some(message) = &mut self.message {
+                    message.encoder.push(piece, &mut message.encoded);
                     continue;
                 }
                 let (piece, rest) = self.split(piece);

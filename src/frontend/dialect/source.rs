@@ -29,7 +29,7 @@ pub(in crate::frontend) struct AuthorizedSource {
     /// The account of the source.
     pub(in crate::frontend) account: Arc<Account>,
     /// The request for it.
-    pub(in crate::frontend) operation: Operation,
+    pub(in crate::frontend) operation: Box<Operation>,
 }
 
 /// Admits the request for the source. A source in the requester's own account needs no
@@ -58,7 +58,7 @@ pub(in crate::frontend) async fn authorize(
         let address = arrival.dialect.address(&head).map_err(refusal::explain)?;
         if address.account == requester.account.name {
             let parsed = azure::parse(&head, &address, &context).map_err(refusal::explain)?;
-            let (operation, _) = parsed.into_parts();
+            let operation = Box::new(parsed.into_parts().0);
             let account = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
             return Ok(AuthorizedSource { account, operation });
         }

@@ -14,6 +14,8 @@ use crate::frontend::ops::leases;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::PropertyChange;
 use crate::frontend::ops::pages::RangeQuery;
+use crate::frontend::ops::parts;
+use crate::frontend::ops::parts::WantedPart;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
 use crate::frontend::ops::versions::NewTier;
@@ -52,6 +54,10 @@ pub(super) async fn carry_out(
         O::GetBlob { path, precondition, range, checksum } => {
             let (blob, bytes) = (blob(path, precondition), WantedBytes { range, checksum });
             return content::get(front, blob, bytes, requester.payer()).await;
+        }
+        O::GetBlobPart { path, precondition, number, is_head } => {
+            let wanted = WantedPart { number, is_head };
+            return parts::get(front, blob(path, precondition), wanted, requester.payer()).await;
         }
         O::GetBlobProperties { path, precondition } => {
             content::facts(front, blob(path, precondition)).await.map(Reply::BlobProperties)

@@ -28,8 +28,8 @@ pub(super) async fn carry_out(
     use ContainerOperation as O;
     let container = |name, precondition| ContainerTarget { account, name, precondition };
     match operation {
-        O::CreateContainer { container, metadata, public_access, encryption_scope } => {
-            let new = NewContainer { metadata, public_access, encryption_scope };
+        O::CreateContainer { container, metadata, public_access, encryption_scope, settings } => {
+            let new = NewContainer { metadata, public_access, encryption_scope, settings };
             containers::create(front, account, container, new).await
         }
         O::GetContainer { container: name, precondition } => {
@@ -54,6 +54,9 @@ pub(super) async fn carry_out(
         }
         O::DeleteContainer { container: name, precondition } => {
             containers::delete(front, container(name, precondition)).await
+        }
+        O::DeleteIfEmpty { container: name, precondition } => {
+            containers::delete_if_empty(front, container(name, precondition)).await
         }
         O::RestoreContainer { container } => versions::restore(front, account, &container).await,
         O::LeaseContainer { container: name, precondition, action } => {

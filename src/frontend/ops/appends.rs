@@ -38,9 +38,9 @@ pub(crate) async fn append(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     let Append { blob, position, len_max } = append;
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload, false, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = AppendBlock {
@@ -52,7 +52,8 @@ pub(crate) async fn append(
         crc64: ingested.kept_crc64(),
     };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
-    match commit::commit(&front.rows, write, Some(ingested.stored)).await {
+    let stored = Some(ingested.stored);
+    match commit::commit_into(&front.rows, Some(container), write, stored).await {
         Ok(appended) => Ok(with_encryption_header(appended_reply(appended, checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
@@ -71,7 +72,7 @@ pub(crate) async fn seal(
     blob: BlobTarget<'_>,
     position: Option<u64>,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     let write = SealBlob { key: blob.key, guard: lookup::guard(precondition), position };
     commit::commit_blob(&front.rows, write, None).await.map(Reply::BlobSealed)
 }

@@ -58,9 +58,9 @@ pub(crate) async fn put(
     put: Put<'_>,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let container = put.blob.path.container.clone();
-    let Located { blob, precondition } = put.blob.locate_for_content(&front.rows).await?;
-    let tagged = Tagged::new(&blob.key, &container, &put.tags);
+    let Located { container, blob, precondition } =
+        put.blob.locate_for_content(&front.rows).await?;
+    let tagged = Tagged::new(&blob.key, &container.name, &put.tags);
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest(&front.pool, body, &put.upload, true, encrypting).await?;
     let mut properties = put.properties;
@@ -97,8 +97,10 @@ pub(crate) async fn put(
         fields,
     };
     let tag = write.fields.content_tag;
-    let answer = tags::commit(&front.rows, write, ingested.stored, tagged).await;
+    let stored = Some(ingested.stored);
+    let answer = commit::commit_into(&front.rows, Some(container), write, stored).await;
     let change = commit::changed(answer, Subject::Blob)?;
+    tags::update_index(&front.rows, tagged).await;
     let crc64 = put.upload.crc64.map(|_| ingested.crc64);
     let content_etag = tag.and_then(|tag| tag.etag(md5));
     let content_etag = content_etag.unwrap_or_else(|| ContentEtag::of_commit(change.etag, 0, 1));
@@ -128,7 +130,7 @@ pub(crate) async fn update(
     blob: BlobTarget<'_>,
     mut change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -143,7 +145,7 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
     match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(Reply::BlobDeleted),

@@ -56,9 +56,9 @@ pub(crate) async fn stage(
     upload: &Upload,
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
-    let ingested = ingest::ingest_part(&front.pool, body, upload, encrypting).await?;
+    let ingested = ingest::ingest_part(&front.pool, body, upload, false, encrypting).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = StageBlock {
@@ -69,7 +69,8 @@ pub(crate) async fn stage(
         crc64: ingested.kept_crc64(),
     };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
-    match commit::commit(&front.rows, write, Some(ingested.stored)).await {
+    let stored = Some(ingested.stored);
+    match commit::commit_into(&front.rows, Some(container), write, stored).await {
         Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
@@ -93,9 +94,9 @@ pub(crate) async fn commit(
     mut put: PutList<'_>,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let container = put.blob.path.container.clone();
-    let Located { blob, precondition } = put.blob.locate_for_content(&front.rows).await?;
-    let tagged = Tagged::new(&blob.key, &container, &put.tags);
+    let Located { container, blob, precondition, .. } =
+        put.blob.locate_for_content(&front.rows).await?;
+    let tagged = Tagged::new(&blob.key, &container.name, &put.tags);
     encrypt_md5(&front.env, precondition.encryption.key(), &mut put.properties);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
@@ -108,8 +109,9 @@ pub(crate) async fn commit(
         tier: put.tier,
         list: put.list,
     };
-    let answer = tags::commit_holding(&front.rows, write, memory, tagged).await;
+    let answer = commit::commit_into_holding(&front.rows, Some(container), write, memory).await;
     let change = commit::changed(answer, Subject::Blob)?;
+    tags::update_index(&front.rows, tagged).await;
     Ok(with_encryption_header(Reply::BlockListPut(change, put.checksum), &encryption))
 }
 
@@ -138,7 +140,7 @@ pub(crate) async fn list(
     blob: BlobTarget<'_>,
     kind: BlockListKind,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let view = front.rows.router.ask(ReadBlockList { key, snapshot, guard }).await;

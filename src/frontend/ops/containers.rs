@@ -3,6 +3,7 @@
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
+use crate::frontend::errors::Busy;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::lookup;
@@ -20,8 +21,9 @@ use crate::index::Written;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::operation::ContainerSettings;
+use crate::protocol::model::reply::Change;
 use crate::types::AccountName;
-use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
@@ -34,6 +36,7 @@ pub(crate) struct NewContainer {
     pub(crate) metadata: Metadata,
     pub(crate) public_access: PublicAccess,
     pub(crate) encryption_scope: Option<EncryptionScope>,
+    pub(crate) settings: ContainerSettings,
 }
 
 /// Create Container.
@@ -51,25 +54,48 @@ pub(crate) async fn create(
         tracing::error!(%error, "no container id could be obtained");
         Reason::InternalError.into()
     })?;
+    let (settings, again) = (new.settings, name.clone());
     let create = CreateContainer {
         account: account.id,
         name,
         // Reversed, to distribute containers over the key space (see `ContainerId`).
         id: ContainerId::new(counter.reverse_bits()),
-        collation: Collation::Utf16,
+        collation: settings.collation,
         metadata: new.metadata,
         public_access: new.public_access,
         encryption_scope: new.encryption_scope,
+        owner: settings.owner.clone(),
+        region: settings.region.clone(),
+        acl: settings.acl,
     };
-    let (router, account) = (std::sync::Arc::clone(&front.rows.router), account.name.clone());
+    let (router, of) = (std::sync::Arc::clone(&front.rows.router), account.name.clone());
     // In a task of its own: a client that disconnects cannot stop it half-way.
     let made = front
         .env
         .tasks
-        .spawn_part("create container", async move { create_in(&router, &account, create).await });
+        .spawn_part("create container", async move { create_in(&router, &of, create).await });
     let made = made.await;
     let answer = made.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
+    if settings.keeps_own && answer == Err(index::Refused::ContainerExists.into()) {
+        return keep(front, account, &again, &settings).await;
+    }
     commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
+}
+
+/// Create Container of one that exists: the owner that asks for the same settings again has it.
+async fn keep(
+    front: &FrontEnd,
+    account: &Account,
+    name: &ContainerName,
+    settings: &ContainerSettings,
+) -> Result<Reply, Refusal> {
+    let record = lookup::container(&front.rows, account, name).await?;
+    let has = (record.owner(), record.region(), record.acl());
+    if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl) {
+        let change = Change { etag: record.etag, last_modified: record.last_modified };
+        return Ok(Reply::ContainerKept(change));
+    }
+    Err(Reason::ContainerAlreadyExists.into())
 }
 
 /// Creates a container in an account that may be deleted at the same time. The deletion of an
@@ -89,7 +115,7 @@ pub(crate) async fn create_in(
         Err(error) => return Err(error),
     }
     let guard = index::Guard::default();
-    match router.tell(DeleteContainer { account: id, name, guard }).await {
+    match router.tell(DeleteContainer { account: id, name, guard, closed: None }).await {
         Ok(_) | Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
             Err(index::Refused::AccountNotFound.into())
         }
@@ -124,16 +150,42 @@ pub(crate) async fn set_metadata(
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
-/// Delete Container.
+/// Delete Container. One whose blobs may be locked must be empty.
 pub(crate) async fn delete(
+    front: &FrontEnd,
+    container: ContainerTarget<'_>,
+) -> Result<Reply, Refusal> {
+    let record = lookup::container(&front.rows, container.account, &container.name).await?;
+    if record.has_object_lock() {
+        return delete_if_empty(front, container).await;
+    }
+    let ContainerTarget { account, name, precondition } = container;
+    let guard = lookup::guard(precondition);
+    let write = DeleteContainer { account: account.id, name, guard, closed: None };
+    match commit::commit(&front.rows, write, None).await {
+        Ok(_) => Ok(Reply::ContainerDeleted),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033).
+pub(crate) async fn delete_if_empty(
     front: &FrontEnd,
     container: ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
-    let write = DeleteContainer { account: account.id, name, guard };
-    match commit::commit(&front.rows, write, None).await {
-        Ok(_) => Ok(Reply::ContainerDeleted),
+    let delete = DeleteContainer { account: account.id, name, guard, closed: None };
+    let containers = std::sync::Arc::clone(&front.rows.containers);
+    // In a task of its own: a client that disconnects cannot leave the container closed.
+    let deleted = front.rows.tasks.spawn_part("delete an empty container", async move {
+        containers.delete_if_empty(delete).await
+    });
+    let deleted = deleted.await;
+    let answer = deleted.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
+    match answer {
+        Ok(()) => Ok(Reply::ContainerDeleted),
+        Err(index::Error::Overloaded) => Err(errors::busy(Busy::Container)),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn get(
     payer: Payer,
 ) -> Answer {
     let decrypting = decrypting(front, &blob);
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, snapshot } = blob.clone();
@@ -60,8 +60,14 @@ pub(crate) async fn get(
     if let Some(reads) = &front.last_access {
         reads.note(&blob, &view.record, now);
     }
-    let facts = facts::of_blob(front, view.record.clone(), now);
     let wanted = view.range.clone();
+    if let (None, Some(content)) = (bytes.checksum, read::in_row(&view)) {
+        let facts = facts::of_blob(front, view.record, now);
+        let range = bytes.range.map(|_| wanted);
+        let stream = Some(ResponseBody::full(content));
+        return Ok(Answered { reply: Reply::Blob { facts, range, checksum: None }, stream });
+    }
+    let facts = facts::of_blob(front, view.record.clone(), now);
     let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
         Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
@@ -92,7 +98,7 @@ pub(crate) async fn facts(
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
     let decrypting = decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };

@@ -21,6 +21,7 @@ use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::reply::Grants;
 use crate::types::Audience;
 use crate::types::CannedAcl;
@@ -100,6 +101,12 @@ pub(crate) fn check(account: &Account, operation: &Operation) -> Result<(), Refu
 fn new_acl(operation: &Operation) -> Option<CannedAcl> {
     if let Operation::Content(ContentOperation::PutBlob { object, .. }) = operation {
         object.as_ref()?.acl
+    } else if let Operation::Upload(UploadOperation::Create(create)) = operation {
+        create.object.as_ref()?.acl
+    } else if let Operation::Container(ContainerOperation::CreateContainer { settings, .. }) =
+        operation
+    {
+        Some(settings.acl)
     } else if let Operation::Container(ContainerOperation::SetContainerGrants { acl, .. })
     | Operation::Blob(BlobOperation::SetBlobGrants { acl, .. }) = operation
     {

@@ -29,7 +29,7 @@ pub(crate) async fn blob(
     blob: BlobTarget<'_>,
     action: LeaseAction,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     let (guard, action) = (lookup::guard(precondition), with_id(front, action));
     let write = LeaseBlob { key: blob.key, guard, action };
     carry_out(front, write, Subject::Blob).await

@@ -15,6 +15,7 @@ use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
 use crate::frontend::state::FrontEnd;
 use crate::index;
+use crate::index::ContainerRecord;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
 use crate::protocol::model::Detail;
@@ -25,12 +26,16 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerItem;
 use crate::protocol::model::reply::ContainerListing;
+use crate::types::AccountId;
+use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
@@ -92,6 +97,8 @@ pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
         return Some(PAGE_RANGES_ROOM_BYTES);
     } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {
         return Some(blocks::list_memory_of(*kind));
+    } else if let Operation::Upload(UploadOperation::ListUploads(list)) = operation {
+        u32::try_from(list.limit).ok()
     } else {
         return None;
     };
@@ -109,6 +116,8 @@ pub(crate) async fn containers(
     let mut from = position(list.marker.as_deref(), &range)?;
     let prefix = list.prefix.unwrap_or_default();
     let limit = page_size(list.max_results);
+    // One more than is shown tells whether more follows.
+    let fetch = limit + usize::from(list.exact);
     let now = front.env.clock.now();
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
@@ -117,7 +126,7 @@ pub(crate) async fn containers(
             account: account.id,
             prefix: prefix.clone(),
             from,
-            limit: limit - items.len(),
+            limit: fetch - items.len(),
         };
         let page = front.rows.router.ask(list).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
@@ -128,8 +137,15 @@ pub(crate) async fn containers(
         after.extend(page.after);
         weight += page.weight;
         from = page.next;
-        let is_full = items.len() >= limit || weight >= PAGE_WEIGHT_MAX;
-        if from.is_none() || is_full || effort.is_enough(page.seen) {
+        if items.len() > limit {
+            items.truncate(limit);
+            after.truncate(limit);
+            from = after.last().cloned();
+            return Ok(Reply::Containers(ContainerListing { items, after, next: from }));
+        }
+        let is_full = items.len() >= fetch || weight >= PAGE_WEIGHT_MAX;
+        let is_enough = effort.is_enough(page.seen);
+        if from.is_none() || is_full || is_enough {
             return Ok(Reply::Containers(ContainerListing { items, after, next: from }));
         }
     }
@@ -143,7 +159,14 @@ pub(crate) async fn blobs(
 ) -> Result<Reply, Refusal> {
     let container = lookup::container(&front.rows, account, &list.container).await?;
     let range = RoutingKey::container_range(account.id, container.id);
-    let limit = page_size(list.max_results);
+    let marker = position(list.marker.as_deref(), &range)?;
+    let from = marker.or_else(|| begin(account.id, &container, &list));
+    let (limit, exact) = (page_size(list.max_results), list.exact);
+    if limit == 0 {
+        return Ok(Reply::Blobs(BlobListing::default()));
+    }
+    // One more than is shown tells whether more follows.
+    let fetch = limit + usize::from(exact);
     let mut query = index::ListBlobs {
         account: account.id,
         container: container.id,
@@ -151,8 +174,8 @@ pub(crate) async fn blobs(
         prefix: list.prefix.unwrap_or_default(),
         delimiter: list.delimiter.filter(|d| !d.is_empty()),
         start_from: list.start_from,
-        from: position(list.marker.as_deref(), &range)?,
-        limit,
+        from,
+        limit: fetch,
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
         snapshots: list.snapshots,
@@ -166,19 +189,70 @@ pub(crate) async fn blobs(
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
-        query.limit = limit - items.len();
-        query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight);
+        query.limit = fetch - items.len();
+        query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight).max(1);
         let page = front.rows.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
         after.extend(page.after);
         weight += page.weight;
         query.from = page.next;
-        let is_full = items.len() >= limit || weight >= PAGE_WEIGHT_MAX;
-        if query.from.is_none() || is_full || effort.is_enough(page.seen) {
-            return Ok(Reply::Blobs(BlobListing { items, after, next: query.from }));
+        let is_full = items.len() >= fetch || weight >= PAGE_WEIGHT_MAX;
+        let is_enough = effort.is_enough(page.seen);
+        if items.len() > limit {
+            items.truncate(limit);
+            after.truncate(limit);
+            query.from = after.last().cloned();
+        }
+        let end = End::of(query.from.as_ref(), after.last(), container.collation);
+        if query.from.is_none() || (is_full || is_enough) && (!exact || end.has_name()) {
+            let next = query.from;
+            return Ok(Reply::Blobs(BlobListing { passed: end.passed, items, after, next }));
         }
     }
+}
+
+/// Where a page ends.
+struct End {
+    /// Behind its last item.
+    at_an_item: bool,
+    /// Behind this name, which is not an item's.
+    passed: Option<String>,
+}
+
+impl End {
+    fn of(next: Option<&Bytes>, last: Option<&Bytes>, collation: Collation) -> Self {
+        let at_an_item = next == last;
+        let passed = next.filter(|_| !at_an_item);
+        let passed = passed.and_then(|next| RoutingKey::passed_name(next, collation));
+        Self { at_an_item, passed }
+    }
+
+    const fn has_name(&self) -> bool {
+        self.at_an_item || self.passed.is_some()
+    }
+}
+
+/// The position at which a list begins that has no marker.
+fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> Option<Bytes> {
+    let (id, collation) = (container.id, container.collation);
+    let group = |name: &str| {
+        let prefix = list.prefix.as_deref().unwrap_or_default();
+        let delimiter = list.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty())?;
+        let end = prefix.len() + name.strip_prefix(prefix)?.find(delimiter)? + delimiter.len();
+        name.get(..end).map(str::to_owned)
+    };
+    let (name, group) = match list.after.as_ref()? {
+        ListAfter::Name(name) => (name, None),
+        ListAfter::NameOrPrefix(name) => (name, group(name)),
+    };
+    Some(match group {
+        Some(group) => {
+            let prefix = RoutingKey::prefix(account, id, &group, collation);
+            RoutingKey::after_prefix(&prefix).unwrap_or_default()
+        }
+        None => RoutingKey::after_name(account, id, name, collation),
+    })
 }
 
 fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
@@ -187,7 +261,10 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
             front.copies.show_progress(&mut record);
             BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
         }
-        ListEntry::Uncommitted { name } => BlobItem::Uncommitted { name },
+        // A list of blobs has no uploads.
+        ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {
+            BlobItem::Uncommitted { name }
+        }
         ListEntry::Prefix { name } => BlobItem::Prefix { name },
     }
 }

@@ -13,11 +13,14 @@ pub(crate) mod grants;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
+pub(crate) mod parts;
 pub(crate) mod service_properties;
 pub(crate) mod settings;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
+pub(crate) mod upload_lists;
+pub(crate) mod uploads;
 pub(crate) mod versions;
 
 use crate::frontend::body::ResponseBody;

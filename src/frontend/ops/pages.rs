@@ -17,6 +17,7 @@ use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
+use crate::index::FoundContainer;
 use crate::index::Guard;
 use crate::index::PageRanges;
 use crate::index::PagesWritten;
@@ -53,6 +54,7 @@ pub(crate) struct TargetPages<'a> {
 /// Pages of a blob whose container was found.
 #[derive(Debug)]
 pub(crate) struct LocatedPages {
+    container: FoundContainer,
     key: BlobKey,
     guard: Guard,
     sequence: SequenceBounds,
@@ -68,6 +70,7 @@ impl LocatedPages {
     ) -> Self {
         let operation::SequenceBounds { at_most, below, equal } = sequence;
         Self {
+            container: located.container,
             key: located.blob.key,
             guard: lookup::guard(located.precondition),
             sequence: SequenceBounds { at_most, below, equal },
@@ -114,17 +117,17 @@ pub(crate) async fn put_stored(
     pages: LocatedPages,
     ingested: Ingested,
 ) -> Result<Reply, Refusal> {
-    let LocatedPages { key, guard, sequence, range } = pages;
+    let LocatedPages { container, key, guard, sequence, range } = pages;
     let encryption = guard.encryption.clone();
     let content = Some(ingested.stored.content());
     let write = WritePages { key, guard, sequence, range, content };
     let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
-    let done = commit(front, write, Some(ingested.stored)).await?;
+    let done = commit(front, Some(container), write, Some(ingested.stored)).await?;
     Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
 }
 
 async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> {
-    let LocatedPages { key, mut guard, mut sequence, mut range } = pages;
+    let LocatedPages { container, key, mut guard, mut sequence, mut range } = pages;
     loop {
         let write = WritePages {
             key: key.clone(),
@@ -133,7 +136,7 @@ async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> 
             range: range.clone(),
             content: None,
         };
-        let done = commit(front, write, None).await?;
+        let done = commit(front, Some(container.clone()), write, None).await?;
         let Some(rest) = done.rest else {
             return Ok(with_encryption_header(written(done, None), &guard.encryption));
         };
@@ -162,7 +165,7 @@ pub(crate) async fn set(
     blob: BlobTarget<'_>,
     PropertyChange { mut properties, len, sequence }: PropertyChange,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -180,7 +183,7 @@ pub(crate) async fn set(
             len,
             sequence,
         };
-        let done = commit(front, write, None).await?;
+        let done = commit(front, None, write, None).await?;
         if done.rest.is_none() {
             return Ok(Reply::PagePropertiesSet { change: change(done), sequence: done.sequence });
         }
@@ -205,7 +208,7 @@ pub(crate) async fn ranges(
     blob: BlobTarget<'_>,
     RangeQuery { since, range, marker, max_results }: RangeQuery,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
@@ -242,10 +245,11 @@ pub(crate) async fn ranges(
 
 async fn commit<W: WriteRequest<Reply = PagesWritten>>(
     front: &FrontEnd,
+    container: Option<FoundContainer>,
     write: W,
     stored: Option<Stored>,
 ) -> Result<PagesWritten, Refusal> {
-    let done = commit::commit(&front.rows, write, stored).await;
+    let done = commit::commit_into(&front.rows, container, write, stored).await;
     done.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 

@@ -13,6 +13,7 @@ use crate::index::UpdateAccount;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::operation::ContainerSettings;
 use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
@@ -49,6 +50,7 @@ async fn make_web_container(front: &FrontEnd, account: &Account) -> Result<(), R
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        settings: ContainerSettings::default(),
     };
     match containers::create(front, account, name, new).await {
         Err(error) if error.reason != Reason::ContainerAlreadyExists => Err(error),

@@ -14,7 +14,6 @@ use crate::frontend::lookup::Located;
 use crate::frontend::ops;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
-use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::BlobChange;
 use crate::index::ForgetTagWork;
@@ -24,7 +23,6 @@ use crate::index::Router;
 use crate::index::TagWork;
 use crate::index::TagWorkPage;
 use crate::index::UpdateBlob;
-use crate::index::WriteRequest;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::types::BlobKey;
@@ -49,30 +47,6 @@ impl Tagged {
         let tagged = || Self { blob: RoutingKey::blob(key), container: container.clone() };
         (!tags.is_empty()).then(tagged)
     }
-}
-
-/// As [`commit::commit`]; then updates the tag index.
-pub(crate) async fn commit<W: WriteRequest>(
-    rows: &RowAccess,
-    write: W,
-    stored: Stored,
-    tagged: Option<Tagged>,
-) -> Result<W::Reply, index::Error> {
-    let answer = commit::commit(rows, write, Some(stored)).await?;
-    update_index(rows, tagged).await;
-    Ok(answer)
-}
-
-/// As [`commit::commit_holding`]; then updates the tag index.
-pub(crate) async fn commit_holding<W: WriteRequest, G: Send + 'static>(
-    rows: &RowAccess,
-    write: W,
-    holding: G,
-    tagged: Option<Tagged>,
-) -> Result<W::Reply, index::Error> {
-    let answer = commit::commit_holding(rows, write, holding).await?;
-    update_index(rows, tagged).await;
-    Ok(answer)
 }
 
 /// Updates the tag index for a blob that was written. Failures are logged: reclaim updates it
@@ -123,13 +97,13 @@ pub(crate) async fn set(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let container = blob.path.container.clone();
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
     let change = BlobChange::Tags(tags);
     let write = UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change };
-    match commit_holding(&front.rows, write, memory, tagged).await {
-        Ok(_) => Ok(Reply::BlobTagsSet),
-        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
-    }
+    let answer = commit::commit_holding(&front.rows, write, memory).await;
+    answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    update_index(&front.rows, tagged).await;
+    Ok(Reply::BlobTagsSet)
 }

@@ -1,6 +1,7 @@
 //! Operations of a whole front end over an index whose writes wait for the test.
 
 mod empty_pages;
+mod uploads;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ use crate::frontend::write::tests::rig;
 use crate::index;
 use crate::index::CreateAccount;
 use crate::index::IndexHost;
+use crate::index::LocalRequests;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Router;
@@ -63,6 +65,7 @@ use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::model::Operation;
 use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::operation::KeyInfo;
 use crate::telemetry::Registry;
 use crate::types::Protocols;
@@ -132,6 +135,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         pool,
         accounts: Accounts::new(vec![account.clone()], secrets),
         tokens: Tokens::start(Vec::new(), &client, &env, &mut registry),
+        requests: LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock)),
         inflight,
         container_ids: Arc::new(IdAllocator::new(coordinator, counter::CONTAINER_IDS)),
         metrics: Metrics::register(&mut registry),
@@ -161,6 +165,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        settings: ContainerSettings::default(),
     };
     containers::create(&front, &account, photos(), new).await.unwrap();
     (front, account)
@@ -223,7 +228,7 @@ async fn carry_out(
     let arrival = Arrival { dialect, head: &head, peer };
     let requester = Requester { account, arrival, authenticated: true, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
-    let answer = dispatch(front, requester, operation, content).await;
+    let answer = dispatch(front, requester, Box::new(operation), content).await;
     answer.map(|answered| answered.reply)
 }
 

@@ -27,11 +27,11 @@ pub(crate) async fn snapshot(
     blob: BlobTarget<'_>,
     metadata: Option<Metadata>,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = SnapshotBlob { key: blob.key, guard, metadata };
-    match commit::commit(&front.rows, write, None).await {
+    match commit::commit_into(&front.rows, Some(container), write, None).await {
         Ok(taken) => {
             let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
             let change = Change { etag, last_modified };
@@ -58,7 +58,7 @@ pub(crate) async fn set_tier(
     blob: BlobTarget<'_>,
     NewTier { tier, priority }: NewTier,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition } =
+    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;

@@ -80,7 +80,7 @@ pub(super) async fn open(
     let account = requester.account;
     let AuthorizedSource { account: owner, operation } =
         authorize(front, requester, source).await?;
-    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = operation
+    let Operation::Blob(BlobOperation::GetBlob { path, precondition, range, .. }) = *operation
     else {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
             .status(400)
@@ -95,7 +95,7 @@ pub(super) async fn open(
         }))
     };
     let target = BlobTarget { account: &owner, path, precondition };
-    let Located { blob, precondition } = target.locate(&front.rows).await.map_err(explained)?;
+    let Located { blob, precondition, .. } = target.locate(&front.rows).await.map_err(explained)?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let view = look_up(front, &blob, lookup::guard(precondition), range).await;

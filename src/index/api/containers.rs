@@ -18,6 +18,7 @@ use crate::types::EncryptionScope;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// Creates a container under an id already issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,12 @@ pub struct CreateContainer {
     pub public_access: PublicAccess,
     /// The scope of blobs that name none.
     pub encryption_scope: Option<EncryptionScope>,
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Its region, if the request names one.
+    pub region: Option<String>,
+    /// Who may list it without a role in the account.
+    pub acl: CannedAcl,
 }
 
 /// What changes about a container.
@@ -77,6 +84,31 @@ pub struct DeleteContainer {
     pub name: ContainerName,
     /// What must hold.
     pub guard: Guard,
+    /// Only while it is closed since this time.
+    pub closed: Option<Timestamp>,
+}
+
+/// Closes a container: no write into it begins to commit until it is deleted or opened again (ADR
+/// 0033). Answers its record, which has the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CloseContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub name: ContainerName,
+    /// What must hold for it to be deleted.
+    pub guard: Guard,
+}
+
+/// Opens a closed container again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReopenContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The container.
+    pub name: ContainerName,
+    /// Only if it is closed since this time; otherwise nothing changes.
+    pub closed: Timestamp,
 }
 
 /// List Containers: one page.

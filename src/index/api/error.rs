@@ -101,6 +101,15 @@ pub enum Refused {
     /// A container of that name exists.
     #[error("the container exists")]
     ContainerExists,
+    /// The container must be empty and is not.
+    #[error("the container is not empty")]
+    ContainerNotEmpty,
+    /// The container is closed already.
+    #[error("the container is closed")]
+    ContainerClosed,
+    /// The container was opened again.
+    #[error("the container was opened again")]
+    ContainerReopened,
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,
@@ -197,6 +206,49 @@ pub enum Refused {
     /// Too many staged blocks.
     #[error("too many uncommitted blocks")]
     TooManyBlocks,
+    /// An upload in parts does not permit it.
+    #[error("{0}")]
+    Upload(#[from] UploadRefusal),
+}
+
+/// Why a change of an upload in parts is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
+pub enum UploadRefusal {
+    /// No such upload of the blob, or it has ended.
+    #[error("no such upload")]
+    NotFound,
+    /// The list names no parts, or not in the order of their numbers.
+    #[error("the parts are not in ascending order")]
+    Order,
+    /// The upload has no part with this number, or one with another tag or checksum.
+    #[error("part {0} was not staged, or has another tag or checksum")]
+    UnknownPart(u32),
+    /// The list does not name the checksum of this part, which the upload demands.
+    #[error("the checksum of part {0} is missing")]
+    NoPartChecksum(u32),
+    /// The blob has no part with this number.
+    #[error("the blob has no such part")]
+    NoSuchPart,
+    /// A part that is not the last is too small.
+    #[error("part {number} has {len} bytes, which is too few")]
+    SmallPart {
+        /// Its number.
+        number: u32,
+        /// Its bytes.
+        len: u64,
+    },
+    /// The parts have another length together than the request says.
+    #[error("the parts have {len} bytes together")]
+    Length {
+        /// Their bytes.
+        len: u64,
+    },
+    /// The request names another kind of checksum than the upload has.
+    #[error("the upload has another kind of checksum")]
+    ChecksumKind,
+    /// The checksum of all parts is not the one that the request says.
+    #[error("the checksum of the content is another one")]
+    Checksum,
 }
 
 /// Why a request has no answer. Each variant is a different next step of the caller; all but
@@ -232,6 +284,12 @@ impl Error {
     #[must_use]
     pub fn damaged_rows(what: impl Into<String>) -> Self {
         Self::Corrupt(Damage::Rows(what.into()))
+    }
+}
+
+impl From<UploadRefusal> for Error {
+    fn from(refusal: UploadRefusal) -> Self {
+        Self::Refused(Refused::Upload(refusal))
     }
 }
 

@@ -46,6 +46,15 @@ pub trait IndexHost: Send + Sync + Debug {
     /// [`Error`].
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error>;
 
+    /// As [`Self::read`], for a caller that keeps the request, since it may have to send it to
+    /// another owner.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    async fn read_kept(&self, target: Target, read: &Read) -> Result<ReadReply, Error> {
+        self.read(target, read.clone()).await
+    }
+
     /// Changes one partition; durable when it returns. Not cancel-safe: run it in a task of its
     /// own. The change is shared, since the caller may have to send it to another owner.
     ///

@@ -8,11 +8,13 @@ use serde::Serialize;
 
 use crate::index::record::BlobRecord;
 use crate::index::record::ListedFields;
+use crate::index::record::UploadRecord;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+use crate::types::UploadId;
 
 /// List Blobs: one page of one container, as far as this partition reaches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +100,15 @@ pub enum ListEntry {
     Uncommitted {
         /// The name.
         name: String,
+    },
+    /// An upload, in the answer to [`ListUploads`](crate::index::api::ListUploads).
+    Upload {
+        /// The name of the blob.
+        name: String,
+        /// The id of the upload.
+        id: UploadId,
+        /// The upload.
+        record: Box<UploadRecord>,
     },
     /// All names up to and including the delimiter.
     Prefix {

@@ -8,6 +8,7 @@
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: the answers
 //!    to reclaim; `tags.rs`: the tag index; `typed.rs`: questions and changes whose answers have a
 //!    type of their own.
+//!    `uploads.rs`: changes and questions of uploads in parts.
 //! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
 //!    plans.
 //! 5. `requests.rs`: what reclaim and backups ask of those that run requests.
@@ -38,6 +39,7 @@ mod requests;
 mod settings;
 mod tags;
 mod typed;
+mod uploads;
 mod versions;
 mod weight;
 mod write;
@@ -51,12 +53,12 @@ pub use blobs::{
     UpdateBlob,
 };
 pub use containers::{
-    ContainerChange, ContainerEntry, ContainerPage, CreateContainer, DeleteContainer,
-    ListContainers, UpdateContainer,
+    CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
+    DeleteContainer, ListContainers, ReopenContainer, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
-pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused};
+pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
@@ -85,6 +87,10 @@ pub use typed::{
     ForgetTagWork, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs,
     ReadDeadContainers, ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, UpdateAccount,
     WriteRequest,
+};
+pub use uploads::{
+    AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
+    ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, purge_key};

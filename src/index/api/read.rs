@@ -19,11 +19,16 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
+use crate::index::api::ListParts;
 use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
+use crate::index::api::ListUploads;
 use crate::index::api::PageRanges;
+use crate::index::api::PartPage;
+use crate::index::api::PartRange;
 use crate::index::api::Place;
 use crate::index::api::ReadPages;
+use crate::index::api::ReadPart;
 use crate::index::api::ReadSetting;
 use crate::index::api::References;
 use crate::index::api::TagPage;
@@ -184,6 +189,12 @@ pub enum Read {
     Pages(ReadPages),
     /// A page of blobs.
     Blobs(ListBlobs),
+    /// An upload and a page of its parts.
+    Parts(ListParts),
+    /// Which bytes of a blob are a part.
+    Part(ReadPart),
+    /// A page of uploads.
+    Uploads(ListUploads),
     /// Entries of the tag index.
     Tags(ListTags),
     /// Copies that are pending, from a position to the end of its partition.
@@ -211,7 +222,7 @@ pub enum Read {
     },
     /// Deleted containers whose rows are not yet purged.
     DeadContainers,
-    /// Blobs last staged to before a time.
+    /// Blobs last staged to before a time, or with an upload that was completed before it.
     Expired {
         /// Start; empty for the beginning.
         from: Bytes,
@@ -229,19 +240,22 @@ impl Read {
     #[must_use]
     pub fn place(&self) -> Place {
         match self {
-            Self::Account(name) => Place::Key(RoutingKey::account(name).as_bytes().clone()),
+            Self::Account(name) => Place::Key(RoutingKey::account(name).into_bytes()),
             Self::Accounts(list) => Place::From(list.position()),
             Self::Container(account, name) => {
-                Place::Key(RoutingKey::container(*account, name).as_bytes().clone())
+                Place::Key(RoutingKey::container(*account, name).into_bytes())
             }
             Self::Setting(read) => {
                 Place::Key(RoutingKey::container(read.account, &read.name).as_bytes().clone())
             }
             Self::Containers(list) => Place::From(list.position()),
-            Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
-            Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).as_bytes().clone()),
-            Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
+            Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).into_bytes()),
+            Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::Blobs(list) => Place::From(list.position()),
+            Self::Parts(list) => Place::Key(RoutingKey::blob(&list.key).as_bytes().clone()),
+            Self::Part(read) => Place::Key(RoutingKey::blob(&read.key).as_bytes().clone()),
+            Self::Uploads(list) => Place::From(list.position()),
             Self::Tags(list) => Place::From(list.from.clone()),
             Self::CopyJobs { from, .. } => Place::From(from.clone()),
             Self::TagWork { blob: Some(blob), .. } => Place::Key(blob.as_bytes().clone()),
@@ -273,8 +287,12 @@ pub enum ReadReply {
     BlockList(Box<BlockListView>),
     /// To [`Read::Pages`].
     Pages(Box<PageRanges>),
-    /// To [`Read::Blobs`].
+    /// To [`Read::Blobs`] and [`Read::Uploads`].
     Blobs(ListPage),
+    /// To [`Read::Parts`].
+    Parts(Box<PartPage>),
+    /// To [`Read::Part`].
+    Part(PartRange),
     /// To [`Read::Tags`].
     Tags(TagPage),
     /// To [`Read::CopyJobs`].

@@ -29,12 +29,12 @@ pub struct GarbageRow {
     pub layer: Option<RoutingKey>,
 }
 
-/// A blob with staged blocks, for expiry.
+/// A blob with staged blocks or completed uploads, for expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedBlocks {
     /// The blob.
     pub key: RoutingKey,
-    /// The last Put Block.
+    /// The last Put Block, or the first completion of an upload.
     pub last_staged: Timestamp,
 }
 

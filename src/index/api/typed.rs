@@ -9,13 +9,16 @@ mod sweeps;
 
 use bytes::Bytes;
 
+use crate::index::api::AbortUpload;
 use crate::index::api::AccountPage;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
 use crate::index::api::ChangeSetting;
+use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
+use crate::index::api::CompleteUpload;
 use crate::index::api::ContainerPage;
 use crate::index::api::CopyJobPage;
 use crate::index::api::CreateContainer;
@@ -34,19 +37,26 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListContainers;
 use crate::index::api::ListPage;
+use crate::index::api::ListParts;
 use crate::index::api::ListReferences;
 use crate::index::api::ListTags;
+use crate::index::api::ListUploads;
 use crate::index::api::NoteRead;
 use crate::index::api::PageRanges;
 use crate::index::api::PagesWritten;
+use crate::index::api::PartPage;
+use crate::index::api::PartRange;
+use crate::index::api::PartView;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::Read;
 use crate::index::api::ReadBlob;
 use crate::index::api::ReadPages;
+use crate::index::api::ReadPart;
 use crate::index::api::ReadReply;
 use crate::index::api::ReadSetting;
 use crate::index::api::References;
+use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
@@ -57,12 +67,15 @@ use crate::index::api::SharedPages;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
+use crate::index::api::StagePart;
+use crate::index::api::StartUpload;
 use crate::index::api::TagPage;
 use crate::index::api::TagWorkPage;
 use crate::index::api::Target;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
+use crate::index::api::UploadCompleted;
 use crate::index::api::Write;
 use crate::index::api::WritePages;
 use crate::index::api::WriteReply;
@@ -201,6 +214,12 @@ read_requests! {
         read => Self::Pages(read), ReadReply::Pages(found) => *found;
     ListBlobs => ListPage:
         list => Self::Blobs(list), ReadReply::Blobs(page) => page;
+    ListParts => PartPage:
+        list => Self::Parts(list), ReadReply::Parts(page) => *page;
+    ReadPart => PartRange:
+        read => Self::Part(read), ReadReply::Part(found) => found;
+    ListUploads => ListPage:
+        list => Self::Uploads(list), ReadReply::Blobs(page) => page;
     ListTags => TagPage:
         list => Self::Tags(list), ReadReply::Tags(page) => page;
     ReadCopyJobs => CopyJobPage:
@@ -249,6 +268,8 @@ write_requests! {
     UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
     DeleteContainer => (): DeleteContainer, WriteReply::Done => ();
     ChangeSetting => (): ChangeSetting, WriteReply::Done => ();
+    CloseContainer => ContainerRecord: CloseContainer, WriteReply::Closed(record) => *record;
+    ReopenContainer => (): ReopenContainer, WriteReply::Done => ();
     LeaseContainer => Leased: LeaseContainer, WriteReply::Leased(leased) => leased;
     PutBlob => Written: PutBlob, WriteReply::Written(written) => written;
     Box<PutCopy> => Written: PutCopy, WriteReply::Written(written) => written;
@@ -258,6 +279,11 @@ write_requests! {
     Box<EndCopy> => Written: EndCopy, WriteReply::Written(written) => written;
     StageBlock => (): StageBlock, WriteReply::Done => ();
     CommitBlocks => Written: CommitBlocks, WriteReply::Written(written) => written;
+    Box<StartUpload> => (): StartUpload, WriteReply::Done => ();
+    StagePart => PartView: StagePart, WriteReply::PartStaged(part) => *part;
+    Box<CompleteUpload> => UploadCompleted: CompleteUpload,
+        WriteReply::UploadCompleted(completed) => *completed;
+    AbortUpload => (): AbortUpload, WriteReply::Done => ();
     AppendBlock => AppendedBlock: AppendBlock,
         WriteReply::Appended(appended) => appended;
     SealBlob => Written: SealBlob, WriteReply::Written(written) => written;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::index::api::AccountChange;
 use crate::index::api::BlobChange;
 use crate::index::api::CommitBlocks;
+use crate::index::api::CompleteUpload;
 use crate::index::api::ContainerChange;
 use crate::index::api::CopiedContent;
 use crate::index::api::CopyEnd;
@@ -18,6 +19,8 @@ use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::SettingChange;
+use crate::index::api::StagePart;
+use crate::index::api::StartUpload;
 use crate::index::api::Write;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
@@ -60,6 +63,10 @@ fn of(write: &Write) -> usize {
         }
         Write::StageBlock(stage) => guarded(&stage.key, &stage.guard) + content(&stage.content),
         Write::CommitBlocks(commit) => commit_blocks(commit),
+        Write::StartUpload(start) => start_upload(start),
+        Write::StagePart(stage) => stage_part(stage),
+        Write::CompleteUpload(complete) => complete_upload(complete),
+        Write::AbortUpload(abort) => text(abort.key.name.as_str()),
         Write::AppendBlock(append) => {
             guarded(&append.key, &append.guard) + content(&append.content)
         }
@@ -86,6 +93,8 @@ fn of(write: &Write) -> usize {
         }
         Write::ChangeSetting(change) => text(change.name.as_str()) + setting(&change.change),
         Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
+        Write::CloseContainer(close) => text(close.name.as_str()) + guard(&close.guard),
+        Write::ReopenContainer(reopen) => text(reopen.name.as_str()),
         Write::LeaseContainer(lease) => text(lease.name.as_str()) + guard(&lease.guard),
         Write::UpdateAccount { name, change } => text(name.as_str()) + account_change(change),
         Write::IndexTag(tag) => {
@@ -121,13 +130,15 @@ fn put_blob(put: &PutBlob) -> usize {
 
 fn new_fields(fields: &NewBlobFields) -> usize {
     let digests = fields.checksums.iter().map(|checksum| bytes(&checksum.digest));
-    let object = fields.object.as_ref().map_or(0, |object| {
-        let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = &**object;
-        let texts = [expires, redirect, storage_class, owner];
-        let texts = texts.into_iter().map(|text| option(text.as_deref()));
-        size_of::<ObjectProperties>() + ALLOCATION + texts.sum::<usize>()
-    });
+    let object = fields.object.as_deref().map_or(0, object);
     list(&fields.checksums) + digests.sum::<usize>() + object
+}
+
+fn object(object: &ObjectProperties) -> usize {
+    let ObjectProperties { expires, redirect, storage_class, owner, acl: _ } = object;
+    let texts = [expires, redirect, storage_class, owner];
+    let texts = texts.into_iter().map(|text| option(text.as_deref()));
+    size_of_val(object) + ALLOCATION + texts.sum::<usize>()
 }
 
 fn commit_blocks(commit: &CommitBlocks) -> usize {
@@ -136,6 +147,34 @@ fn commit_blocks(commit: &CommitBlocks) -> usize {
         + metadata(&commit.metadata)
         + tags(&commit.tags)
         + list(&commit.list)
+}
+
+fn start_upload(start: &StartUpload) -> usize {
+    size_of_val(start)
+        + text(start.key.name.as_str())
+        + properties(&start.properties)
+        + metadata(&start.metadata)
+        + tags(&start.tags)
+        + claim(&start.encryption)
+        + start.object.as_deref().map_or(0, object)
+        + option(start.initiator.as_deref())
+}
+
+fn stage_part(stage: &StagePart) -> usize {
+    text(stage.key.name.as_str())
+        + claim(&stage.encryption)
+        + content(&stage.content)
+        + list(&stage.checksums)
+        + stage.checksums.iter().map(|checksum| bytes(&checksum.digest)).sum::<usize>()
+}
+
+fn complete_upload(complete: &CompleteUpload) -> usize {
+    let parts = complete.parts.iter().filter_map(|part| part.checksum.as_ref());
+    let checksums = parts.chain(&complete.checksum).map(|checksum| bytes(&checksum.digest));
+    size_of_val(complete)
+        + guarded(&complete.key, &complete.guard)
+        + list(&complete.parts)
+        + checksums.sum::<usize>()
 }
 
 fn fill_layer(fill: &FillLayer) -> usize {
@@ -163,7 +202,9 @@ fn blob_change(change: &BlobChange) -> usize {
 
 fn create_container(create: &CreateContainer) -> usize {
     let scope = create.encryption_scope.as_ref().map(|scope| scope.name.as_str());
-    text(create.name.as_str()) + metadata(&create.metadata) + option(scope)
+    let texts = [scope, create.owner.as_deref(), create.region.as_deref()];
+    let texts = texts.into_iter().map(option).sum::<usize>();
+    text(create.name.as_str()) + metadata(&create.metadata) + texts
 }
 
 fn container_change(change: &ContainerChange) -> usize {
@@ -263,12 +304,15 @@ fn guard(guard: &Guard) -> usize {
         size_of::<TagClause>() + 2 * ALLOCATION + text(&clause.key) + text(&clause.value)
     };
     let if_tags = guard.if_tags.iter().flat_map(TagCondition::clauses).map(clause);
-    let scope = match &guard.encryption {
+    tags.map(etags).sum::<usize>() + if_tags.sum::<usize>() + claim(&guard.encryption)
+}
+
+fn claim(claim: &EncryptionClaim) -> usize {
+    match claim {
         EncryptionClaim::Given(Some(Encryption::Scope(name))) => text(name),
         EncryptionClaim::Given(Some(Encryption::Customer(_)) | None)
         | EncryptionClaim::Unchecked => 0,
-    };
-    tags.map(etags).sum::<usize>() + if_tags.sum::<usize>() + scope
+    }
 }
 
 fn etags(wanted: &EtagMatch) -> usize {

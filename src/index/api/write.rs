@@ -6,11 +6,14 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::index::api::AbortUpload;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
 use crate::index::api::ChangeSetting;
+use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
+use crate::index::api::CompleteUpload;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
@@ -22,9 +25,11 @@ use crate::index::api::LeaseContainer;
 use crate::index::api::Leased;
 use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
+use crate::index::api::PartView;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
@@ -35,12 +40,16 @@ use crate::index::api::SharedPages;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
+use crate::index::api::StagePart;
+use crate::index::api::StartUpload;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
+use crate::index::api::UploadCompleted;
 use crate::index::api::WritePages;
 use crate::index::api::Written;
 use crate::index::record::AccountRecord;
+use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -83,6 +92,10 @@ pub enum Write {
     ChangeSetting(ChangeSetting),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
+    /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
+    CloseContainer(CloseContainer),
+    /// The container is not deleted after all.
+    ReopenContainer(ReopenContainer),
     /// Lease Container.
     LeaseContainer(LeaseContainer),
     /// Put Blob.
@@ -103,6 +116,14 @@ pub enum Write {
     StageBlock(StageBlock),
     /// Put Block List.
     CommitBlocks(CommitBlocks),
+    /// An upload is started.
+    StartUpload(Box<StartUpload>),
+    /// A part of an upload; answers [`WriteReply::PartStaged`].
+    StagePart(StagePart),
+    /// An upload becomes the blob; answers [`WriteReply::UploadCompleted`].
+    CompleteUpload(Box<CompleteUpload>),
+    /// An upload is aborted.
+    AbortUpload(AbortUpload),
     /// Append Block; answers [`WriteReply::Appended`].
     AppendBlock(AppendBlock),
     /// Append Blob Seal.
@@ -123,7 +144,8 @@ pub enum Write {
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
-    /// Reclaim: drops staged blocks of blobs last staged to before `before`; `key` as read by
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and what is remembered
+    /// of uploads that were completed before it; `key` as read by
     /// [`Read::Expired`](crate::index::api::Read::Expired).
     ExpireStaged {
         /// The blob's routing key.
@@ -188,37 +210,37 @@ impl Write {
         match self {
             Self::CreateAccount { name, .. }
             | Self::UpdateAccount { name, .. }
-            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).as_bytes().clone(),
-            Self::CreateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::UpdateContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::DeleteContainer(c) => {
-                RoutingKey::container(c.account, &c.name).as_bytes().clone()
-            }
-            Self::ChangeSetting(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
-            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).as_bytes().clone(),
-            Self::PutBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::PutCopy(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::Share(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SharePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            | Self::DeleteAccount { name, .. } => RoutingKey::account(name).into_bytes(),
+            Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::ChangeSetting(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::CloseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::ReopenContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::PutBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::PutCopy(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::Share(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SharePages(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::FillLayer(b) => b.blob.as_bytes().clone(),
             Self::EndCopy(b) => b.blob.as_bytes().clone(),
             Self::ResealCopy(b) => b.blob.as_bytes().clone(),
-            Self::StageBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::AppendBlock(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SealBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::WritePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdatePages(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::SetTier(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
-            Self::NoteRead(b) => RoutingKey::blob(&b.key).as_bytes().clone(),
+            Self::StageBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::CommitBlocks(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::StartUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::StagePart(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::CompleteUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::AbortUpload(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::AppendBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SealBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::WritePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdatePages(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UpdateBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::DeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::LeaseBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::SetTier(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::NoteRead(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
@@ -245,6 +267,8 @@ impl Write {
             | Self::UpdateContainer(_)
             | Self::ChangeSetting(_)
             | Self::DeleteContainer(_)
+            | Self::CloseContainer(_)
+            | Self::ReopenContainer(_)
             | Self::LeaseContainer(_)
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
@@ -272,6 +296,10 @@ impl Write {
             | Self::ResealCopy(_)
             | Self::StageBlock(_)
             | Self::CommitBlocks(_)
+            | Self::StartUpload(_)
+            | Self::StagePart(_)
+            | Self::CompleteUpload(_)
+            | Self::AbortUpload(_)
             | Self::AppendBlock(_)
             | Self::SealBlob(_)
             | Self::WritePages(_)
@@ -314,6 +342,8 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
+    /// A container was closed; its record.
+    Closed(Box<ContainerRecord>),
     /// A lease was acted on.
     Leased(Leased),
     /// What [`Write::Share`] marked.
@@ -324,6 +354,10 @@ pub enum WriteReply {
     Layer(u64),
     /// Pages changed.
     Pages(PagesWritten),
+    /// A part was staged.
+    PartStaged(Box<PartView>),
+    /// An upload was completed.
+    UploadCompleted(Box<UploadCompleted>),
     /// A block was appended.
     Appended(AppendedBlock),
     /// A snapshot was taken.

@@ -128,6 +128,9 @@ async fn filled() -> Store {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     };
     store.partition.write(&Write::CreateContainer(create)).unwrap();
     store.put("inline", NewContent::Inline("hello".into()), Crc64::of(b"hello"));

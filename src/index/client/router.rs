@@ -15,6 +15,7 @@ use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::ListBlobs;
 use crate::index::ListPage;
+use crate::index::ListUploads;
 use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -81,11 +82,15 @@ impl Router {
     /// # Errors
     /// The owner's answer.
     pub async fn read(&self, key: &[u8], read: Read) -> Result<ReadReply, Error> {
+        self.read_kept(key, &read).await
+    }
+
+    async fn read_kept(&self, key: &[u8], read: &Read) -> Result<ReadReply, Error> {
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
             let target = owner(&map, key)?;
-            match self.host.read(target, read.clone()).await {
+            match self.host.read_kept(target, read).await {
                 Err(Error::WrongPartition) => {
                     self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
@@ -103,7 +108,7 @@ impl Router {
         let (Place::Key(key) | Place::From(key)) = read.place() else {
             return Err(Error::WrongPartition);
         };
-        self.read(&key, read).await.and_then(Q::checked)
+        self.read_kept(&key, &read).await.and_then(Q::checked)
     }
 
     /// Reads from all partitions of the range that contains a position: one, or all stripes by
@@ -155,16 +160,21 @@ impl Router {
     pub async fn list(&self, list: &ListBlobs) -> Result<ListPage, Error> {
         let ask = |stripes| Read::Blobs(stripes::part(list, stripes));
         let (high, answers) = self.read_each(&list.position(), ask).await?;
-        let pages = answers.into_iter().map(|answer| answer.and_then(ListBlobs::checked));
-        let mut pages: Vec<ListPage> = pages.collect::<Result<_, _>>()?;
-        match pages.pop() {
-            Some(only) if pages.is_empty() => Ok(only),
-            Some(last) => {
-                pages.push(last);
-                Ok(stripes::one_page(pages, list, high.as_ref()))
-            }
-            None => Err(Error::WrongPartition),
-        }
+        stripes::of_answers(answers, list, high.as_ref())
+    }
+
+    /// Lists uploads, as [`Self::list`] lists blobs.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn list_uploads(&self, uploads: &ListUploads) -> Result<ListPage, Error> {
+        let list = &uploads.list;
+        let ask = |stripes| {
+            let list = stripes::part(list, stripes);
+            Read::Uploads(ListUploads { list, after: uploads.after.clone() })
+        };
+        let (high, answers) = self.read_each(&uploads.position(), ask).await?;
+        stripes::of_answers(answers, list, high.as_ref())
     }
 
     /// Sends a write to the owner of its key, and returns the reply of its type.

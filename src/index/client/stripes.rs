@@ -2,9 +2,12 @@
 
 use bytes::Bytes;
 
+use crate::index::Error;
 use crate::index::ListBlobs;
 use crate::index::ListEntry;
 use crate::index::ListPage;
+use crate::index::ReadReply;
+use crate::index::ReadRequest;
 use crate::types::RoutingKey;
 
 /// The number of entries to request from each stripe, if `limit` entries are wanted of all
@@ -27,6 +30,27 @@ pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
     ListBlobs { limit: share(list.limit, stripes), weight_max, ..list.clone() }
 }
 
+/// The page of a range: that of its only partition, or those of its stripes, merged.
+///
+/// # Errors
+/// The first of the answers; [`Error::WrongPartition`] without any.
+pub(super) fn of_answers(
+    answers: Vec<Result<ReadReply, Error>>,
+    list: &ListBlobs,
+    high: Option<&Bytes>,
+) -> Result<ListPage, Error> {
+    let pages = answers.into_iter().map(|answer| answer.and_then(ListBlobs::checked));
+    let mut pages: Vec<ListPage> = pages.collect::<Result<_, _>>()?;
+    match pages.pop() {
+        Some(only) if pages.is_empty() => Ok(only),
+        Some(last) => {
+            pages.push(last);
+            Ok(one_page(pages, list, high))
+        }
+        None => Err(Error::WrongPartition),
+    }
+}
+
 /// Merges the pages of the stripes of a range, which ends at `high`. The result has at most `limit`
 /// entries, and at least one if there is any.
 ///
@@ -34,7 +58,7 @@ pub(super) fn part(list: &ListBlobs, stripes: usize) -> ListBlobs {
 /// covers names of other stripes too. If the page of a stripe ends inside the range, later names of
 /// that stripe are unknown, so the merged page ends there too. If a group begins before that
 /// position, the merged page ends after the group.
-pub(super) fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Bytes>) -> ListPage {
+fn one_page(pages: Vec<ListPage>, list: &ListBlobs, high: Option<&Bytes>) -> ListPage {
     let limit = list.limit;
     let is_inside = |next: &&Bytes| high.is_none_or(|high| *next < high);
     let mut known =
@@ -77,7 +101,7 @@ fn is_begun(list: &ListBlobs, entry: &ListEntry, position: &Bytes) -> bool {
             let begin = RoutingKey::prefix(list.account, list.container, name, list.collation);
             begin <= *position
         }
-        ListEntry::Blob { .. } | ListEntry::Uncommitted { .. } => false,
+        ListEntry::Blob { .. } | ListEntry::Uncommitted { .. } | ListEntry::Upload { .. } => false,
     }
 }
 
@@ -118,7 +142,9 @@ mod tests {
         assert_eq!(page.entries.len(), page.after.len());
         let names = page.entries.into_iter().map(|entry| match entry {
             ListEntry::Uncommitted { name } => name,
-            ListEntry::Blob { .. } | ListEntry::Prefix { .. } => panic!("only names"),
+            ListEntry::Blob { .. } | ListEntry::Upload { .. } | ListEntry::Prefix { .. } => {
+                panic!("only names")
+            }
         });
         (names.collect(), page.next)
     }

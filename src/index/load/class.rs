@@ -36,10 +36,13 @@ impl Class {
             | Read::Setting(_)
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
-            | Read::Pages(_) => Self::Read,
+            | Read::Pages(_)
+            | Read::Part(_)
+            | Read::Parts(_) => Self::Read,
             Read::Accounts(_)
             | Read::Containers(_)
             | Read::Blobs(_)
+            | Read::Uploads(_)
             | Read::Tags(_)
             | Read::CopyJobs { .. }
             | Read::TagWork { .. }

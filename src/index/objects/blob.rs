@@ -34,6 +34,7 @@ use crate::types::BlobKind;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
 use crate::types::Etag;
+use crate::types::Location;
 use crate::types::NewKind;
 use crate::types::RoutingKey;
 use crate::types::Tags;
@@ -214,9 +215,19 @@ async fn delete_snapshot(
     Ok(WriteReply::Done)
 }
 
-/// Removes all rows of a blob: the committed one, staged blocks and snapshots. Writes garbage rows
-/// for what they own.
-pub(super) async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
+/// Removes all rows of a blob but its uploads: the committed one, staged blocks and snapshots.
+/// Writes garbage rows for what they own.
+async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
+    let dropped = remove_rows(eval, key).await?;
+    garbage::write(eval, key, &dropped, &[]);
+    Ok(())
+}
+
+/// As [`remove`]. Returns the locations that the rows own; the caller writes the garbage rows.
+pub(super) async fn remove_rows(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+) -> Result<Vec<Location>, Error> {
     let mut dropped = staged::discard(eval, key).await?;
     dropped.extend(snapshot::remove_all(eval, key).await?);
     if let Some(blob) = blob_row::current(eval, key).await? {
@@ -229,6 +240,5 @@ pub(super) async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Resul
         layout::remove_rows(eval, key, &layout);
         eval.out.delete(Family::Main, key.as_bytes().clone());
     }
-    garbage::write(eval, key, &dropped, &[]);
-    Ok(())
+    Ok(dropped)
 }

@@ -106,7 +106,7 @@ pub(super) async fn commit(
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
     let content = layout::build(eval, &key, entries);
-    check_layout(&content.layout, &commit.list, len)
+    check_layout(&content.layout, commit.list.len(), len)
         .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     Ok(blob_row::written(eval.now))
@@ -193,6 +193,12 @@ fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Viola
     Invariant::ExactBlocks.assert(is_named, || {
         format!("a list of {} blocks names {} others", list.len(), entries.len())
     })?;
+    check_lengths(entries)
+}
+
+/// # Errors
+/// [`Invariant::ExactBlocks`] if a block is not as long as its bytes.
+pub(super) fn check_lengths(entries: &[Entry]) -> Result<(), Violation> {
     let mut unlike = entries.iter().filter(|entry| entry.content.len() != entry.len);
     let Some(entry) = unlike.next() else { return Ok(()) };
     let (len, held) = (entry.len, entry.content.len());
@@ -201,9 +207,9 @@ fn check_entries(list: &[BlockListEntry], entries: &[Entry]) -> Result<(), Viola
 }
 
 /// # Errors
-/// [`Invariant::ExactBlocks`] if the layout does not have as many blocks as the list, or if a
-/// segment does not begin inside the blob.
-fn check_layout(layout: &Layout, list: &[BlockListEntry], len: u64) -> Result<(), Violation> {
+/// [`Invariant::ExactBlocks`] if the layout does not have `list` blocks, or if a segment does not
+/// begin inside the blob.
+pub(super) fn check_layout(layout: &Layout, list: usize, len: u64) -> Result<(), Violation> {
     let (blocks, is_inside) = match layout {
         Layout::Blocks(entries) => (entries.len(), true),
         Layout::Segments { directory, .. } => {
@@ -213,19 +219,19 @@ fn check_layout(layout: &Layout, list: &[BlockListEntry], len: u64) -> Result<()
         }
         Layout::Whole(_) | Layout::Appended { .. } | Layout::Pages { .. } => (0, false),
     };
-    Invariant::ExactBlocks.assert(blocks == list.len() && is_inside, || {
-        format!("a layout of {blocks} blocks for a list of {}", list.len())
+    Invariant::ExactBlocks.assert(blocks == list && is_inside, || {
+        format!("a layout of {blocks} blocks for a list of {list}")
     })
 }
 
 /// Length and checksum of a blob.
-struct Total {
-    len: u64,
-    crc64: Crc64,
+pub(super) struct Total {
+    pub(super) len: u64,
+    pub(super) crc64: Crc64,
 }
 
 /// Adds up the lengths and checksums of blocks.
-fn sum(entries: &[Entry], key: &RoutingKey) -> Result<Total, Error> {
+pub(super) fn sum(entries: &[Entry], key: &RoutingKey) -> Result<Total, Error> {
     let mut len = 0u64;
     let mut crc64 = Crc64::EMPTY;
     let mut combiner = Crc64Combiner::default();

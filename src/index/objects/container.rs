@@ -3,6 +3,7 @@
 use crate::index::api::AccountChange;
 use crate::index::api::AccountEntry;
 use crate::index::api::AccountPage;
+use crate::index::api::CloseContainer;
 use crate::index::api::ContainerChange;
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
@@ -16,6 +17,7 @@ use crate::index::api::ListAccounts;
 use crate::index::api::ListContainers;
 use crate::index::api::PAGE_WEIGHT_MAX;
 use crate::index::api::Refused;
+use crate::index::api::ReopenContainer;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -182,12 +184,17 @@ pub(super) async fn create(
     if load(eval.view, create.account, &create.name).await?.is_some() {
         return Err(Refused::ContainerExists.into());
     }
-    let record = ContainerRecord {
+    let mut record = ContainerRecord {
         metadata: create.metadata.clone(),
         public_access: create.public_access,
         encryption_scope: create.encryption_scope.clone(),
         ..ContainerRecord::new(create.id, create.collation, eval.now)
     };
+    record.change_fields(|fields| {
+        fields.owner.clone_from(&create.owner);
+        fields.region.clone_from(&create.region);
+        fields.acl = create.acl.if_any();
+    });
     store(eval, create.account, &create.name, &record);
     Ok(blob_row::written(eval.now))
 }
@@ -238,12 +245,43 @@ pub(super) async fn delete(
     delete: &DeleteContainer,
 ) -> Result<WriteReply, Error> {
     let record = existing(eval.view, delete.account, &delete.name).await?;
+    if delete.closed.is_some() && delete.closed != record.closed() {
+        return Err(Refused::ContainerReopened.into());
+    }
     guard::change(&delete.guard, &record, eval.now)?;
     let key = RoutingKey::container(delete.account, &delete.name);
     settings::remove_all(eval, &key).await?;
     eval.out.delete(Family::Main, key.as_bytes().clone());
     let dead = DeadContainer { deleted: eval.now };
     eval.out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
+    Ok(WriteReply::Done)
+}
+
+/// Closes a container that may be deleted. ETag and last-modified time do not change.
+pub(super) async fn close(
+    eval: &mut Evaluation<'_>,
+    close: &CloseContainer,
+) -> Result<WriteReply, Error> {
+    let mut record = existing(eval.view, close.account, &close.name).await?;
+    guard::change(&close.guard, &record, eval.now)?;
+    if record.closed().is_some() {
+        return Err(Refused::ContainerClosed.into());
+    }
+    record.change_fields(|fields| fields.closing = Some(eval.now));
+    store(eval, close.account, &close.name, &record);
+    Ok(WriteReply::Closed(Box::new(record)))
+}
+
+/// Opens a container that is closed since that time.
+pub(super) async fn reopen(
+    eval: &mut Evaluation<'_>,
+    reopen: &ReopenContainer,
+) -> Result<WriteReply, Error> {
+    let found = load(eval.view, reopen.account, &reopen.name).await?;
+    if let Some(mut record) = found.filter(|record| record.closed() == Some(reopen.closed)) {
+        record.change_fields(|fields| fields.closing = None);
+        store(eval, reopen.account, &reopen.name, &record);
+    }
     Ok(WriteReply::Done)
 }
 

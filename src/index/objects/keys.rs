@@ -12,6 +12,7 @@ use crate::types::BlockId;
 use crate::types::ContainerId;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+use crate::types::UploadId;
 
 /// Bytes of a purge row's key: account, container 0, two zeros, container.
 const PURGE_KEY_LEN: usize = 26;
@@ -19,8 +20,10 @@ const STAGED_SUMMARY: u8 = 0x00;
 const STAGED_BLOCK: u8 = 0x01;
 /// The first byte after the routing key in the keys of an upload and of its parts.
 const STAGED_UPLOAD: u8 = 0x02;
-/// Bytes of the id of an upload.
-const UPLOAD_ID_LEN: usize = 16;
+/// The first byte after the routing key in the key of an upload that was completed.
+const COMPLETED_UPLOAD: u8 = 0x03;
+/// A byte above the first one of every number of a part.
+const AFTER_PARTS: u8 = 0xFF;
 /// The suffix of the row that names the null version of a blob.
 const NULL_VERSION: u8 = 0x00;
 /// The first byte after the routing key in the key of a setting.
@@ -51,14 +54,46 @@ pub(in crate::index) fn staged_blocks_end(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[STAGED_UPLOAD]])
 }
 
-/// The key of an upload, which has parts of its own. No release writes it yet.
-pub(in crate::index) fn upload(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN]) -> Bytes {
-    join(blob, &[&[STAGED_UPLOAD], &id])
+/// The key of an upload, which has parts of its own.
+pub(in crate::index) fn upload(blob: &RoutingKey, id: UploadId) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD], id.as_bytes()])
 }
 
-/// The key of a part of an upload. No release writes it yet.
-pub(in crate::index) fn part(blob: &RoutingKey, id: [u8; UPLOAD_ID_LEN], number: u32) -> Bytes {
-    join(blob, &[&[STAGED_UPLOAD], &id, &number.to_be_bytes()])
+/// The key of a part of an upload.
+pub(in crate::index) fn part(blob: &RoutingKey, id: UploadId, number: u32) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD], id.as_bytes(), &number.to_be_bytes()])
+}
+
+/// The first position after an upload and its parts.
+pub(super) fn after_upload(blob: &RoutingKey, id: UploadId) -> Bytes {
+    join(blob, &[&[STAGED_UPLOAD], id.as_bytes(), &[AFTER_PARTS]])
+}
+
+/// The key of an upload that was completed.
+pub(in crate::index) fn completed_upload(blob: &RoutingKey, id: UploadId) -> Bytes {
+    join(blob, &[&[COMPLETED_UPLOAD], id.as_bytes()])
+}
+
+/// An id that is not below those of the uploads before a position among the rows of a blob, and below
+/// those of the others.
+pub(super) fn upload_before(position: &[u8], blob: &RoutingKey) -> UploadId {
+    let suffix = position.get(blob.as_bytes().len()..).unwrap_or_default();
+    let id = match suffix.split_first() {
+        Some((&STAGED_UPLOAD, rest)) => match rest.split_first_chunk() {
+            Some((id, [])) => u128::from_be_bytes(*id).saturating_sub(1),
+            Some((id, _)) => u128::from_be_bytes(*id),
+            None => 0,
+        },
+        Some((&COMPLETED_UPLOAD, _)) => u128::MAX,
+        Some(_) | None => 0,
+    };
+    UploadId::from_bytes(id.to_be_bytes())
+}
+
+/// The start of the completed uploads of a blob, after its uploads. They are the last of its staged
+/// rows.
+pub(super) fn completed_uploads_start(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[COMPLETED_UPLOAD]])
 }
 
 /// The kinds of rows of the staged family.
@@ -69,9 +104,11 @@ pub(crate) enum StagedKey {
     /// The block of this id.
     Block(BlockId),
     /// An upload.
-    Upload([u8; UPLOAD_ID_LEN]),
+    Upload(UploadId),
     /// The part of an upload with this number.
-    Part([u8; UPLOAD_ID_LEN], u32),
+    Part(UploadId, u32),
+    /// An upload that was completed.
+    Completed(UploadId),
 }
 
 /// Parses the key of a staged row.
@@ -85,15 +122,20 @@ pub(crate) fn parse_staged(row: &Bytes, blob: &RoutingKey) -> Result<StagedKey, 
         Some((&STAGED_UPLOAD, upload)) => {
             parse_upload(upload).ok_or_else(|| corrupt(Family::Staged, row, "bad upload id"))
         }
+        Some((&COMPLETED_UPLOAD, id)) => (*id)
+            .try_into()
+            .map(|id| StagedKey::Completed(UploadId::from_bytes(id)))
+            .map_err(|_| corrupt(Family::Staged, row, "bad upload id")),
         _ => Err(corrupt(Family::Staged, row, "bad key")),
     }
 }
 
 fn parse_upload(bytes: &[u8]) -> Option<StagedKey> {
     let (id, number) = bytes.split_first_chunk()?;
+    let id = UploadId::from_bytes(*id);
     match number {
-        [] => Some(StagedKey::Upload(*id)),
-        number => Some(StagedKey::Part(*id, u32::from_be_bytes(number.try_into().ok()?))),
+        [] => Some(StagedKey::Upload(id)),
+        number => Some(StagedKey::Part(id, u32::from_be_bytes(number.try_into().ok()?))),
     }
 }
 

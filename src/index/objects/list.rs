@@ -111,7 +111,13 @@ impl MergedFamilies<'_> {
             let behind = behind.min_by_key(|(_, cursor)| place(cursor));
             let Some((family, cursor)) = behind else { return Ok(None) };
             if let Some(row) = cursor.known() {
-                return Ok(Some((*family, keys::routing_key(*family, &row.key)?)));
+                let key = keys::routing_key(*family, &row.key)?;
+                // Staged blocks have a summary before them. A blob without one has only uploads.
+                if *family == Family::Staged && row.key != keys::staged_summary(&key) {
+                    cursor.seek(&keys::after(&key));
+                    continue;
+                }
+                return Ok(Some((*family, key)));
             }
             let bound = cursor.bound().filter(|bound| **bound > self.start);
             if bound.is_some() && self.view.is_spent() {
@@ -161,7 +167,7 @@ fn passed(family: Family, position: &Bytes) -> Option<RoutingKey> {
 
 /// The group into which a name is folded: the name up to and including the first delimiter after
 /// the prefix.
-fn group(list: &ListBlobs, name: &str) -> Option<String> {
+pub(super) fn group(list: &ListBlobs, name: &str) -> Option<String> {
     let delimiter = list.delimiter.as_deref().filter(|d| !d.is_empty())?;
     let rest = name.get(list.prefix.len()..)?;
     let end = list.prefix.len() + rest.find(delimiter)? + delimiter.len();
@@ -169,7 +175,7 @@ fn group(list: &ListBlobs, name: &str) -> Option<String> {
 }
 
 /// The first position after all names of a group.
-fn after_group(list: &ListBlobs, group: &str) -> Bytes {
+pub(super) fn after_group(list: &ListBlobs, group: &str) -> Bytes {
     let prefix = RoutingKey::prefix(list.account, list.container, group, list.collation);
     RoutingKey::after_prefix(&prefix).unwrap_or_default()
 }

@@ -21,6 +21,7 @@ use crate::index::objects::list;
 use crate::index::objects::page_copy;
 use crate::index::objects::page_ranges;
 use crate::index::objects::pages;
+use crate::index::objects::part_range;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::references;
 use crate::index::objects::settings;
@@ -30,6 +31,9 @@ use crate::index::objects::staged;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
 use crate::index::objects::tier;
+use crate::index::objects::upload;
+use crate::index::objects::upload_complete;
+use crate::index::objects::upload_list;
 use crate::index::rows::Family;
 use crate::index::rows::Machine;
 use crate::index::rows::RowBatch;
@@ -64,6 +68,8 @@ impl Machine for Objects {
             Write::UpdateContainer(update) => container::update(eval, update).await,
             Write::DeleteContainer(delete) => container::delete(eval, delete).await,
             Write::ChangeSetting(change) => settings::change(eval, change).await,
+            Write::CloseContainer(close) => container::close(eval, close).await,
+            Write::ReopenContainer(reopen) => container::reopen(eval, reopen).await,
             Write::LeaseContainer(lease) => container::lease(eval, lease).await,
             Write::PutBlob(put) => blob::put(eval, put).await,
             Write::PutCopy(put) => copy::put(eval, put).await,
@@ -74,6 +80,10 @@ impl Machine for Objects {
             Write::FillLayer(fill) => page_copy::fill(eval, fill).await,
             Write::StageBlock(stage) => staged::stage(eval, stage).await,
             Write::CommitBlocks(list) => commit::commit(eval, list).await,
+            Write::StartUpload(start) => Ok(upload::start(eval, start)),
+            Write::StagePart(stage) => upload::stage(eval, stage).await,
+            Write::CompleteUpload(complete) => upload_complete::complete(eval, complete).await,
+            Write::AbortUpload(abort) => upload::abort(eval, abort).await,
             Write::AppendBlock(block) => append::append(eval, block).await,
             Write::SealBlob(seal) => append::seal(eval, seal).await,
             Write::WritePages(write) => pages::write(eval, write).await,
@@ -137,6 +147,9 @@ impl Machine for Objects {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))
             }
             Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
+            Read::Parts(list) => ReadReply::Parts(Box::new(upload::parts(view, list).await?)),
+            Read::Part(read) => ReadReply::Part(part_range::part(view, read, now).await?),
+            Read::Uploads(page) => ReadReply::Blobs(upload_list::list(view, range, page).await?),
             Read::CopyJobs { from, limit } => {
                 ReadReply::CopyJobs(copy_jobs::list(view, range, from, *limit).await?)
             }
@@ -145,7 +158,7 @@ impl Machine for Objects {
             }
             Read::Tags(page) => ReadReply::Tags(tags::list(view, range, page).await?),
             Read::Garbage { from, limit } => {
-                ReadReply::Garbage(sweep::garbage(view, from, *limit).await?)
+                ReadReply::Garbage(sweep::garbage_rows(view, from, *limit).await?)
             }
             Read::DeadContainers => ReadReply::DeadContainers(sweep::dead_containers(view).await?),
             Read::Expired { from, before, limit } => {

@@ -8,18 +8,21 @@
 //!    snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`. `layout.rs`: the layout of
-//!    block lists. `garbage.rs`: garbage rows for dropped locations.
+//!    block lists. `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
+//!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds its
+//!    parts again.
 //! 4. Copies: `share.rs` and `page_copy.rs` mark content as shared, so that the rows that `copy.rs`
 //!    writes may name it too. `copy_jobs.rs`: the work rows of pending copies, and how these copies
 //!    end. `accessed.rs` notes the time of a read.
-//! 5. `read.rs`, `page_ranges.rs` and `list.rs` (with `page.rs`, `cursor.rs`) answer reads.
+//! 5. `read.rs`, `page_ranges.rs`, `list.rs` and `upload_list.rs` (with `page.rs`, `cursor.rs`)
+//!    answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim. `tags.rs`: work rows about
 //!    tags, and the entries of the tag index.
 //! 7. Only `keys.rs` and `values.rs` (with `contents.rs` and `part_fields.rs`) know the layout of
 //!    rows: `api-spec/keys.md`, `api-spec/rows.md`.
 //!
 //! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: a blob's layout
-//! or layer of pages (any number of times), a staged block, a garbage row. It moves between them in
+//! or layer of pages (any number of times), a staged block, a part of an upload, a garbage row. It moves between them in
 //! one batch (I10, I11). The rows and the time `now` alone determine the answer to a request. No
 //! stored byte causes a panic: a row that cannot be read is answered with
 //! [`crate::index::Error::Corrupt`].
@@ -53,6 +56,7 @@ mod page_copy;
 mod page_ranges;
 mod pages;
 pub(in crate::index) mod part_fields;
+mod part_range;
 mod read;
 mod references;
 pub(in crate::index) mod settings;
@@ -64,6 +68,10 @@ pub(in crate::index) mod sweep;
 pub(in crate::index) mod tags;
 mod tier;
 mod untrusted;
+mod upload;
+mod upload_checksum;
+mod upload_complete;
+mod upload_list;
 pub(in crate::index) mod values;
 pub(in crate::index) mod walk;
 
@@ -74,3 +82,4 @@ mod tests;
 
 pub use machine::Objects;
 pub use untrusted::decode_untrusted;
+pub use upload_list::upload_marker_before;

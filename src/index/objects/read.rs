@@ -61,18 +61,18 @@ pub(super) async fn blob(
         Some(range) => range.within(len).ok_or(Refused::InvalidRange { len })?,
         None => 0..len,
     };
+    let wanted = read.pieces && !range.is_empty();
+    let layout = if wanted { Some(blob.content(&key)?.layout) } else { None };
     let mut view_of = BlobView {
         pieces_end: range.start,
         range: range.clone(),
         pieces: Vec::new(),
         generation: None,
-        record: blob.record.clone(),
+        record: blob.record,
     };
-    if !read.pieces || range.is_empty() {
-        return Ok(view_of);
-    }
+    let Some(layout) = layout else { return Ok(view_of) };
     let mut found = Found { range: range.clone(), at: 0, pieces: Vec::new() };
-    match blob.content(&key)?.layout {
+    match layout {
         Layout::Whole(content) => found.add(&content)?,
         Layout::Blocks(entries) => found.add_all(&entries)?,
         Layout::Segments { generation, directory } => {

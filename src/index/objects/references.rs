@@ -147,7 +147,7 @@ fn refer(
         Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
         Family::Work if keys::is_copy_work(&row.key, key) => {}
         Family::Staged => match keys::parse_staged(&row.key, key)? {
-            StagedKey::Summary | StagedKey::Upload(_) => {}
+            StagedKey::Summary | StagedKey::Upload(_) | StagedKey::Completed(_) => {}
             StagedKey::Block(_) | StagedKey::Part(..) => {
                 let block: StagedBlock = values::decode_record(family, &row.key, &row.value)?;
                 add(&block.content);

@@ -13,6 +13,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::layout;
+use crate::index::objects::upload;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::StagedBlock;
@@ -130,7 +131,10 @@ impl<'a> StagedBlocks<'a> {
             StagedKey::Block(id) => {
                 Ok(Some((id, values::decode_record(Family::Staged, &row.key, &row.value)?)))
             }
-            StagedKey::Summary | StagedKey::Upload(_) | StagedKey::Part(..) => {
+            StagedKey::Summary
+            | StagedKey::Upload(_)
+            | StagedKey::Part(..)
+            | StagedKey::Completed(_) => {
                 Err(keys::corrupt(Family::Staged, &row.key, "not a block"))
             }
         }
@@ -156,7 +160,8 @@ pub(super) async fn discard(
     Ok(dropped)
 }
 
-/// Removes the staged blocks of a blob if none was staged since `before`.
+/// Removes the staged blocks of a blob if none was staged since `before`, and what is remembered of
+/// uploads that were completed before it.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -166,5 +171,6 @@ pub(super) async fn expire(
         let dropped = discard(eval, blob).await?;
         garbage::write(eval, blob, &dropped, &[]);
     }
+    upload::forget_completed(eval, blob, before).await?;
     Ok(WriteReply::Done)
 }

@@ -12,9 +12,11 @@ use crate::index::api::WriteReply;
 use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::evaluation::Evaluation;
+use crate::index::objects::garbage;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::pages;
+use crate::index::objects::upload;
 use crate::index::objects::values;
 use crate::index::objects::values::DeadContainer;
 use crate::index::objects::values::DeadLayer;
@@ -30,7 +32,7 @@ use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
 
 /// Returns garbage rows from a position on, and where to continue.
-pub(super) async fn garbage(
+pub(super) async fn garbage_rows(
     view: &dyn Rows,
     from: &Bytes,
     limit: usize,
@@ -121,7 +123,8 @@ fn next_account(row: &[u8]) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(&next.to_be_bytes()))
 }
 
-/// Returns blobs to which a block was last staged before `before`, and where to continue.
+/// Returns blobs to which a block was last staged before `before`, or with an upload that was
+/// completed before it, and where to continue.
 pub(super) async fn expired(
     view: &dyn Rows,
     from: &Bytes,
@@ -132,14 +135,18 @@ pub(super) async fn expired(
     let mut blobs = Vec::new();
     while let Some(row) = cursor.peek().await? {
         let key = keys::routing_key(Family::Staged, &row.key)?;
+        let mut since = None;
         if keys::parse_staged(&row.key, &key)? == StagedKey::Summary {
             let summary: StagedSummary = values::decode(Family::Staged, &row.key, &row.value)?;
-            if summary.last_staged < before {
-                if blobs.len() >= limit {
-                    return Ok(ExpiredPage { blobs, next: Some(row.key.clone()) });
-                }
-                blobs.push(StagedBlocks { key: key.clone(), last_staged: summary.last_staged });
+            since = Some(summary.last_staged);
+        }
+        let completed = upload::first_completed(view, &key).await?;
+        let since = since.into_iter().chain(completed).filter(|time| *time < before).min();
+        if let Some(last_staged) = since {
+            if blobs.len() >= limit {
+                return Ok(ExpiredPage { blobs, next: Some(key.as_bytes().clone()) });
             }
+            blobs.push(StagedBlocks { key: key.clone(), last_staged });
         }
         cursor.seek(&keys::after(&key));
     }
@@ -170,7 +177,13 @@ pub(super) async fn purge(
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: blobs.paused().cloned() });
         };
-        blob::remove(eval, &key).await?;
+        let mut dropped = blob::remove_rows(eval, &key).await?;
+        let uploads = upload::remove_all(eval, &key, PURGE_CHANGES_MAX).await?;
+        dropped.extend(uploads.dropped);
+        garbage::write(eval, &key, &dropped, &[]);
+        if uploads.has_more {
+            return Ok(WriteReply::Purged { next: Some(key.as_bytes().clone()) });
+        }
         blobs.skip(&key);
         if eval.out.changes.len() >= PURGE_CHANGES_MAX {
             break;

@@ -25,4 +25,6 @@ mod snapshots;
 mod support;
 mod sweeps;
 mod tiers;
+mod upload_lists;
+mod uploads;
 mod vectors;

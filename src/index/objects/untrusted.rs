@@ -17,10 +17,12 @@ use crate::index::objects::values::StagedBlock;
 use crate::index::objects::values::StagedSummary;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobRecord;
+use crate::index::record::CompletedRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::record::CopyJob;
 use crate::index::record::ListedFields;
 use crate::index::record::ListedRecord;
+use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::types::RoutingKey;
@@ -57,6 +59,8 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         keys::routing_key(family, &row).is_ok(),
         values::decode::<NullVersion>(family, bytes, bytes).is_ok(),
         SettingKind::ALL.into_iter().any(|kind| setting_again(kind, bytes)),
+        values::decode_record::<UploadRecord>(family, bytes, bytes).is_ok(),
+        values::decode_record::<CompletedRecord>(family, bytes, bytes).is_ok(),
         staged == Some(true),
         key == Some(true),
         records_again(bytes),
@@ -76,6 +80,7 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
         StagedKey::Block(id) => keys::staged_block(blob, &id),
         StagedKey::Upload(id) => keys::upload(blob, id),
         StagedKey::Part(id, number) => keys::part(blob, id, number),
+        StagedKey::Completed(id) => keys::completed_upload(blob, id),
     });
     let of_setting = keys::parse_setting(row, blob).map(|number| keys::setting(blob, number));
     let built: Vec<Bytes> = [of_version, of_staged, of_setting].into_iter().flatten().collect();
@@ -121,6 +126,11 @@ fn records_again(bytes: &[u8]) -> bool {
     if let Ok(block) = values::decode_record::<StagedBlock>(Family::Staged, bytes, bytes) {
         let again = values::encode_record(&block);
         assert_eq!(values::decode_record(Family::Staged, bytes, &again), Ok(block));
+        taken = true;
+    }
+    if let Ok(upload) = values::decode_record::<UploadRecord>(Family::Staged, bytes, bytes) {
+        let again = values::encode_record(&upload);
+        assert_eq!(values::decode_record(Family::Staged, bytes, &again), Ok(upload));
         taken = true;
     }
     if let Ok(entries) = values::decode_segment(bytes, bytes) {

@@ -70,9 +70,38 @@ impl ContainerRecord {
 
     /// Replaces its access control list.
     pub fn set_acl(&mut self, acl: CannedAcl) {
+        self.change_fields(|fields| fields.acl = acl.if_any());
+    }
+
+    /// Since when it is closed: no write into it begins to commit (ADR 0033).
+    #[must_use]
+    pub fn closed(&self) -> Option<Timestamp> {
+        self.fields.as_ref().and_then(|fields| fields.closing)
+    }
+
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        self.fields.as_ref().and_then(|fields| fields.owner.as_deref())
+    }
+
+    /// Its region; `None` for that of the server.
+    #[must_use]
+    pub fn region(&self) -> Option<&str> {
+        self.fields.as_ref().and_then(|fields| fields.region.as_deref())
+    }
+
+    /// Whether its blobs may have a retention.
+    #[must_use]
+    pub fn has_object_lock(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields.object_lock.is_some())
+    }
+
+    /// Changes its tagged fields.
+    pub(in crate::index) fn change_fields(&mut self, change: impl FnOnce(&mut ContainerFields)) {
         let mut fields = self.fields.take().unwrap_or_default();
-        fields.acl = acl.if_any();
-        self.fields = Some(fields).filter(|fields| **fields != ContainerFields::default());
+        change(&mut fields);
+        self.fields = (*fields != ContainerFields::default()).then_some(fields);
     }
 
     /// Bytes of its metadata, policies and tagged fields.

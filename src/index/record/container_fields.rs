@@ -1,4 +1,5 @@
-//! The tagged fields of a container's record. Few containers have any.
+//! The tagged fields of a container's record. Few containers have any. Requests set the owner, the
+//! region, the access control list and that it is closed; rows keep the others.
 
 use crate::index::record::UnknownFields;
 use crate::index::record::tagged::Field;
@@ -31,7 +32,7 @@ pub struct ContainerFields {
     pub versioning: Option<Versioning>,
     /// Whether blobs may have a retention.
     pub object_lock: Option<ObjectLock>,
-    /// Since when it takes no writes: it is checked whether it is empty and can be deleted.
+    /// Since when it is closed: it is checked whether it is empty and can be deleted (ADR 0033).
     pub closing: Option<Timestamp>,
     /// When it was deleted, and until when it can be restored.
     pub deleted: Option<SoftDelete>,

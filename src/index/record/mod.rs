@@ -7,7 +7,7 @@
 //!
 //! The fields that few rows have come last in a record, as tagged fields (`tagged.rs`):
 //! `account_fields.rs`, `container_fields.rs`, `blob_fields.rs`. `listed.rs` reads a blob's record
-//! for a list, without a copy of the fields that the list does not show.
+//! for a list, without a copy of the fields that the list does not show. `upload.rs`: uploads.
 
 mod account;
 mod account_fields;
@@ -19,6 +19,7 @@ mod copy_job;
 mod listed;
 pub(in crate::index) mod tagged;
 mod upgrade;
+mod upload;
 mod version_1;
 mod version_2;
 mod version_3;
@@ -37,3 +38,4 @@ pub use listed::ListedFields;
 pub(in crate::index) use listed::ListedRecord;
 pub use tagged::UnknownFields;
 pub(in crate::index) use upgrade::{Upgrade, upgraded};
+pub use upload::{CompletedRecord, UploadFields, UploadRecord};

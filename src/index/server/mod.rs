@@ -256,8 +256,12 @@ fn start_reopener(reopener: Reopener) {
 #[async_trait]
 impl IndexHost for IndexServer {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
+        self.read_kept(target, &read).await
+    }
+
+    async fn read_kept(&self, target: Target, read: &Read) -> Result<ReadReply, Error> {
         let host = self.host(target.host).ok_or(Error::WrongPartition)?;
-        host.partition(target)?.read(target.epoch, &read).await
+        host.partition(target)?.read(target.epoch, read).await
     }
 
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {

@@ -19,6 +19,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::wire::query;
 use crate::types::ContainerName;
 
@@ -100,6 +101,13 @@ fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, 
     let public_access = acl::public_access(request.headers)?;
     let metadata = headers::metadata(request.headers)?;
     let encryption_scope = encryption::default_scope(request.headers)?;
-    Ok(ContainerOperation::CreateContainer { container, metadata, public_access, encryption_scope }
-        .into())
+    let settings = ContainerSettings::default();
+    Ok(ContainerOperation::CreateContainer {
+        container,
+        metadata,
+        public_access,
+        encryption_scope,
+        settings,
+    }
+    .into())
 }

@@ -46,6 +46,7 @@ error_table! {
     ResourceNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
     ContainerNotFound => "ContainerNotFound", 404, "The specified container does not exist.";
     BlobNotFound => "BlobNotFound", 404, "The specified blob does not exist.";
+    ContainerNotEmpty => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";
     ConditionNotMet => "ConditionNotMet", 412, "The condition specified using HTTP conditional header(s) is not met.";
@@ -104,12 +105,18 @@ error_table! {
     InvalidDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
     InvalidElementValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     MissingElement => "MissingRequiredXmlNode", 400, "A required XML node is not specified in the request body.";
+    InvalidLocation => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     UnsupportedElement => "UnsupportedXmlNode", 400, "One of the XML nodes specified in the request body is not supported.";
     InvalidBlobOrBlock => "InvalidBlobOrBlock", 400, "The specified blob or block content is invalid.";
     InvalidBlockId => "InvalidBlockId", 400, "The specified block ID is invalid. The block ID must be Base64-encoded.";
     InvalidBlockList => "InvalidBlockList", 400, "The specified block list is invalid.";
     BlockListTooLong => "BlockListTooLong", 400, "The block list may not contain more than 50,000 blocks.";
     BlockCountExceedsLimit => "BlockCountExceedsLimit", 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
+    UploadNotFound => "ResourceNotFound", 404, "The specified upload does not exist, or it has ended.";
+    PartOrder => "InvalidBlockList", 400, "The parts are not in the order of their numbers.";
+    PartNotFound => "InvalidRange", 416, "The blob has no part with the requested number.";
+    PartTooSmall => "InvalidBlockList", 400, "A part that is not the last one is too small.";
+    UploadMismatch => "InvalidInput", 400, "The length or the kind of checksum differs from that of the upload.";
     CannotVerifyCopySource => "CannotVerifyCopySource", 404, "Could not verify the copy source.";
     SourceConditionNotMet => "SourceConditionNotMet", 412, "The source condition specified using HTTP conditional header(s) is not met.";
     PendingCopyOperation => "PendingCopyOperation", 409, "There is currently a pending copy operation.";

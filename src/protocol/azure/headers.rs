@@ -32,6 +32,9 @@ pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Refusal> {
 /// `x-ms-meta-*`, by the rules of Azure: names are identifiers, values are ASCII. Names arrive in
 /// lower case: HTTP names have no case, and hyper keeps none.
 pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Refusal> {
+    if pairs(headers).next().is_none() {
+        return Ok(Metadata::default());
+    }
     if pairs(headers).any(|(_, value)| value.to_str().is_err()) {
         return Err(Reason::InvalidMetadata.into());
     }

@@ -29,6 +29,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
         marker: owned(query, "marker")?,
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
+        exact: false,
     })
 }
 
@@ -41,6 +42,8 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         delimiter: owned(query, "delimiter")?,
         marker: owned(query, "marker")?,
         start_from: owned(query, "startfrom")?,
+        after: None,
+        exact: false,
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
         snapshots: include.contains(&"snapshots"),

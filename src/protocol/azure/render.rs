@@ -49,12 +49,14 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::ServiceProperties(properties) => {
             head(200).xml(service::write_properties(properties))
         }
-        Reply::ServicePropertiesSet => head(202).empty(),
+        Reply::ServicePropertiesSet | Reply::ContainerDeleted => head(202).empty(),
         Reply::ServiceStats { last_sync } => head(200).xml(service::write_stats(*last_sync)),
         Reply::Containers(page) => containers(page, echo),
         Reply::Blobs(page) => blobs(page, echo),
         Reply::FoundBlobs(page) => found_blobs(page, echo),
-        Reply::ContainerCreated(change) => head(201).change(change).empty(),
+        Reply::ContainerCreated(change) | Reply::ContainerKept(change) => {
+            head(201).change(change).empty()
+        }
         Reply::ContainerChanged(change) | Reply::BlobPropertiesSet(change) => {
             head(200).change(change).empty()
         }
@@ -64,7 +66,6 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .xml(acl::write_policies(policies)),
         Reply::UserDelegationKey(key) => head(200).xml(delegation::write_key(key)),
         Reply::Container(facts) => head(200).container(facts).empty(),
-        Reply::ContainerDeleted => head(202).empty(),
         Reply::BlobPut { change, md5, crc64, .. } => blob_put(change, *md5, *crc64, echo),
         Reply::BlockAppended { change, offset, blocks, checksum } => {
             block_appended(head(201).change(change), *offset, *blocks, checksum)
@@ -111,6 +112,8 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         // No request of this dialect has these.
         Reply::Setting(_) | Reply::Grants(_) => render_error(&Reason::NotImplemented.into(), echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
+        // No request of Azure is answered so.
+        Reply::Part(..) | Reply::Upload(_) => render_error(&Reason::InternalError.into(), echo),
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }

@@ -98,6 +98,12 @@ pub struct ContainerFacts {
     pub lease: LeaseFacts,
     /// The scope of blobs that name none.
     pub encryption_scope: Option<EncryptionScope>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Its region; `None` for that of the server.
+    pub region: Option<String>,
 }
 
 /// What clients see of a blob besides its content.

@@ -10,6 +10,7 @@ pub mod operation;
 mod reason;
 mod refusal;
 pub mod reply;
+pub mod upload_reply;
 
 pub use address::Address;
 pub use operation::{OPERATION_NAMES, Operation, Precondition};

@@ -13,6 +13,7 @@ mod parsed;
 pub(super) mod parts;
 mod preconditions;
 mod setting;
+mod upload;
 
 pub use account::AccountOperation;
 pub use blob::BlobOperation;
@@ -22,10 +23,14 @@ pub use names::OPERATION_NAMES;
 pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
-    FindBlobs, Framing, Holder, KeyInfo, ListBlobs, ListContainers, PageWrite, Precondition,
-    RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange, Upload,
+    ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
+    PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
+    Upload,
 };
 pub use setting::{SettingAction, SettingOperation};
+pub use upload::{
+    CompleteUpload, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart, UploadPath,
+};
 
 /// Everything that a client can request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub enum Operation {
     Content(ContentOperation),
     /// Reads or changes a blob.
     Blob(BlobOperation),
+    /// On uploads in parts.
+    Upload(UploadOperation),
 }
 
 impl From<AccountOperation> for Operation {
@@ -55,6 +62,12 @@ impl From<ContainerOperation> for Operation {
 impl From<ContentOperation> for Operation {
     fn from(operation: ContentOperation) -> Self {
         Self::Content(operation)
+    }
+}
+
+impl From<UploadOperation> for Operation {
+    fn from(operation: UploadOperation) -> Self {
+        Self::Upload(operation)
     }
 }
 

@@ -58,6 +58,8 @@ reasons! {
     ContainerNotFound,
     /// The specified blob does not exist.
     BlobNotFound,
+    /// The specified container is not empty.
+    ContainerNotEmpty,
     /// The specified container already exists.
     ContainerAlreadyExists,
     /// The specified blob already exists.
@@ -179,6 +181,8 @@ reasons! {
     InvalidElementValue,
     /// A required element of the document is missing.
     MissingElement,
+    /// The location of a new container is not one.
+    InvalidLocation,
     /// An element of the document is not supported.
     UnsupportedElement,
     /// The specified blob or block content is invalid.
@@ -191,6 +195,16 @@ reasons! {
     BlockListTooLong,
     /// The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.
     BlockCountExceedsLimit,
+    /// The specified upload does not exist, or it has ended.
+    UploadNotFound,
+    /// The parts are not in the order of their numbers.
+    PartOrder,
+    /// The blob has no part with the requested number.
+    PartNotFound,
+    /// A part that is not the last one is too small.
+    PartTooSmall,
+    /// The length or the kind of checksum differs from that of the upload.
+    UploadMismatch,
     /// Could not verify the copy source.
     CannotVerifyCopySource,
     /// The source condition specified using HTTP conditional header(s) is not met.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlockId;
 use crate::types::ChecksumValue;
 use crate::types::ContentEtag;
@@ -129,8 +130,10 @@ pub enum BlobItem {
 }
 
 /// A page of blobs; the request's own parameters are echoed by the renderer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobListing {
+    /// The last name that the page has passed, if it is not an item's and `next` goes on behind it.
+    pub passed: Option<String>,
     /// In the container's order.
     pub items: Vec<BlobItem>,
     /// Where to go on after each of them: a page that grows too long ends early.
@@ -206,6 +209,8 @@ pub enum Reply {
     Containers(ContainerListing),
     /// Create Container.
     ContainerCreated(Change),
+    /// Create Container: it exists, with the wanted owner and region.
+    ContainerKept(Change),
     /// Get Container Properties and Metadata.
     Container(ContainerFacts),
     /// Set Container Metadata.
@@ -355,4 +360,9 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
+    /// was uploaded in parts.
+    Part(Box<Reply>, Option<u32>),
+    /// An operation on an upload in parts.
+    Upload(Box<UploadReply>),
 }

@@ -56,17 +56,14 @@ fn needed(all: &HeaderMap) -> Result<CannedAcl, Refusal> {
     }
 }
 
-/// The canned list of a new bucket.
+/// The canned list of a new bucket. Those that are about the owner of the bucket mean nothing for a
+/// bucket.
 ///
 /// # Errors
-/// Those of [`header`]; `UnsupportedHeader` for a list that opens the bucket: `PutBucketAcl` does.
-pub(super) fn of_new_bucket(all: &HeaderMap) -> Result<(), Refusal> {
-    match header(all)? {
-        Some(acl) if acl.is_public() => {
-            Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, HEADER))
-        }
-        Some(_) | None => Ok(()),
-    }
+/// Those of [`header`].
+pub(super) fn of_new_bucket(all: &HeaderMap) -> Result<CannedAcl, Refusal> {
+    let acl = header(all)?.filter(|acl| acl.is_public());
+    Ok(acl.unwrap_or(CannedAcl::Private))
 }
 
 /// `x-amz-acl`.

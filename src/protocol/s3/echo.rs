@@ -23,14 +23,18 @@ pub struct S3Echo {
     pub(super) resource: String,
     /// The operation, once it is admitted.
     pub(super) operation: Option<S3Operation>,
-    /// The bucket, and its query when a list repeats it.
+    /// The bucket, when the answer names it.
     pub(super) bucket: String,
-    /// The raw query of a list.
+    /// The key, when the answer names it.
+    pub(super) key: String,
+    /// The raw query, when the answer repeats some of it.
     pub(super) query: Option<String>,
     /// The canonical id of the account's root user, and the account's name, where the answer has
     /// them.
     pub(super) owner: String,
     pub(super) owner_name: String,
+    /// The region of buckets that were made without one.
+    pub(super) region: String,
 }
 
 impl S3Echo {
@@ -49,9 +53,11 @@ impl S3Echo {
             resource: head.uri.path().to_owned(),
             operation: None,
             bucket: String::new(),
+            key: String::new(),
             query: None,
             owner: String::new(),
             owner_name: String::new(),
+            region: String::new(),
         }
     }
 
@@ -61,33 +67,58 @@ impl S3Echo {
         &self.request_id
     }
 
-    /// Adds the operation, and what a list repeats of the query.
-    pub fn admitted(&mut self, head: &Parts, address: &Address) {
+    /// Adds the operation, and what its answer repeats of the URL. `region` is that of buckets that
+    /// were made without one.
+    pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
         if self.operation.is_some_and(shows_owner) {
             self.owner = OwnerIds::of(&address.account).canonical;
             address.account.as_str().clone_into(&mut self.owner_name);
         }
-        if self.operation.is_some_and(is_list) {
+        if self.operation.is_some_and(is_about_buckets) {
+            region.clone_into(&mut self.region);
+        }
+        if self.operation.is_some_and(repeats) {
             self.query = head.uri.query().map(str::to_owned);
             self.bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
+            self.key = address.blob.as_ref().map_or("", |name| name.as_str()).to_owned();
         }
     }
 
     /// A parameter of the query, decoded.
     pub(super) fn parameter(&self, name: &str) -> Option<String> {
-        let query = Query::parse_exact(self.query.as_deref()).ok()?;
-        query.get(name).ok().flatten().map(str::to_owned)
+        self.parameters().get(name).ok().flatten().map(str::to_owned)
+    }
+
+    /// The query of a list.
+    pub(super) fn parameters(&self) -> Query {
+        Query::parse_exact(self.query.as_deref()).unwrap_or_default()
     }
 }
 
 const fn shows_owner(operation: S3Operation) -> bool {
-    is_list(operation) || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
+    repeats(operation) || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
 }
 
-const fn is_list(operation: S3Operation) -> bool {
+/// Whether the document of the answer repeats what the URL names.
+const fn repeats(operation: S3Operation) -> bool {
     matches!(
         operation,
-        S3Operation::ListBuckets | S3Operation::ListObjects | S3Operation::ListObjectsV2
+        S3Operation::ListBuckets
+            | S3Operation::ListObjects
+            | S3Operation::ListObjectsV2
+            | S3Operation::ListObjectVersions
+            | S3Operation::CreateMultipartUpload
+            | S3Operation::CompleteMultipartUpload
+            | S3Operation::ListParts
+            | S3Operation::ListMultipartUploads
+    )
+}
+
+/// Whether an answer shows where buckets are.
+const fn is_about_buckets(operation: S3Operation) -> bool {
+    matches!(
+        operation,
+        S3Operation::ListBuckets | S3Operation::HeadBucket | S3Operation::GetBucketLocation
     )
 }

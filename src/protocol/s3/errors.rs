@@ -42,6 +42,7 @@ error_table! {
     ResourceNotFound => "NoSuchKey", 404, "The specified key does not exist.";
     ContainerNotFound => "NoSuchBucket", 404, "The specified bucket does not exist.";
     BlobNotFound => "NoSuchKey", 404, "The specified key does not exist.";
+    ContainerNotEmpty => "BucketNotEmpty", 409, "The bucket you tried to delete is not empty.";
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     ConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
@@ -100,12 +101,18 @@ error_table! {
     InvalidDocument => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidElementValue => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     MissingElement => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
+    InvalidLocation => "InvalidLocationConstraint", 400, "The specified location-constraint is not valid";
     UnsupportedElement => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidBlobOrBlock => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";
     InvalidBlockId => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";
     InvalidBlockList => "InvalidPart", 400, "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.";
     BlockListTooLong => "InvalidRequest", 400, "The request is not valid.";
     BlockCountExceedsLimit => "InvalidRequest", 400, "The request is not valid.";
+    UploadNotFound => "NoSuchUpload", 404, "The specified upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or completed.";
+    PartOrder => "InvalidPartOrder", 400, "The list of parts was not in ascending order. The parts list must be specified in order by part number.";
+    PartNotFound => "InvalidPartNumber", 416, "The requested partnumber is not satisfiable";
+    PartTooSmall => "EntityTooSmall", 400, "Your proposed upload is smaller than the minimum allowed size.";
+    UploadMismatch => "InvalidRequest", 400, "The request is not valid.";
     CannotVerifyCopySource => "NoSuchKey", 404, "The specified key does not exist.";
     SourceConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     PendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";

@@ -1,34 +1,100 @@
-//! Lists of objects.
+//! Lists of objects and of their versions.
 
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::arguments;
+use crate::protocol::s3::arguments::wrong;
+use crate::protocol::s3::markers;
 use crate::protocol::s3::request::Request;
-use crate::protocol::wire::query;
+use crate::protocol::wire::query::Query;
 
-/// Keys of one page at most.
-const KEYS_MAX: u32 = 1_000;
+/// The version of objects in buckets without versions.
+pub(super) const NULL_VERSION: &str = "null";
+/// Parameters of the second version of the list.
+const OF_V2: &[&str] = &["continuation-token", "start-after", "fetch-owner"];
 
 /// `ListObjects`.
 pub(super) fn objects(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    list(request, "marker")
+    refuse(request.query, OF_V2)?;
+    let after = request.query.get("marker")?.map(markers::read);
+    list(request, None, after)
 }
 
-/// `ListObjectsV2`.
+/// `ListObjectsV2`. Another `list-type` than 2 is the first version of the list.
 pub(super) fn objects_v2(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    list(request, "continuation-token")
+    if !is_v2(request.query) {
+        return objects(request);
+    }
+    refuse(request.query, &["marker"])?;
+    let after = request.query.get("start-after")?.map(|name| ListAfter::Name(name.to_owned()));
+    let token = arguments::token(request.query, "continuation-token")?;
+    list(request, token, after)
 }
 
-fn list(request: &Request<'_>, marker: &str) -> Result<Parsed, Refusal> {
-    let owned = |name: &str| Ok::<_, Refusal>(request.query.get(name)?.map(str::to_owned));
+/// Whether a list is of the second version.
+pub(super) fn is_v2(query: &Query) -> bool {
+    query.get("list-type").ok().flatten() == Some("2")
+}
+
+/// `ListObjectVersions`, of a bucket without versions: each object is its own null version.
+pub(super) fn versions(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    const VERSION: &str = "version-id-marker";
+    let query = request.query;
+    let (key, version) = (query.get("key-marker")?, query.get(VERSION)?);
+    if query.has(VERSION) {
+        match version {
+            None => return Err(wrong(VERSION, "", "A version-id marker cannot be empty.")),
+            Some(text) if key.is_none() => {
+                let message = "A version-id marker cannot be specified without a key marker.";
+                return Err(wrong(VERSION, text, message));
+            }
+            Some(NULL_VERSION) => {}
+            Some(text) => return Err(wrong(VERSION, text, "Invalid version id specified")),
+        }
+    }
+    list(request, None, key.map(markers::read))
+}
+
+/// Refuses parameters of the other version of the list.
+fn refuse(query: &Query, others: &[&str]) -> Result<(), Refusal> {
+    match others.iter().find(|name| query.has(name)) {
+        Some(name) => {
+            let value = query.get(name).ok().flatten().unwrap_or_default();
+            Err(wrong(name, value, format!("{name} is not of this version of the list.")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn list(
+    request: &Request<'_>,
+    marker: Option<String>,
+    after: Option<ListAfter>,
+) -> Result<Parsed, Refusal> {
+    let query = request.query;
+    let owned = |name: &str| Ok::<_, Refusal>(query.get(name)?.map(str::to_owned));
+    arguments::is_encoded(query)?;
+    let delimiter = owned("delimiter")?;
+    // Ceph's: the order does not matter to the client. Here lists are in order anyway.
+    if delimiter.is_some() && query.get("allow-unordered")?.is_some_and(is_true) {
+        return Err(wrong(
+            "allow-unordered",
+            "true",
+            "allow-unordered cannot be used with a delimiter.",
+        ));
+    }
     let list = ListBlobs {
         container: request.bucket()?,
         prefix: owned("prefix")?,
-        delimiter: owned("delimiter")?,
-        marker: owned(marker)?,
+        delimiter,
+        marker,
         start_from: None,
-        max_results: Some(max_keys(request)?),
+        after,
+        exact: true,
+        max_results: Some(arguments::served(arguments::page_size(query, "max-keys")?)),
         metadata: false,
         uncommitted: false,
         snapshots: false,
@@ -39,12 +105,7 @@ fn list(request: &Request<'_>, marker: &str) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))
 }
 
-/// `max-keys`: 1,000 when absent, and at most.
-fn max_keys(request: &Request<'_>) -> Result<u32, Refusal> {
-    let Some(text) = request.query.get("max-keys")? else { return Ok(KEYS_MAX) };
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits {
-        return Err(query::invalid("max-keys", text));
-    }
-    Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
+/// Whether a parameter says yes.
+pub(super) fn is_true(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true")
 }

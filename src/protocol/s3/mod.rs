@@ -4,6 +4,7 @@
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
 //!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `cors.rs`, `settings.rs`.
 //!    `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //! 4. `errors.rs`: the code, status and text of each refusal.
@@ -11,15 +12,19 @@
 
 mod acl;
 pub mod address;
+mod arguments;
 mod buckets;
 mod checksums;
 pub mod chunked;
+pub mod completion;
 mod conditions;
 mod cors;
 mod documents;
 mod echo;
 pub mod errors;
 mod lists;
+mod markers;
+mod naming;
 mod objects;
 mod overrides;
 mod owners;
@@ -32,6 +37,8 @@ mod tagging;
 mod unserved;
 mod untrusted;
 mod upload;
+mod upload_checksums;
+mod uploads;
 
 pub use checksums::of_trailers;
 pub use echo::S3Echo;

@@ -20,6 +20,7 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
+use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
@@ -31,6 +32,7 @@ use crate::types::Metadata;
 use crate::types::MetadataError;
 use crate::types::NewKind;
 use crate::types::ObjectProperties;
+use crate::types::PartNumber;
 use crate::types::StorageClass;
 
 /// The longest object of one PUT, bytes: 5 GiB.
@@ -49,6 +51,11 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let path = request.object()?;
     let precondition = conditions::read(request.headers)?;
     let range = range(request.headers);
+    if let Some(number) = part(request, range.as_ref())? {
+        let is_head = false;
+        let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
+        return Ok(Parsed::Ready(part.into()));
+    }
     Ok(Parsed::Ready(BlobOperation::GetBlob { path, precondition, range, checksum: None }.into()))
 }
 
@@ -56,7 +63,25 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
 pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let path = request.object()?;
     let precondition = conditions::read(request.headers)?;
+    if let Some(number) = part(request, range(request.headers).as_ref())? {
+        let is_head = true;
+        let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
+        return Ok(Parsed::Ready(part.into()));
+    }
     Ok(Parsed::Ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
+}
+
+/// `partNumber` of a read, which a range excludes.
+fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartNumber>, Refusal> {
+    if !request.query.has("partNumber") {
+        return Ok(None);
+    }
+    let number = uploads::number(request)?;
+    if range.is_some() {
+        return Err(Refusal::new(Reason::InvalidInput)
+            .message("Cannot specify both Range header and partNumber query parameter"));
+    }
+    Ok(Some(number))
 }
 
 /// `PutObject`.

@@ -18,6 +18,7 @@ use crate::protocol::s3::routes::route;
 use crate::protocol::s3::settings;
 use crate::protocol::s3::tagging;
 use crate::protocol::s3::unserved;
+use crate::protocol::s3::uploads;
 use crate::protocol::wire::query::Query;
 
 use S3Operation as O;
@@ -31,8 +32,10 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::CreateBucket, buckets::create),
     (O::HeadBucket, buckets::head),
     (O::DeleteBucket, buckets::delete),
+    (O::GetBucketLocation, buckets::head),
     (O::ListObjects, lists::objects),
     (O::ListObjectsV2, lists::objects_v2),
+    (O::ListObjectVersions, lists::versions),
     (O::GetObject, objects::get),
     (O::HeadObject, objects::head),
     (O::PutObject, objects::put),
@@ -83,6 +86,12 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::GetObjectAcl, acl::get_object),
     (O::PutObjectAcl, acl::put_object),
     (O::GetObjectTorrent, settings::torrent),
+    (O::CreateMultipartUpload, uploads::create),
+    (O::UploadPart, uploads::part),
+    (O::CompleteMultipartUpload, uploads::complete),
+    (O::AbortMultipartUpload, uploads::abort),
+    (O::ListParts, uploads::parts),
+    (O::ListMultipartUploads, uploads::list),
 ];
 
 /// What the URL of a request names.

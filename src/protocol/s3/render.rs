@@ -1,9 +1,12 @@
 //! Replies and refusals to response heads and bodies.
 
 mod acl;
+mod buckets;
+mod document;
 mod head;
 mod lists;
 mod settings;
+mod uploads;
 
 use std::ops::Range;
 
@@ -15,6 +18,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::facts::ContainerFacts;
 use crate::protocol::model::reply::SettingReply;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::errors::ErrorRow;
@@ -31,10 +35,12 @@ use crate::protocol::wire::head::Head;
 #[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
 pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
-        Reply::Containers(page) => begin(200, echo).xml(lists::buckets(page, echo)),
+        Reply::Containers(page) => begin(200, echo).xml(buckets::list(page, echo)),
         Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
-        Reply::ContainerCreated(_) => begin(200, echo).set("location", &echo.resource).empty(),
-        Reply::Container(_) => begin(200, echo).bodiless(),
+        Reply::ContainerCreated(_) | Reply::ContainerKept(_) => {
+            begin(200, echo).set("location", &echo.resource).empty()
+        }
+        Reply::Container(facts) => bucket(facts, echo),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
         Reply::BlobPut { content_etag, checksum, .. } => {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
@@ -46,6 +52,8 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::Grants(None) | Reply::BlobTagsSet => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => object(facts, None, echo),
+        Reply::Part(reply, parts) => head::parts_count(render(reply, echo), *parts),
+        Reply::Upload(reply) => uploads::upload(reply, echo),
         Reply::Encrypted(reply, _) => render(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);
@@ -71,6 +79,14 @@ fn changed(echo: &S3Echo) -> Response<Bytes> {
     match echo.operation {
         Some(operation) if operation.name().starts_with("Put") => begin(200, echo).empty(),
         Some(_) | None => begin(204, echo).bodiless(),
+    }
+}
+
+fn bucket(facts: &ContainerFacts, echo: &S3Echo) -> Response<Bytes> {
+    let region = facts.region.as_deref().unwrap_or(&echo.region);
+    match echo.operation {
+        Some(S3Operation::GetBucketLocation) => begin(200, echo).xml(buckets::location(region)),
+        Some(_) | None => begin(200, echo).set("x-amz-bucket-region", region).bodiless(),
     }
 }
 

@@ -29,7 +29,7 @@ const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
 
 /// Query parameters whose meaning is not served.
-const PARAMETERS: &[&str] = &["versionId", "partNumber"];
+const PARAMETERS: &[&str] = &["versionId"];
 
 /// The refusal of an operation that is not served.
 pub(super) fn operation(operation: S3Operation) -> Refusal {

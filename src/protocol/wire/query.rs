@@ -6,6 +6,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::wire::percent::decode;
 
 /// Decoded parameters.
+#[derive(Default)]
 pub(in crate::protocol) struct Query(Vec<(String, String)>);
 
 impl Query {

@@ -163,13 +163,16 @@ pub(super) fn make_and_delete_container(bench: &Bench) {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     }));
     for n in 0..300 {
         let name = format!("{}{n}", if n % 2 == 0 { "a" } else { "p" });
         bench.index.must(&put(&name, &[location(1, n * 10, 9)]));
     }
     let guard = Guard::default();
-    let delete = DeleteContainer { account: ACCOUNT, name: container(), guard };
+    let delete = DeleteContainer { account: ACCOUNT, name: container(), guard, closed: None };
     bench.index.must(&Write::DeleteContainer(delete));
 }
 
@@ -244,9 +247,12 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     }));
     let guard = Guard::default();
-    let delete = DeleteContainer { account: ACCOUNT, name: name(), guard };
+    let delete = DeleteContainer { account: ACCOUNT, name: name(), guard, closed: None };
     bench.index.must(&Write::DeleteContainer(delete));
     *bench.index.quarantined.lock().unwrap() = Some(1);
     let reclaim = bench.reclaim();

@@ -28,6 +28,9 @@ fn container() -> Write {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     })
 }
 

@@ -173,3 +173,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn positions_tell_the_name_that_they_passed() {
+    let (account, container) = (AccountId::new(1), ContainerId::new(2));
+    for collation in [Collation::Utf8, Collation::Utf16] {
+        for text in ["a", "a/b", "a\u{1}", "\u{10ffff}", "\u{e000}", "z\u{2}"] {
+            let name = BlobName::new(text).unwrap();
+            let key = RoutingKey::blob(&BlobKey { account, container, collation, name });
+            let row = |rest: &[u8]| Bytes::from([key.as_bytes().as_ref(), rest].concat());
+            let after = RoutingKey::after_name(account, container, text, collation);
+            assert!(after > row(&[0xFF; 20]));
+            for passed in [after, row(&[0]), row(b"row")] {
+                let told = RoutingKey::passed_name(&passed, collation);
+                assert_eq!(told.as_deref(), Some(text));
+            }
+            assert_eq!(RoutingKey::passed_name(key.as_bytes(), collation), None, "it follows");
+            let prefix = RoutingKey::prefix(account, container, text, collation);
+            assert_eq!(RoutingKey::passed_name(&prefix, collation), None);
+            let group = RoutingKey::after_prefix(&prefix).unwrap();
+            assert_eq!(RoutingKey::passed_name(&group, collation), None);
+        }
+    }
+    assert_eq!(RoutingKey::passed_name(&Bytes::new(), Collation::Utf8), None);
+}

@@ -50,7 +50,7 @@ pub(in crate::frontend::dialect) async fn admit(
 ) -> Result<Admitted, Refusal> {
     let AddressedRequest { arrival: Arrival { head, peer, .. }, address } = request;
     if let Echo::S3(echo) = notes.echo {
-        echo.admitted(head, address);
+        echo.admitted(head, address, &settings.region);
     }
     let account = account(front, address)?;
     let Sender { caller, body } = identify(front, settings, request, &account)?;

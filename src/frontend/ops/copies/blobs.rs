@@ -62,10 +62,9 @@ pub(crate) async fn put_blob(
     requester: Requester<'_>,
     put: PutBlobFromUrl,
 ) -> Result<Reply, Refusal> {
-    let container = put.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: put.path, precondition: put.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
@@ -78,7 +77,7 @@ pub(crate) async fn put_blob(
     properties.content_md5 = properties.content_md5.plain().or(Some(md5)).into();
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let content_tag = Some(ContentTag::Md5(md5).beside(properties.content_md5.plain()));
@@ -96,8 +95,8 @@ pub(crate) async fn put_blob(
         fields: NewBlobFields { content_tag, ..NewBlobFields::default() },
         job: None,
     });
-    let change =
-        commit::changed(take::commit(&front.rows, write, Some(taken.hold)).await, Subject::Blob)?;
+    let answer = take::commit(&front.rows, Some(container), write, Some(taken.hold)).await;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     let reply = Reply::BlobPut {
         change,
@@ -169,10 +168,9 @@ pub(crate) async fn copy(
     requester: Requester<'_>,
     copy: CopyBlob,
 ) -> Result<Reply, Refusal> {
-    let container = copy.path.container.clone();
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
-    let Located { blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
@@ -203,7 +201,7 @@ pub(crate) async fn copy(
     let pending = prepared.is_pending();
     let checksum = prepared.checksum.filter(|_| copy.sync);
     let tags = tags(copy.tags, &facts);
-    let tagged = Tagged::new(&blob.key, &container, &tags);
+    let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let fields = fields(&facts, pending);
@@ -221,8 +219,8 @@ pub(crate) async fn copy(
         fields,
         job: prepared.job,
     });
-    let change =
-        commit::changed(take::commit(&front.rows, write, prepared.hold).await, Subject::Blob)?;
+    let answer = take::commit(&front.rows, Some(container), write, prepared.hold).await;
+    let change = commit::changed(answer, Subject::Blob)?;
     ops::tags::update_index(&front.rows, tagged).await;
     if pending {
         front.copies.begun();

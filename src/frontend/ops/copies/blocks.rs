@@ -36,7 +36,7 @@ pub(crate) async fn put_block(
     NewBlock { blob, id }: NewBlock<'_>,
     source: &CopySource,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), BLOCK_BYTES_MAX)?;
@@ -45,7 +45,7 @@ pub(crate) async fn put_block(
     let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
     let guard = lookup::guard(precondition);
     let write = StageBlock { key: blob.key, guard, id, content, crc64: taken.crc64 };
-    match take::commit(&front.rows, write, Some(taken.hold)).await {
+    match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
         Ok(_) => Ok(Reply::BlockPut(checksum)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
@@ -58,7 +58,7 @@ pub(crate) async fn append(
     Append { blob, position, len_max }: Append<'_>,
     source: &CopySource,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), APPEND_BYTES_MAX)?;
@@ -73,7 +73,7 @@ pub(crate) async fn append(
         content,
         crc64: taken.crc64,
     };
-    match take::commit(&front.rows, write, Some(taken.hold)).await {
+    match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
         Ok(appended) => Ok(appends::appended_reply(appended, checksum)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }

@@ -94,7 +94,7 @@ pub(crate) async fn abort(
     blob: BlobTarget<'_>,
     id: Uuid,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     let end = CopyEnd::Aborted(precondition.lease);
     let end = EndCopy { blob: RoutingKey::blob(&blob.key), id, end };
     match commit::commit(&front.rows, Box::new(end), None).await {
@@ -300,7 +300,7 @@ async fn settle(
         Err(error) => Outcome { end: CopyEnd::Failed(copy_failure::write(&error)), hold: None },
     };
     let end = EndCopy { blob: pending.blob.clone(), id: pending.job.id, end };
-    match take::commit(&front.rows, Box::new(end), hold).await {
+    match take::commit(&front.rows, None, Box::new(end), hold).await {
         // Aborted meanwhile, or deleted with its container.
         Ok(_)
         | Err(index::Error::Refused(

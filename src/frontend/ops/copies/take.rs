@@ -8,6 +8,7 @@ use crate::frontend::state::FrontEnd;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::CopiedContent;
+use crate::index::FoundContainer;
 use crate::index::NewContent;
 use crate::index::WriteRequest;
 use crate::index::inflight::CopyGuard;
@@ -95,7 +96,7 @@ pub(super) async fn take(
     }
     let mut body = found.body(front).await?;
     let ingested = match form {
-        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, None).await?,
+        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, false, None).await?,
         Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true, None).await?,
         Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false, None).await?,
     };
@@ -141,16 +142,24 @@ pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     }
 }
 
-/// Commits the row that names the content, in a task of its own.
+/// Commits the row that names the content, in a task of its own. `container` as in
+/// [`commit::commit_into`].
 pub(super) async fn commit<W: WriteRequest>(
     rows: &RowAccess,
+    container: Option<FoundContainer>,
     write: W,
     hold: Option<Hold>,
 ) -> Result<W::Reply, index::Error> {
     match hold {
-        None => commit::commit(rows, write, None).await,
-        Some(Hold::Stored(stored)) => commit::commit(rows, write, Some(stored)).await,
-        Some(Hold::Shared(guard)) => commit::commit_holding(rows, write, guard).await,
-        Some(Hold::Layer(guard)) => commit::commit_holding(rows, write, guard).await,
+        None => commit::commit_into(rows, container, write, None).await,
+        Some(Hold::Stored(stored)) => {
+            commit::commit_into(rows, container, write, Some(stored)).await
+        }
+        Some(Hold::Shared(guard)) => {
+            commit::commit_into_holding(rows, container, write, guard).await
+        }
+        Some(Hold::Layer(guard)) => {
+            commit::commit_into_holding(rows, container, write, guard).await
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use super::*;
+use crate::frontend::lookup;
 use crate::index::ContainerPage;
 use crate::index::ListPage;
 use crate::index::TagPage;
@@ -64,7 +65,7 @@ impl IndexHost for EmptyPages {
 }
 
 fn list_containers() -> ListContainers {
-    ListContainers { prefix: None, marker: None, max_results: None, metadata: false }
+    ListContainers { prefix: None, marker: None, max_results: None, metadata: false, exact: false }
 }
 
 fn list_blobs() -> ListBlobs {
@@ -74,6 +75,8 @@ fn list_blobs() -> ListBlobs {
         delimiter: None,
         marker: None,
         start_from: None,
+        after: None,
+        exact: false,
         max_results: None,
         metadata: false,
         uncommitted: false,
@@ -120,4 +123,65 @@ async fn request_for_a_list_looks_at_a_bounded_number_of_rows() {
     }
     // The fourth page brings it above 65,536 rows.
     assert_eq!(found, all.map(|what| (what, 4, true)));
+}
+
+/// Pages that end at given positions, one after the other.
+#[derive(Debug)]
+struct EndsAt {
+    other: Arc<Gated>,
+    ends: Mutex<Vec<Bytes>>,
+}
+
+#[async_trait]
+impl IndexHost for EndsAt {
+    async fn read(&self, target: Target, read: Read) -> Result<ReadReply, index::Error> {
+        if let Read::Blobs(_) = &read {
+            let next = self.ends.lock().unwrap().pop();
+            let (entries, after) = (Vec::new(), Vec::new());
+            let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
+            return Ok(ReadReply::Blobs(page));
+        }
+        self.other.read(target, read).await
+    }
+
+    async fn write_shared(
+        &self,
+        target: Target,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, index::Error> {
+        self.other.write_shared(target, write).await
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        Vec::new()
+    }
+}
+
+/// More rows than one request looks at.
+const ROWS: usize = 100_000;
+
+/// A list of which the client must be told a name goes on until a page ends behind one.
+#[tokio::test(start_paused = true)]
+async fn page_of_an_exact_list_ends_behind_a_name() {
+    let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default() });
+    let (front, account) = front_over(Arc::clone(&index) as _).await;
+    let container = lookup::container(&front.rows, &account, &photos()).await.unwrap();
+    let name = BlobName::new("d/7").unwrap();
+    let (collation, of) = (container.collation, container.id);
+    let key = RoutingKey::blob(&BlobKey { account: account.id, container: of, collation, name });
+    let border = key.as_bytes().clone();
+    let inside = Bytes::from([border.as_ref(), &[0]].concat());
+    let behind = RoutingKey::after_name(account.id, of, "d/7", collation);
+    for (exact, end, passed, left) in [
+        (false, &border, None, 1),
+        (true, &inside, Some("d/7"), 0),
+        (true, &behind, Some("d/7"), 0),
+    ] {
+        *index.ends.lock().unwrap() = vec![end.clone(), border.clone()];
+        let list = ListBlobs { exact, ..list_blobs() };
+        let reply = listing::blobs(&front, &account, list).await.unwrap();
+        let Reply::Blobs(page) = reply else { panic!("{reply:?}") };
+        assert_eq!((page.passed.as_deref(), page.next.as_ref()), (passed, Some(end)));
+        assert_eq!(index.ends.lock().unwrap().len(), left);
+    }
 }

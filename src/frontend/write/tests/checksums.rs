@@ -75,6 +75,6 @@ async fn a_part_has_a_named_checksum_too() {
     let mut body = RequestBody::of_source(body, IDLE, rig.env.clone());
     let framing = Framing::Known { len: 1_000 };
     let upload = Upload { framing, md5: None, crc64: None, checksums: claimed(right) };
-    let ingested = ingest_part(&rig.pool, &mut body, &upload, None).await.unwrap();
+    let ingested = ingest_part(&rig.pool, &mut body, &upload, false, None).await.unwrap();
     assert_eq!(ingested.named, Some(right));
 }

@@ -15,6 +15,8 @@ use crate::index::record::CopyJob;
 use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
 use crate::index::record::StoredPolicy;
+use crate::index::record::UploadFields;
+use crate::index::record::UploadRecord;
 use crate::types::*;
 
 pub(super) const NONCE: KeyedNonce = KeyedNonce { bytes: [7; 16], key_sha256: [8; 32] };
@@ -139,6 +141,35 @@ fn record() -> BlobRecord {
             ..BlobFields::default()
         })),
         ..BlobRecord::new(TIME, TIME.next(), 5, Crc64::of(b"x"))
+    }
+}
+
+fn upload_id() -> UploadId {
+    UploadId::from_bytes([0x5A; 16])
+}
+
+/// With a field of its tail.
+fn upload() -> UploadRecord {
+    let checksum = UploadChecksum::new(ChecksumAlgorithm::Sha256, None);
+    let fields = UploadFields { checksum, ..UploadFields::default() };
+    UploadRecord { blob: record(), fields: Some(Box::new(fields)) }
+}
+
+fn checksum() -> ContentChecksum {
+    ContentChecksum {
+        algorithm: ChecksumAlgorithm::Sha256,
+        kind: ChecksumKind::Composite(2),
+        digest: Bytes::from_static(&[4; 32]),
+    }
+}
+
+fn part() -> PartView {
+    PartView {
+        number: PartNumber::new(10_000).unwrap(),
+        len: 5,
+        staged: TIME,
+        tag: ContentEtag::opaque([1; 16], 1),
+        checksum: Some(checksum()),
     }
 }
 
@@ -299,6 +330,17 @@ pub(super) fn reads() -> Vec<Read> {
         Read::BlockList(key(), Some(TIME), guard()),
         Read::Pages(pages),
         Read::Blobs(blobs),
+        Read::Parts(ListParts { key: key(), upload: upload_id(), after: 7, limit: 1 }),
+        Read::Part(ReadPart {
+            key: key(),
+            snapshot: Some(TIME),
+            guard: guard(),
+            number: PartNumber::new(7).unwrap(),
+        }),
+        Read::Uploads(ListUploads {
+            list: ListBlobs::first_page(ACCOUNT, CONTAINER, Collation::Utf8, 7),
+            after: Some(UploadMarker { name: key().name, upload: Some(upload_id()) }),
+        }),
         Read::Tags(ListTags { from: position(), to: Some(Bytes::new()), limit: usize::MAX }),
         Read::CopyJobs { from: position(), limit: 1 },
         Read::TagWork { blob: Some(blob()), from: Bytes::new(), limit: 1 },
@@ -343,6 +385,7 @@ fn of_objects() -> Vec<ReadReply> {
     let entries_of_list = vec![
         ListEntry::Blob { name: name.clone(), snapshot: Some(TIME), record },
         ListEntry::Uncommitted { name: name.clone() },
+        ListEntry::Upload { name: name.clone(), id: upload_id(), record: Box::new(upload()) },
         ListEntry::Prefix { name },
     ];
     let blobs =
@@ -357,6 +400,12 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::BlockList(Box::new(list)),
         ReadReply::Pages(Box::new(pages)),
         ReadReply::Blobs(blobs),
+        ReadReply::Part(PartRange { range: 1..9, parts: Some(2), etag: Etag::from_commit(TIME) }),
+        ReadReply::Parts(Box::new(PartPage {
+            record: upload(),
+            parts: vec![part()],
+            is_truncated: true,
+        })),
     ]
 }
 
@@ -435,6 +484,12 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
         WriteReply::SharedPages(SharedPages { spans: vec![span], next: Some(1) }),
         WriteReply::Layer(u64::MAX),
         WriteReply::Pages(pages),
+        WriteReply::PartStaged(Box::new(part())),
+        WriteReply::UploadCompleted(Box::new(UploadCompleted {
+            written: written(),
+            tag: ContentEtag::parts(Md5::of(b"x"), 2),
+            checksums: vec![checksum()],
+        })),
         WriteReply::Appended(AppendedBlock { written: written(), offset: 1, blocks: 2 }),
         WriteReply::Snapshotted(taken),
         WriteReply::TierSet { pending: true },
@@ -511,6 +566,18 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::MadeAnew,
         Refused::TooManyBlocks,
     ];
+    let uploads = [
+        UploadRefusal::NotFound,
+        UploadRefusal::Order,
+        UploadRefusal::UnknownPart(1),
+        UploadRefusal::NoPartChecksum(2),
+        UploadRefusal::NoSuchPart,
+        UploadRefusal::SmallPart { number: 3, len: 4 },
+        UploadRefusal::Length { len: 5 },
+        UploadRefusal::ChecksumKind,
+        UploadRefusal::Checksum,
+    ];
+    all.extend(uploads.map(Refused::Upload));
     all.extend(leases.map(Refused::Lease));
     all.extend(outcomes.map(Refused::Condition));
     all.extend(faults.map(Refused::Encryption));

@@ -171,8 +171,11 @@ fn of_accounts() -> Vec<(Write, usize)> {
         metadata: metadata(LONG),
         public_access: PublicAccess::Private,
         encryption_scope: Some(scope),
+        owner: Some(long()),
+        region: Some(long()),
+        acl: CannedAcl::Private,
     };
-    let (name, written) = (container(), guard.clone());
+    let (name, written) = (container(), guard);
     let policy =
         |_| StoredPolicy { id: long(), start: None, expiry: None, permissions: Some(long()) };
     let policies = (0..5).map(policy).collect();
@@ -208,9 +211,6 @@ fn of_accounts() -> Vec<(Write, usize)> {
         role: Role::Reader,
         container: Some(container()),
     };
-    let delete = DeleteContainer { account: id, name: container(), guard: guard.clone() };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
-    let lease = LeaseContainer { account: id, name: container(), guard, action };
     vec![
         (Write::CreateAccount { name: account(), id, anonymous: false }, 24),
         (changed(AccountChange::Keys(vec![secret(), secret()])), 2 * LONG),
@@ -219,12 +219,30 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Properties(Box::new(properties))), (5 * 4 + 1 + 3) * LONG),
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
         (Write::DeleteAccount { name: account(), id }, 24),
-        (Write::CreateContainer(create), 2 * LONG + 63),
+        (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
         (Write::ChangeSetting(change), 50 * 4 * (128 + 256) + 63),
+    ]
+}
+
+/// How containers end, and their leases.
+fn of_ends() -> Vec<(Write, usize)> {
+    let (account, name, closed) = (AccountId::new(1), container(), Timestamp::ZERO);
+    let (guard, guarded) = long_guard();
+    let delete = {
+        let (name, guard) = (name.clone(), guard.clone());
+        DeleteContainer { account, name, guard, closed: Some(closed) }
+    };
+    let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
+    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let lease = LeaseContainer { account, name: name.clone(), guard, action };
+    let reopen = ReopenContainer { account, name, closed };
+    vec![
         (Write::DeleteContainer(delete), guarded + 63),
+        (Write::CloseContainer(close), guarded + 63),
+        (Write::ReopenContainer(reopen), 63),
         (Write::LeaseContainer(lease), guarded + 63),
-        (Write::ForgetContainer { account: id, container: of }, 0),
+        (Write::ForgetContainer { account, container: ContainerId::new(2) }, 0),
     ]
 }
 
@@ -338,6 +356,63 @@ fn of_content() -> Vec<(Write, usize)> {
     ]
 }
 
+/// Writes of uploads in parts.
+fn of_uploads() -> Vec<(Write, usize)> {
+    let upload = UploadId::from_bytes([7; 16]);
+    let number = |n| PartNumber::new(n).unwrap();
+    let checksum = || ContentChecksum {
+        algorithm: ChecksumAlgorithm::Sha256,
+        kind: ChecksumKind::FullObject,
+        digest: vec![0; 32].into(),
+    };
+    let start = StartUpload {
+        key: long_key(),
+        id: upload,
+        properties: long_properties(),
+        metadata: metadata(8_000),
+        tags: tags(),
+        tier: Some(AccessTier::Cool),
+        encryption: EncryptionClaim::Given(Some(Encryption::Scope("scope".to_owned()))),
+        checksum: UploadChecksum::new(ChecksumAlgorithm::Sha256, None),
+        object: Some(Box::new(ObjectProperties {
+            owner: Some(long()),
+            ..ObjectProperties::default()
+        })),
+        initiator: Some(long()),
+    };
+    let stage = StagePart {
+        key: long_key(),
+        upload,
+        number: number(7),
+        encryption: EncryptionClaim::Given(None),
+        content: inline(),
+        crc64: Crc64::EMPTY,
+        checksums: vec![checksum()],
+    };
+    let part = |n| NamedPart {
+        number: number(n),
+        tag: ContentEtag::md5(Md5::of(b"")),
+        checksum: Some(checksum()),
+    };
+    let complete = CompleteUpload {
+        key: long_key(),
+        upload,
+        guard: Guard::default(),
+        parts: (1..=10_000).map(part).collect(),
+        part_len_min: 1,
+        len: Some(1),
+        checksum: Some(checksum()),
+        coverage: Some(Coverage::Composite),
+    };
+    let of_start = size_of::<StartUpload>() + 1_024 + 3 * LONG + 8_000 + 10 * (128 + 256);
+    vec![
+        (Write::StartUpload(Box::new(start)), of_start),
+        (Write::StagePart(stage), 1_024 + LONG),
+        (Write::CompleteUpload(Box::new(complete)), 10_000 * (size_of::<NamedPart>() + 32)),
+        (Write::AbortUpload(AbortUpload { key: long_key(), upload }), 1_024),
+    ]
+}
+
 /// Writes of background tasks.
 fn of_tasks() -> Vec<(Write, usize)> {
     let blob = RoutingKey::blob(&long_key());
@@ -371,7 +446,8 @@ fn inline() -> NewContent {
 
 /// A write of each variant at least, and what its payload takes.
 fn all() -> impl Iterator<Item = (Write, usize)> {
-    let lists = [writes(), of_accounts(), of_blobs(), of_content(), of_tasks()];
+    let lists =
+        [writes(), of_accounts(), of_ends(), of_blobs(), of_content(), of_uploads(), of_tasks()];
     lists.into_iter().flatten()
 }
 
@@ -416,7 +492,13 @@ const fn number(write: &Write) -> usize {
         Write::ForgetTagWork { .. } => 30,
         Write::ForgetGarbage { .. } => 31,
         Write::Prove => 32,
-        Write::ChangeSetting(_) => 33,
+        Write::CloseContainer(_) => 33,
+        Write::ReopenContainer(_) => 34,
+        Write::StartUpload(_) => 35,
+        Write::StagePart(_) => 36,
+        Write::CompleteUpload(_) => 37,
+        Write::AbortUpload(_) => 38,
+        Write::ChangeSetting(_) => 39,
     }
 }
 
@@ -432,5 +514,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=33).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=39).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! Versions, delete markers, the null version and uploads, which no request makes yet.
+//! Versions, delete markers and the null version, which no request makes yet; uploads.
 
 use super::*;
 use crate::index::objects::settings;
@@ -8,11 +8,13 @@ use crate::index::objects::values::NullVersion;
 use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobFields;
 use crate::index::record::BlobRecord;
+use crate::index::record::CompletedRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::UploadRecord;
 
 const OLDER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_001);
 const NEWER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_002);
-const UPLOAD: [u8; 16] = *b"an upload's id..";
+const UPLOAD: UploadId = UploadId::from_bytes(*b"an upload's id..");
 
 fn blob() -> RoutingKey {
     RoutingKey::blob(&key("versioned"))
@@ -48,8 +50,14 @@ async fn versioned() -> Store {
     store.set_version(OLDER, row_of(OLDER, b"old", version(OLDER, true)));
     let null = values::encode(&NullVersion { committed: OLDER });
     store.set(Family::Versions, keys::null_version(&blob()), null);
-    let upload = row_of(NEWER, b"", BlobFields::default());
+    let upload =
+        UploadRecord { blob: BlobRecord::new(NEWER, NEWER, 0, Crc64::EMPTY), fields: None };
+    let upload = values::encode_record(&upload);
     store.set(Family::Staged, keys::upload(&blob(), UPLOAD), upload);
+    let completed = CompletedRecord { completed: NEWER, fields: None };
+    let other = UploadId::from_bytes([7; 16]);
+    let row = keys::completed_upload(&blob(), other);
+    store.set(Family::Staged, row, values::encode_record(&completed));
     let location = store.store(b"part").await;
     let part = StagedBlock {
         len: 4,
@@ -67,10 +75,19 @@ async fn versions_and_uploads_are_verified() {
     let store = versioned().await;
     let report = store.check().await;
     assert_eq!(report.problems_count, 0, "{:?}", report.problems);
-    assert_eq!((report.rows, report.blobs, report.staged_blocks, report.bytes), (5, 0, 1, 7));
+    assert_eq!((report.rows, report.blobs, report.staged_blocks, report.bytes), (6, 0, 1, 7));
     store.capacity.flip(EXTENT, 0, 3);
     let damaged = store.check().await;
     assert_eq!((damaged.problems_count, damaged.affected.blobs), (1, 1), "a part is read");
+
+    let mut store = versioned().await;
+    store.partition.memory.rows.remove(&(Family::Staged, keys::upload(&blob(), UPLOAD)));
+    assert!(store.problems().await.contains("part 1 of upload"), "a part without its upload");
+    let mut store = versioned().await;
+    let stray =
+        store.partition.memory.rows[&(Family::Staged, keys::part(&blob(), UPLOAD, 1))].clone();
+    store.set(Family::Staged, keys::part(&blob(), UPLOAD, 10_001), stray);
+    assert!(store.problems().await.contains("has no valid number"));
 
     let mut store = versioned().await;
     let wrong = version(NEWER, true);

@@ -20,6 +20,9 @@ fn create(text: &str, id: u64) -> Write {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     })
 }
 
@@ -144,8 +147,12 @@ fn container_lives_once_under_its_name() {
     assert_eq!((record.metadata, record.last_modified), (metadata, p.now));
     assert!(record.created < record.last_modified);
 
-    let mut delete =
-        DeleteContainer { account: ACCOUNT, name: name("abc"), guard: Guard::default() };
+    let mut delete = DeleteContainer {
+        account: ACCOUNT,
+        name: name("abc"),
+        guard: Guard::default(),
+        closed: None,
+    };
     delete.guard.conditions.if_unmodified_since = Some(Timestamp::ZERO);
     let failed = Error::Refused(Refused::Condition(Outcome::Failed));
     assert_eq!(p.write(&Write::DeleteContainer(delete.clone())).unwrap_err(), failed);

@@ -20,11 +20,14 @@ use crate::index::record::AccountFields;
 use crate::index::record::AccountRecord;
 use crate::index::record::BlobFields;
 use crate::index::record::BlobRecord;
+use crate::index::record::CompletedRecord;
 use crate::index::record::ContainerFields;
 use crate::index::record::ContainerRecord;
 use crate::index::record::IncrementalCopy;
 use crate::index::record::UnknownFields;
 use crate::index::record::Upgrade;
+use crate::index::record::UploadFields;
+use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::types::*;
 
@@ -90,6 +93,29 @@ fn parts() -> Vec<Entry> {
     vec![entry("x", b"a"), second, entry("z", b"c")]
 }
 
+fn upload() -> UploadRecord {
+    let fields = BlobFields { owner: Some("o".to_owned()), ..BlobFields::default() };
+    let blob = BlobRecord {
+        fields: Some(Box::new(fields)),
+        ..BlobRecord::new(at(0), at(0), 0, Crc64::EMPTY)
+    };
+    let fields = UploadFields {
+        checksum: UploadChecksum::new(ChecksumAlgorithm::Sha256, None),
+        initiator: Some("i".to_owned()),
+        unknown: of_later_releases(),
+    };
+    UploadRecord { blob, fields: Some(Box::new(fields)) }
+}
+
+fn completed_upload() -> CompletedRecord {
+    let fields = BlobFields {
+        content_tag: Some(ContentTag::Parts(Md5::of(b"abc"), 2)),
+        checksums: vec![checksum(ChecksumAlgorithm::Sha256, ChecksumKind::Composite(2), &[5; 32])],
+        ..BlobFields::default()
+    };
+    CompletedRecord { completed: at(1), fields: Some(Box::new(fields)) }
+}
+
 /// What each row with fields is, and its bytes.
 fn rows() -> Vec<(&'static str, Bytes)> {
     let mut container = ContainerRecord::new(ContainerId::new(2), Collation::Utf8, at(0));
@@ -153,6 +179,8 @@ fn rows() -> Vec<(&'static str, Bytes)> {
         ("staged block with an MD5", values::encode_record(&staged)),
         ("segment of three blocks, the second with an MD5", values::encode_segment(&parts())),
         ("null version", values::encode(&NullVersion { committed: at(1) })),
+        ("upload with a checksum and an initiator", values::encode_record(&upload())),
+        ("completed upload", values::encode_record(&completed_upload())),
     ]
 }
 
@@ -168,6 +196,8 @@ fn reads(value: &[u8]) -> Vec<Result<(), Error>> {
         values::decode_record::<StagedBlock>(family, b"", value).map(drop),
         values::decode_segment(b"", value).map(drop),
         values::decode::<NullVersion>(family, b"", value).map(drop),
+        values::decode_record::<UploadRecord>(family, b"", value).map(drop),
+        values::decode_record::<CompletedRecord>(family, b"", value).map(drop),
     ]
 }
 
@@ -311,13 +341,14 @@ fn keys_of_versions_settings_and_uploads_have_the_documented_bytes() {
         suffix.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
     };
     let ticks = Timestamp::from_ticks(0x08de_2f1d_4b79_804e);
-    let id = *b"0123456789abcdef";
+    let id = UploadId::from_bytes(*b"0123456789abcdef");
     assert_eq!(hex(&keys::snapshot(&blob, ticks)), "08de2f1d4b79804e");
     assert_eq!(hex(&keys::version(&blob, ticks)), "f721d0e2b4867fb1");
     assert_eq!(hex(&keys::null_version(&blob)), "00");
     assert_eq!(hex(&keys::setting(&blob, 7)), "0107");
     assert_eq!(hex(&keys::upload(&blob, id)), "0230313233343536373839616263646566");
     assert_eq!(hex(&keys::part(&blob, id, 10_000)), "023031323334353637383961626364656600002710");
+    assert_eq!(hex(&keys::completed_upload(&blob, id)), "0330313233343536373839616263646566");
     // The null version, snapshots by age, versions newest first.
     let later = Timestamp::from_ticks(ticks.ticks() + 1);
     let order = [
@@ -331,12 +362,24 @@ fn keys_of_versions_settings_and_uploads_have_the_documented_bytes() {
     assert!(order.iter().all(|row| *row < keys::after(&blob)));
     // Uploads come after all staged blocks, which end before them.
     let last = BlockId::from_bytes(&[0xff; 64]).unwrap();
-    let staged =
-        [keys::staged_summary(&blob), keys::staged_block(&blob, &last), keys::upload(&blob, id)];
+    let staged = [
+        keys::staged_summary(&blob),
+        keys::staged_block(&blob, &last),
+        keys::upload(&blob, id),
+        keys::part(&blob, id, u32::MAX >> 8),
+        keys::after_upload(&blob, id),
+        keys::completed_upload(&blob, id),
+        keys::after(&blob),
+    ];
     assert!(staged.is_sorted() && staged[1] < keys::staged_blocks_end(&blob), "{staged:?}");
     assert!(keys::staged_blocks_end(&blob) <= staged[2]);
     let cut = keys::upload(&blob, id);
     assert!(keys::parse_staged(&cut.slice(..cut.len() - 1), &blob).is_err());
+    let cut = keys::completed_upload(&blob, id);
+    assert!(keys::parse_staged(&cut.slice(..cut.len() - 1), &blob).is_err());
+    for row in staged.iter().take(3) {
+        assert!(keys::parse_staged(row, &blob).is_ok());
+    }
     assert!(keys::parse_version(&unhex("0001"), &RoutingKey::min()).is_err(), "neither 1 nor 8");
 }
 

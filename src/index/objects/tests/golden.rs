@@ -40,10 +40,18 @@ fn everything() -> Partition {
             metadata: metadata(),
             public_access: PublicAccess::Blob,
             encryption_scope: None,
+            owner: None,
+            region: None,
+            acl: CannedAcl::Private,
         }));
     }
     let (name, guard) = (ContainerName::new("dead").unwrap(), Guard::default());
-    p.must(&Write::DeleteContainer(DeleteContainer { account: ACCOUNT, name, guard }));
+    p.must(&Write::DeleteContainer(DeleteContainer {
+        account: ACCOUNT,
+        name,
+        guard,
+        closed: None,
+    }));
     let mut inlined = put(&key("i"), inline(b"hello"));
     inlined.metadata = metadata();
     inlined.properties = BlobProperties {

@@ -71,6 +71,9 @@ fn the_last_change_of_access_of_a_container_counts() {
         metadata: Metadata::default(),
         public_access: PublicAccess::Container,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     }));
     let mut change = |change| {
         let (name, guard) = (name.clone(), Guard::default());

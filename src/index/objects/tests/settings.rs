@@ -34,12 +34,15 @@ fn create(id: u64) -> Write {
         metadata: Metadata::default(),
         public_access: PublicAccess::Private,
         encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
     })
 }
 
 fn delete() -> Write {
     let guard = Guard::default();
-    Write::DeleteContainer(DeleteContainer { account: ACCOUNT, name: name(), guard })
+    Write::DeleteContainer(DeleteContainer { account: ACCOUNT, name: name(), guard, closed: None })
 }
 
 fn change(change: SettingChange) -> Write {

@@ -175,13 +175,14 @@ impl Partition {
     }
 }
 
-/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only, `group>`
-/// for a prefix.
+/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only, `name#id`
+/// for an upload, `group>` for a prefix.
 pub(super) fn show(entry: &ListEntry) -> String {
     match entry {
         ListEntry::Blob { name, snapshot: None, .. } => name.clone(),
         ListEntry::Blob { name, snapshot: Some(taken), .. } => format!("{name}@{}", taken.ticks()),
         ListEntry::Uncommitted { name } => format!("{name}?"),
+        ListEntry::Upload { name, id, .. } => format!("{name}#{id}"),
         ListEntry::Prefix { name } => format!("{name}>"),
     }
 }

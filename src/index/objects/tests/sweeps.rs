@@ -146,12 +146,20 @@ fn dead_container_is_remembered_until_forgotten() {
             metadata: Metadata::default(),
             public_access: PublicAccess::Private,
             encryption_scope: None,
+            owner: None,
+            region: None,
+            acl: CannedAcl::Private,
         }));
         let blob = key("a");
         p.must(&Write::PutBlob(put(&blob, stored(&[location(account.get(), 0, 1)]))));
         p.must(&delete(&blob));
         let guard = Guard::default();
-        p.must(&Write::DeleteContainer(DeleteContainer { account, name: name.clone(), guard }));
+        p.must(&Write::DeleteContainer(DeleteContainer {
+            account,
+            name: name.clone(),
+            guard,
+            closed: None,
+        }));
     }
     let dead = |p: &Partition| {
         let ReadReply::DeadContainers(dead) = p.read(&Read::DeadContainers).unwrap() else {

@@ -33,13 +33,18 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 12] = [
+const OF_OTHER_DIALECTS: [Reason; 17] = [
     Reason::SettingNotFound,
     Reason::IncompletePreflight,
     Reason::MissingGrants,
     Reason::UnexpectedBody,
     Reason::InvalidBucketOwner,
     Reason::InvalidStorageClass,
+    Reason::PartNotFound,
+    Reason::UploadNotFound,
+    Reason::PartOrder,
+    Reason::PartTooSmall,
+    Reason::UploadMismatch,
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,

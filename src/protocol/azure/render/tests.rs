@@ -208,6 +208,7 @@ fn statuses_are_the_documented_ones() {
     let cases = [
         (Reply::AccountInformation, 200),
         (Reply::ContainerCreated(change()), 201),
+        (Reply::ContainerKept(change()), 201),
         (Reply::ContainerChanged(change()), 200),
         (Reply::ContainerDeleted, 202),
         (put, 201),
@@ -228,6 +229,9 @@ fn statuses_are_the_documented_ones() {
 #[test]
 fn containers_show_access_and_fixed_facts() {
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Blob,
@@ -257,7 +261,7 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
         .collect();
     items.push(BlobItem::Uncommitted { name: "u".to_owned() });
     items.push(BlobItem::Prefix { name: "p/\u{7}".to_owned() });
-    let listing = BlobListing { items, after: Vec::new(), next: Some("m&1".into()) };
+    let listing = BlobListing { passed: None, items, after: Vec::new(), next: Some("m&1".into()) };
     let echo = list_echo(
         "/acct/con?restype=container&comp=list&prefix=%26&delimiter=%2F&maxresults=9&include=metadata",
     );
@@ -302,7 +306,7 @@ fn metadata_that_another_dialect_allows_is_shown_as_far_as_it_can_be() {
     let facts = BlobFacts { metadata: Metadata::new(metadata).unwrap(), ..facts() };
     let named = Box::new(facts.clone());
     let items = vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: named }];
-    let listing = BlobListing { items, after: Vec::new(), next: None };
+    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let echo_of_list = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo_of_list);
     let shown = "<Metadata><plain>a&lt;b</plain><a-b.c_d>\u{e9}</a-b.c_d>\
@@ -353,7 +357,7 @@ fn names_in(body: &str) -> Vec<String> {
 fn lists_without_metadata_leave_it_out() {
     let items =
         vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
-    let listing = BlobListing { items, after: Vec::new(), next: None };
+    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let echo = list_echo("/acct/con?restype=container&comp=list");
     let response = render(&Reply::Blobs(listing), &echo);
     assert!(!text(&response).contains("<Metadata"), "{}", text(&response));
@@ -364,7 +368,7 @@ fn lists_without_metadata_leave_it_out() {
 fn a_listed_blob_has_each_property_once() {
     let items =
         vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
-    let listing = BlobListing { items, after: Vec::new(), next: None };
+    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let response =
         render(&Reply::Blobs(listing), &list_echo("/acct/con?restype=container&comp=list"));
     for tag in ["<BlobType>", "<AccessTier>", "<AccessTierInferred>", "<LeaseState>"] {
@@ -381,7 +385,7 @@ fn numbered(count: usize, facts: &BlobFacts) -> BlobListing {
     };
     let after = |number: usize| format!("after {number:05}").into();
     let items = (0..count).map(item).collect();
-    BlobListing { items, after: (0..count).map(after).collect(), next: None }
+    BlobListing { passed: None, items, after: (0..count).map(after).collect(), next: None }
 }
 
 #[test]
@@ -415,6 +419,9 @@ fn a_page_of_much_escaped_metadata_ends_early_and_says_where_to_go_on() {
 fn a_page_of_containers_ends_early_too() {
     let metadata = Metadata::new(vec![("k".to_owned(), "<".repeat(8000))]).unwrap();
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata,
         public_access: PublicAccess::Private,
@@ -449,7 +456,8 @@ fn last_access_is_shown_where_it_is_known() {
         }
         let items =
             vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts) }];
-        let listing = Reply::Blobs(BlobListing { items, after: Vec::new(), next: None });
+        let listing =
+            Reply::Blobs(BlobListing { passed: None, items, after: Vec::new(), next: None });
         let response = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
         let element = expected.map(|time| format!("<LastAccessTime>{time}</LastAccessTime>"));
         match element {
@@ -470,8 +478,12 @@ fn encryption_is_shown_and_hides_metadata() {
         snapshot: None,
         facts: Box::new(facts.clone()),
     };
-    let listing =
-        BlobListing { items: vec![item(&by_key), item(&by_scope)], after: Vec::new(), next: None };
+    let listing = BlobListing {
+        passed: None,
+        items: vec![item(&by_key), item(&by_scope)],
+        after: Vec::new(),
+        next: None,
+    };
     let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo);
     let (first, second) = text(&response).split_once("</Blob>").unwrap();
@@ -492,6 +504,9 @@ fn encryption_is_shown_and_hides_metadata() {
 #[test]
 fn container_lists_quote_their_tags() {
     let facts = ContainerFacts {
+        created: Timestamp::ZERO,
+        owner: None,
+        region: None,
         change: change(),
         metadata: Metadata::default(),
         public_access: PublicAccess::Container,

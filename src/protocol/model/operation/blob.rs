@@ -12,6 +12,7 @@ use crate::types::CannedAcl;
 use crate::types::DeleteScope;
 use crate::types::LeaseAction;
 use crate::types::Metadata;
+use crate::types::PartNumber;
 use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
@@ -75,6 +76,17 @@ pub enum BlobOperation {
         range: Option<ByteRange>,
         /// A checksum of them.
         checksum: Option<RangeChecksum>,
+    },
+    /// One of the parts in which a blob was uploaded, with or without its bytes.
+    GetBlobPart {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// The number of the part.
+        number: PartNumber,
+        /// Whether only the head of the answer is wanted.
+        is_head: bool,
     },
     /// Get Blob Properties (HEAD).
     GetBlobProperties {

@@ -1,6 +1,7 @@
 //! Operations on a container and its list of blobs.
 
 use crate::protocol::model::operation::parts::AccessPolicy;
+use crate::protocol::model::operation::parts::ContainerSettings;
 use crate::protocol::model::operation::parts::ListBlobs;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::setting::SettingOperation;
@@ -24,6 +25,8 @@ pub enum ContainerOperation {
         public_access: PublicAccess,
         /// The default encryption scope of its blobs.
         encryption_scope: Option<EncryptionScope>,
+        /// What else it has.
+        settings: ContainerSettings,
     },
     /// Get Container Properties, Get Container Metadata (the reply is the same).
     GetContainer {
@@ -73,6 +76,13 @@ pub enum ContainerOperation {
     },
     /// Delete Container.
     DeleteContainer {
+        /// The container.
+        container: ContainerName,
+        /// Dates and the lease.
+        precondition: Precondition,
+    },
+    /// Delete a container that must have no blobs, no versions and no snapshots.
+    DeleteIfEmpty {
         /// The container.
         container: ContainerName,
         /// Dates and the lease.

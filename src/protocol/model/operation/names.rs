@@ -16,6 +16,7 @@ impl Operation {
             Self::Container(operation) => operation.name(),
             Self::Content(operation) => operation.name(),
             Self::Blob(operation) => operation.name(),
+            Self::Upload(operation) => operation.name(),
         }
     }
 }
@@ -46,7 +47,7 @@ impl ContainerOperation {
             Self::GetContainerGrants { .. } => "GetContainerGrants",
             Self::SetContainerGrants { .. } => "SetContainerGrants",
             Self::SetContainerMetadata { .. } => "SetContainerMetadata",
-            Self::DeleteContainer { .. } => "DeleteContainer",
+            Self::DeleteContainer { .. } | Self::DeleteIfEmpty { .. } => "DeleteContainer",
             Self::RestoreContainer { .. } => "RestoreContainer",
             Self::LeaseContainer { .. } => "LeaseContainer",
             Self::Setting(setting) if setting.is_read() => "GetContainerSetting",
@@ -84,6 +85,7 @@ impl BlobOperation {
             Self::SealBlob { .. } => "SealBlob",
             Self::GetBlockList { .. } => "GetBlockList",
             Self::GetBlob { .. } => "GetBlob",
+            Self::GetBlobPart { .. } => "GetBlobPart",
             Self::GetBlobProperties { .. } => "GetBlobProperties",
             Self::SetBlobProperties { .. } => "SetBlobProperties",
             Self::GetBlobMetadata { .. } => "GetBlobMetadata",
@@ -102,14 +104,17 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 52] = [
+pub const OPERATION_NAMES: [&str; 59] = [
     "AbortCopy",
+    "AbortUpload",
     "AppendBlock",
     "AppendBlockFromUrl",
     "BlobBatch",
+    "CompleteUpload",
     "CopyBlob",
     "CopyBlobFromUrl",
     "CreateContainer",
+    "CreateUpload",
     "DeleteBlob",
     "DeleteContainer",
     "FindBlobsByTags",
@@ -118,6 +123,7 @@ pub const OPERATION_NAMES: [&str; 52] = [
     "GetBlob",
     "GetBlobGrants",
     "GetBlobMetadata",
+    "GetBlobPart",
     "GetBlobProperties",
     "GetBlobTags",
     "GetBlockList",
@@ -133,6 +139,8 @@ pub const OPERATION_NAMES: [&str; 52] = [
     "LeaseContainer",
     "ListBlobs",
     "ListContainers",
+    "ListParts",
+    "ListUploads",
     "PutBlob",
     "PutBlobFromUrl",
     "PutBlock",
@@ -155,6 +163,7 @@ pub const OPERATION_NAMES: [&str; 52] = [
     "SetServiceProperties",
     "SnapshotBlob",
     "UndeleteBlob",
+    "UploadPart",
 ];
 
 #[cfg(test)]
@@ -166,8 +175,12 @@ mod tests {
     #[test]
     fn list_has_every_name() {
         let arms = include_str!("names.rs").split("#[cfg(test)]").next().unwrap();
-        let named: BTreeSet<&str> =
-            arms.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).collect();
+        let uploads = include_str!("upload.rs");
+        let named: BTreeSet<&str> = arms
+            .lines()
+            .chain(uploads.lines())
+            .filter_map(|line| line.split_once("=> \"")?.1.split('"').next())
+            .collect();
         assert_eq!(named.into_iter().collect::<Vec<_>>(), OPERATION_NAMES);
     }
 }

@@ -5,8 +5,10 @@ use uuid::Uuid;
 use crate::types::AccountName;
 use crate::types::Audience;
 use crate::types::BlobName;
+use crate::types::CannedAcl;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumValue;
+use crate::types::Collation;
 use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
@@ -65,6 +67,28 @@ pub struct BlobPath {
     pub blob: BlobName,
     /// A snapshot of it.
     pub snapshot: Option<Timestamp>,
+}
+
+/// What a new container has beside metadata and access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerSettings {
+    /// The order of its names.
+    pub collation: Collation,
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Its region, where the request names one.
+    pub region: Option<String>,
+    /// Who may list it without a role in the account.
+    pub acl: CannedAcl,
+    /// Whether a container that exists, and has this owner, region and list, is the answer.
+    pub keeps_own: bool,
+}
+
+impl Default for ContainerSettings {
+    fn default() -> Self {
+        let (owner, region, acl) = (None, None, CannedAcl::Private);
+        Self { collation: Collation::Utf16, owner, region, acl, keeps_own: false }
+    }
 }
 
 /// How the content lies in the body. The dialect reads it in the head and checks the length against
@@ -205,6 +229,18 @@ pub struct ListContainers {
     pub max_results: Option<u32>,
     /// Whether metadata is shown.
     pub metadata: bool,
+    /// Whether a page names the next one only if more containers follow, or may follow where the
+    /// limit of scanned rows ended the page.
+    pub exact: bool,
+}
+
+/// Where a list of blobs begins, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListAfter {
+    /// After this name.
+    Name(String),
+    /// After this name, and after the folded prefix that the name is or begins with.
+    NameOrPrefix(String),
 }
 
 /// List Blobs, flat or by hierarchy.
@@ -220,7 +256,12 @@ pub struct ListBlobs {
     pub marker: Option<String>,
     /// Only names at or after this one.
     pub start_from: Option<String>,
-    /// As sent, cut to 5,000; `None` means 5,000.
+    /// Only names after this one, where there is no marker.
+    pub after: Option<ListAfter>,
+    /// Whether a page names the next one only if more entries follow, or may follow where the limit
+    /// of scanned rows ended the page. Such a page ends behind a name that can be told.
+    pub exact: bool,
+    /// As sent, cut to 5,000; `None` means 5,000. Zero is an empty page.
     pub max_results: Option<u32>,
     /// Whether metadata is shown.
     pub metadata: bool,

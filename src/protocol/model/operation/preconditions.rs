@@ -15,6 +15,7 @@ impl Operation {
             Self::Container(operation) => of_container(operation),
             Self::Content(operation) => Some(of_content(operation)),
             Self::Blob(operation) => of_blob(operation),
+            Self::Upload(operation) => operation.precondition(),
         }
     }
 }
@@ -27,6 +28,7 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::SetContainerAcl { precondition, .. }
         | O::SetContainerMetadata { precondition, .. }
         | O::DeleteContainer { precondition, .. }
+        | O::DeleteIfEmpty { precondition, .. }
         | O::LeaseContainer { precondition, .. } => Some(precondition),
         O::CreateContainer { .. }
         | O::RestoreContainer { .. }
@@ -62,6 +64,7 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::SealBlob { precondition, .. }
         | O::GetBlockList { precondition, .. }
         | O::GetBlob { precondition, .. }
+        | O::GetBlobPart { precondition, .. }
         | O::GetBlobProperties { precondition, .. }
         | O::SetBlobProperties { precondition, .. }
         | O::GetBlobMetadata { precondition, .. }

@@ -2,8 +2,9 @@
 
 use crate::protocol::model::reply::Grants;
 use crate::protocol::s3::echo::S3Echo;
-use crate::protocol::s3::render::lists::begin;
-use crate::protocol::s3::render::lists::owner;
+use crate::protocol::s3::render::document::begin;
+use crate::protocol::s3::render::document::owner;
+use crate::protocol::s3::render::document::person;
 use crate::protocol::wire::escape;
 
 const GROUPS: &str = "http://acs.amazonaws.com/groups/global/";
@@ -12,17 +13,14 @@ const SCHEMA: &str = "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"";
 /// The list of a bucket or object: its owner has all rights, others may read.
 pub(super) fn grants(grants: &Grants, echo: &S3Echo) -> String {
     let Grants { owner: id, everyone, authenticated } = grants;
-    let root = echo.owner.as_str();
-    let id = id.as_deref().unwrap_or(root);
-    let name = if id == root { echo.owner_name.as_str() } else { id };
+    let id = id.as_deref().unwrap_or(&echo.owner);
     let mut out = begin("AccessControlPolicy");
-    owner(&mut out, id, name);
+    owner(&mut out, id, echo);
     out.push_str("<AccessControlList>");
     out.push_str("<Grant><Grantee ");
     out.push_str(SCHEMA);
     out.push_str(" xsi:type=\"CanonicalUser\">");
-    escape::element(&mut out, "ID", id);
-    escape::element(&mut out, "DisplayName", name);
+    person(&mut out, id, echo);
     out.push_str("</Grantee><Permission>FULL_CONTROL</Permission></Grant>");
     for (is_granted, group) in [(*everyone, "AllUsers"), (*authenticated, "AuthenticatedUsers")] {
         if is_granted {

@@ -2,6 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::Response;
 
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::s3::checksums;
@@ -37,6 +39,14 @@ pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
         ChecksumKind::Composite(parts) => head.shown(name, format_args!("{digest}-{parts}")),
     };
     head.fixed("x-amz-checksum-type", checksums::kind_name(checksum.kind))
+}
+
+/// The number of parts in which an object was uploaded.
+pub(super) fn parts_count(response: Response<Bytes>, parts: Option<u32>) -> Response<Bytes> {
+    match parts {
+        Some(parts) => Head::of(response).shown("x-amz-mp-parts-count", parts).bodiless(),
+        None => response,
+    }
 }
 
 /// What answers show of an object.

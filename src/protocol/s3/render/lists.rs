@@ -1,4 +1,4 @@
-//! Documents of lists.
+//! Documents of lists of objects and versions.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,78 +6,187 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
-use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::lists;
+use crate::protocol::s3::lists::NULL_VERSION;
+use crate::protocol::s3::markers;
+use crate::protocol::s3::render::document::Keys;
+use crate::protocol::s3::render::document::begin;
+use crate::protocol::s3::render::document::owner;
 use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
+use crate::protocol::wire::query::Query;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumKind;
 
-/// The name space of every document.
-const BEGIN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
-
-/// The beginning of a document.
-pub(super) fn begin(root: &str) -> String {
-    format!("{BEGIN}<{root} xmlns=\"{NAMESPACE}\">")
+/// The kind of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    V1,
+    V2,
+    Versions,
 }
 
-/// `ListBuckets`.
-pub(super) fn buckets(page: &ContainerListing, echo: &S3Echo) -> String {
-    let mut out = begin("ListAllMyBucketsResult");
-    owner(&mut out, &echo.owner, &echo.owner_name);
-    out.push_str("<Buckets>");
-    for item in page.items.iter().filter(|item| !item.name.starts_with('$')) {
-        out.push_str("<Bucket>");
-        escape::element(&mut out, "Name", &item.name);
-        escape::plain(&mut out, "CreationDate", item.facts.change.last_modified.to_iso_millis());
-        out.push_str("</Bucket>");
-    }
-    out.push_str("</Buckets></ListAllMyBucketsResult>");
+/// A list that is written.
+struct Writer<'a> {
+    page: &'a BlobListing,
+    echo: &'a S3Echo,
+    query: &'a Query,
+    form: Form,
+    keys: Keys,
+    out: String,
+}
+
+/// `ListObjects`, `ListObjectsV2` and `ListObjectVersions`.
+pub(super) fn objects(page: &BlobListing, echo: &S3Echo) -> String {
+    let query = &echo.parameters();
+    let form = match echo.operation {
+        Some(S3Operation::ListObjectVersions) => Form::Versions,
+        Some(_) | None if lists::is_v2(query) => Form::V2,
+        Some(_) | None => Form::V1,
+    };
+    let keys = Keys { encoded: arguments::is_encoded(query).unwrap_or_default() };
+    let root = if form == Form::Versions { "ListVersionsResult" } else { "ListBucketResult" };
+    let mut writer = Writer { page, echo, query, form, keys, out: begin(root) };
+    writer.head();
+    writer.items();
+    let mut out = writer.out;
+    out.push_str("</");
+    out.push_str(root);
+    out.push('>');
     out
 }
 
-/// An owner: the canonical id and the name.
-pub(super) fn owner(out: &mut String, id: &str, name: &str) {
-    out.push_str("<Owner>");
-    escape::element(out, "ID", id);
-    escape::element(out, "DisplayName", name);
-    out.push_str("</Owner>");
-}
+impl Writer<'_> {
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.get(name).ok().flatten()
+    }
 
-/// `ListObjects` and `ListObjectsV2`.
-pub(super) fn objects(page: &BlobListing, echo: &S3Echo) -> String {
-    let is_v2 = echo.operation == Some(S3Operation::ListObjectsV2);
-    let mut out = begin("ListBucketResult");
-    escape::element(&mut out, "Name", &echo.bucket);
-    for (parameter, tag) in [("prefix", "Prefix"), ("delimiter", "Delimiter")] {
-        escape::referenced(&mut out, tag, &echo.parameter(parameter).unwrap_or_default());
-    }
-    let max_keys = echo.parameter("max-keys").unwrap_or_else(|| "1000".to_owned());
-    escape::element(&mut out, "MaxKeys", &max_keys);
-    escape::plain(&mut out, "IsTruncated", page.next.is_some());
-    if is_v2 {
-        escape::plain(&mut out, "KeyCount", page.items.len());
-    }
-    if let Some(next) = &page.next {
-        let tag = if is_v2 { "NextContinuationToken" } else { "NextMarker" };
-        escape::element(&mut out, tag, &URL_SAFE_NO_PAD.encode(next));
-    }
-    for item in &page.items {
-        match item {
-            BlobItem::Blob { name, facts, .. } => object(&mut out, name, facts),
-            BlobItem::Prefix { name } => {
-                out.push_str("<CommonPrefixes>");
-                escape::referenced(&mut out, "Prefix", name);
-                out.push_str("</CommonPrefixes>");
+    /// What was asked for, and where the next page begins.
+    fn head(&mut self) {
+        escape::element(&mut self.out, "Name", &self.echo.bucket);
+        self.repeat("prefix", "Prefix");
+        match self.form {
+            Form::V1 => self.repeat("marker", "Marker"),
+            Form::V2 => self.positions_of_v2(),
+            Form::Versions => {
+                self.repeat("key-marker", "KeyMarker");
+                self.repeat("version-id-marker", "VersionIdMarker");
             }
-            BlobItem::Uncommitted { .. } => {}
+        }
+        self.next();
+        let max_keys = arguments::page_size(self.query, "max-keys").unwrap_or_default();
+        escape::plain(&mut self.out, "MaxKeys", max_keys);
+        if self.parameter("delimiter").is_some() {
+            self.repeat("delimiter", "Delimiter");
+        }
+        if self.keys.encoded {
+            escape::plain(&mut self.out, "EncodingType", "url");
+        }
+        escape::plain(&mut self.out, "IsTruncated", self.page.next.is_some());
+    }
+
+    /// An element with the value of a parameter, empty without one.
+    fn repeat(&mut self, parameter: &str, tag: &str) {
+        let value = self.query.get(parameter).ok().flatten().unwrap_or_default();
+        self.keys.element(&mut self.out, tag, value);
+    }
+
+    fn positions_of_v2(&mut self) {
+        if let Some(token) = self.query.get("continuation-token").ok().flatten() {
+            escape::element(&mut self.out, "ContinuationToken", token);
+        } else if self.query.has("start-after") {
+            self.repeat("start-after", "StartAfter");
+        }
+        escape::plain(&mut self.out, "KeyCount", self.page.items.len());
+    }
+
+    fn next(&mut self) {
+        let Some(next) = &self.page.next else { return };
+        match self.form {
+            Form::V2 => {
+                let token = URL_SAFE_NO_PAD.encode(next);
+                escape::plain(&mut self.out, "NextContinuationToken", token);
+            }
+            // Without a delimiter, clients take the last key.
+            Form::V1 if self.parameter("delimiter").is_none() && self.page.passed.is_none() => {}
+            Form::V1 => {
+                let marker = self.next_key();
+                self.keys.element(&mut self.out, "NextMarker", &marker);
+            }
+            Form::Versions => {
+                let marker = self.next_key();
+                self.keys.element(&mut self.out, "NextKeyMarker", &marker);
+                let is_version = matches!(self.page.items.last(), Some(BlobItem::Blob { .. }));
+                if self.page.passed.is_none() && is_version {
+                    escape::plain(&mut self.out, "NextVersionIdMarker", NULL_VERSION);
+                }
+            }
         }
     }
-    out.push_str("</ListBucketResult>");
-    out
+
+    /// The marker of the next page.
+    fn next_key(&self) -> String {
+        if let Some(key) = &self.page.passed {
+            let folds = self.parameter("delimiter").is_some();
+            return if folds { markers::passed(key) } else { key.clone() };
+        }
+        match self.page.items.last() {
+            Some(
+                BlobItem::Blob { name, .. }
+                | BlobItem::Prefix { name }
+                | BlobItem::Uncommitted { name },
+            ) => name.clone(),
+            None => String::new(),
+        }
+    }
+
+    /// Objects, then common prefixes.
+    fn items(&mut self) {
+        let shows_owner = match self.form {
+            Form::V1 | Form::Versions => true,
+            Form::V2 => self.parameter("fetch-owner").is_some_and(lists::is_true),
+        };
+        for item in &self.page.items {
+            if let BlobItem::Blob { name, facts, .. } = item {
+                self.object(name, facts, shows_owner);
+            }
+        }
+        for item in &self.page.items {
+            if let BlobItem::Prefix { name } = item {
+                self.out.push_str("<CommonPrefixes>");
+                self.keys.element(&mut self.out, "Prefix", name);
+                self.out.push_str("</CommonPrefixes>");
+            }
+        }
+    }
+
+    fn object(&mut self, name: &str, facts: &BlobFacts, shows_owner: bool) {
+        let (begin, end) = match self.form {
+            Form::V1 | Form::V2 => ("<Contents>", "</Contents>"),
+            Form::Versions => ("<Version>", "</Version>"),
+        };
+        let out = &mut self.out;
+        out.push_str(begin);
+        self.keys.element(out, "Key", name);
+        if self.form == Form::Versions {
+            escape::plain(out, "VersionId", NULL_VERSION);
+            escape::plain(out, "IsLatest", true);
+        }
+        escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
+        escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
+        checksum(out, facts);
+        escape::plain(out, "Size", facts.len);
+        if shows_owner {
+            let of = facts.object.as_ref().and_then(|object| object.owner.as_deref());
+            owner(out, of.unwrap_or(&self.echo.owner), self.echo);
+        }
+        escape::plain(out, "StorageClass", class(facts).as_str());
+        out.push_str(end);
+    }
 }
 
 /// How the checksum of an object is computed. Its value is only in the head of the object.
@@ -88,15 +197,4 @@ fn checksum(out: &mut String, facts: &BlobFacts) {
     let Some(name) = checksums::name(algorithm) else { return };
     escape::element(out, "ChecksumAlgorithm", name);
     escape::element(out, "ChecksumType", checksums::kind_name(kind));
-}
-
-fn object(out: &mut String, name: &str, facts: &BlobFacts) {
-    out.push_str("<Contents>");
-    escape::referenced(out, "Key", name);
-    escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
-    escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
-    checksum(out, facts);
-    escape::plain(out, "Size", facts.len);
-    escape::plain(out, "StorageClass", class(facts).as_str());
-    out.push_str("</Contents>");
 }

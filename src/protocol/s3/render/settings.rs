@@ -1,6 +1,6 @@
 //! Documents of tags and of settings of buckets.
 
-use crate::protocol::s3::render::lists::begin;
+use crate::protocol::s3::render::document::begin;
 use crate::protocol::s3::settings::FixedDocument;
 use crate::protocol::wire::escape;
 use crate::types::CrossOriginRule;

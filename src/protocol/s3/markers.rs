@@ -1,0 +1,48 @@
+//! Markers of lists: the key or common prefix after which the next page begins.
+//!
+//! A marker that is a common prefix or begins with one passes over all of its keys, because the
+//! page before has shown it. A page that ended among deleted keys has not: then the marker is the
+//! last key that was passed, made longer than any key. Where such a marker is read, the list goes
+//! on after that key, inside the common prefix.
+
+use crate::protocol::model::operation::ListAfter;
+
+/// The longest key, bytes of UTF-8.
+const KEY_BYTES_MAX: usize = 1_024;
+/// Between the key and what makes it longer. Neither is a character of text.
+const END: char = '\u{10fffe}';
+const FILL: char = '\u{10ffff}';
+
+/// Where a list goes on after this marker.
+pub(super) fn read(marker: &str) -> ListAfter {
+    if marker.len() > KEY_BYTES_MAX
+        && let Some(key) = marker.trim_end_matches(FILL).strip_suffix(END)
+    {
+        return ListAfter::Name(key.to_owned());
+    }
+    ListAfter::NameOrPrefix(marker.to_owned())
+}
+
+/// The marker of a page that ended behind a key that it does not show.
+pub(super) fn passed(key: &str) -> String {
+    let mut marker = format!("{key}{END}");
+    while marker.len() <= KEY_BYTES_MAX {
+        marker.push(FILL);
+    }
+    marker
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_were_passed_are_told_from_keys_that_were_shown() {
+        for key in ["", "a", "a/b", "a/\u{10fffe}", "a\u{10ffff}", &"k".repeat(1_024)] {
+            assert_eq!(read(&passed(key)), ListAfter::Name(key.to_owned()), "{key}");
+            assert_eq!(read(key), ListAfter::NameOrPrefix(key.to_owned()), "{key}");
+        }
+        let long = "k".repeat(2_000);
+        assert_eq!(read(&long), ListAfter::NameOrPrefix(long.clone()));
+    }
+}

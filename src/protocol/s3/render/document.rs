@@ -1,0 +1,82 @@
+//! What documents of answers have in common.
+
+use std::borrow::Cow;
+
+use percent_encoding::AsciiSet;
+use percent_encoding::NON_ALPHANUMERIC;
+use percent_encoding::utf8_percent_encode;
+
+use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::wire::escape;
+
+/// The name space of every document.
+const BEGIN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+/// The begin of a document.
+pub(super) fn begin(root: &str) -> String {
+    format!("{BEGIN}<{root} xmlns=\"{NAMESPACE}\">")
+}
+
+/// An owner.
+pub(super) fn owner(out: &mut String, id: &str, echo: &S3Echo) {
+    out.push_str("<Owner>");
+    person(out, id, echo);
+    out.push_str("</Owner>");
+}
+
+/// The canonical id and the name of a user. That of an account's root is the account's; other users
+/// are shown by their ids.
+pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
+    escape::element(out, "ID", id);
+    let name = if id == echo.owner { &echo.owner_name } else { id };
+    escape::element(out, "DisplayName", name);
+}
+
+/// What S3 leaves as it is with `encoding-type=url`, besides letters and digits. A space is a plus.
+const URL: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b'/').remove(b' ');
+
+/// Writes keys, and parts of keys, as a request wants them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    /// Whether they are percent-encoded. Otherwise what XML cannot hold is a character reference.
+    pub(super) encoded: bool,
+}
+
+impl Keys {
+    /// Appends `<tag>key</tag>`.
+    pub(super) fn element(self, out: &mut String, tag: &str, key: &str) {
+        if self.encoded {
+            escape::element(out, tag, &encode(key));
+        } else {
+            escape::referenced(out, tag, key);
+        }
+    }
+}
+
+fn encode(key: &str) -> Cow<'_, str> {
+    let encoded: Cow<'_, str> = utf8_percent_encode(key, &URL).into();
+    if encoded.contains(' ') { Cow::Owned(encoded.replace(' ', "+")) } else { encoded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_encoded_as_s3_encodes_them() {
+        for (key, url, plain) in [
+            ("a/b-c_d.e*f", "a/b-c_d.e*f", "a/b-c_d.e*f"),
+            ("a b+c%~", "a+b%2Bc%25%7E", "a b+c%~"),
+            ("\u{1}<\u{20ac}", "%01%3C%E2%82%AC", "&#x1;&lt;\u{20ac}"),
+            ("\r\n", "%0D%0A", "&#xD;&#xA;"),
+        ] {
+            for (encoded, text) in [(true, url), (false, plain)] {
+                let mut out = String::new();
+                Keys { encoded }.element(&mut out, "Key", key);
+                assert_eq!(out, format!("<Key>{text}</Key>"));
+            }
+        }
+    }
+}

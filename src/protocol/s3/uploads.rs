@@ -1,0 +1,183 @@
+//! Operations on uploads in parts.
+
+use http::HeaderMap;
+use http::HeaderName;
+
+use crate::protocol::model::Detail;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::CompleteUpload;
+use crate::protocol::model::operation::CreateUpload;
+use crate::protocol::model::operation::DocumentBody;
+use crate::protocol::model::operation::ListUploads;
+use crate::protocol::model::operation::Parsed;
+use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::model::operation::UploadOperation;
+use crate::protocol::model::operation::UploadPart;
+use crate::protocol::model::operation::UploadPath;
+use crate::protocol::s3::completion;
+use crate::protocol::s3::conditions;
+use crate::protocol::s3::objects;
+use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
+use crate::protocol::s3::upload::upload;
+use crate::protocol::s3::upload_checksums;
+use crate::protocol::wire::headers;
+use crate::protocol::wire::query;
+use crate::types::PART_BYTES_MAX;
+use crate::types::PART_BYTES_MIN;
+use crate::types::PartNumber;
+use crate::types::StorageClass;
+use crate::types::UploadId;
+
+/// Entries of one page at most, of uploads and of parts.
+const PAGE_MAX: usize = 1_000;
+
+/// `CreateMultipartUpload`.
+pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let all = request.headers;
+    let class = objects::storage_class(all)?;
+    let create = CreateUpload {
+        path: request.object()?,
+        precondition: encryption(),
+        properties: objects::properties(all)?,
+        metadata: objects::metadata(all)?,
+        tags: tagging::header(all)?,
+        tier: class.map(StorageClass::tier),
+        object: objects::object(all, class)?.if_any(),
+        checksum: upload_checksums::of_upload(all)?,
+    };
+    Ok(Parsed::Ready(UploadOperation::Create(Box::new(create)).into()))
+}
+
+/// `UploadPart`.
+pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let part = UploadPart {
+        upload: path(request, encryption())?,
+        number: number(request)?,
+        body: upload(request.headers, PART_BYTES_MAX)?,
+    };
+    Ok(Parsed::Ready(UploadOperation::UploadPart(part).into()))
+}
+
+/// `CompleteMultipartUpload`.
+pub(super) fn complete(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let all = request.headers;
+    let complete = CompleteUpload {
+        upload: path(request, conditions::write(all)?)?,
+        parts: Vec::new(),
+        part_len_min: PART_BYTES_MIN,
+        len: object_size(all)?,
+        checksum: upload_checksums::of_whole(all)?,
+        coverage: upload_checksums::coverage(all)?,
+    };
+    let operation = UploadOperation::Complete(Box::new(complete)).into();
+    // Checksums in the head are of the whole object, not of the document.
+    let is_of_object = |name: &HeaderName| name.as_str().starts_with("x-amz-checksum-");
+    let of_document = all.iter().filter(|(name, _)| !is_of_object(name));
+    let of_document = of_document.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let upload = upload(&of_document, completion::DOCUMENT_BYTES_MAX)?;
+    let body = DocumentBody { upload, decode: completion::decode };
+    Ok(Parsed::NeedsBody { operation, body })
+}
+
+/// `AbortMultipartUpload`.
+pub(super) fn abort(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let upload = path(request, Precondition::default())?;
+    Ok(Parsed::Ready(UploadOperation::Abort(upload).into()))
+}
+
+/// `ListParts`.
+pub(super) fn parts(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    encoding_type(request)?;
+    let after = count(request, "part-number-marker")?.unwrap_or(0);
+    let list = UploadOperation::ListParts {
+        upload: path(request, Precondition::default())?,
+        after: u32::try_from(after).unwrap_or(u32::MAX),
+        limit: limit(request, "max-parts")?,
+    };
+    Ok(Parsed::Ready(list.into()))
+}
+
+/// `ListMultipartUploads`.
+pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    encoding_type(request)?;
+    let text = |name: &str| {
+        let value = request.query.get(name)?.filter(|value| !value.is_empty());
+        Ok::<_, Refusal>(value.map(str::to_owned))
+    };
+    let after = text("key-marker")?;
+    // The id counts only beside the key.
+    let marker = text("upload-id-marker")?.filter(|_| after.is_some());
+    let after_upload = marker.map(|marker| {
+        UploadId::parse(&marker).ok_or_else(|| {
+            Refusal::new(Reason::InvalidQueryParameterValue)
+                .message("Invalid uploadId marker")
+                .detail(Detail::ParameterName, "upload-id-marker")
+                .detail(Detail::ParameterValue, marker)
+        })
+    });
+    let list = ListUploads {
+        container: request.bucket()?,
+        prefix: text("prefix")?,
+        delimiter: text("delimiter")?,
+        after,
+        after_upload: after_upload.transpose()?,
+        limit: limit(request, "max-uploads")?,
+    };
+    Ok(Parsed::Ready(UploadOperation::ListUploads(Box::new(list)).into()))
+}
+
+/// Nothing is demanded, and the content is plain.
+fn encryption() -> Precondition {
+    Precondition { encryption: RequestEncryption::Plain, ..Precondition::default() }
+}
+
+/// The upload that the request names. An id that no upload has is that of no upload.
+fn path(request: &Request<'_>, precondition: Precondition) -> Result<UploadPath, Refusal> {
+    let path = request.object()?;
+    let id = request.query.get("uploadId")?.and_then(UploadId::parse);
+    Ok(UploadPath { path, precondition, id: id.ok_or(Reason::UploadNotFound)? })
+}
+
+/// `partNumber`.
+pub(super) fn number(request: &Request<'_>) -> Result<PartNumber, Refusal> {
+    let text = request.query.get("partNumber")?.unwrap_or_default();
+    let number = text.parse().ok().and_then(PartNumber::new);
+    number.ok_or_else(|| {
+        Refusal::new(Reason::InvalidQueryParameterValue)
+            .message("Part number must be an integer between 1 and 10000, inclusive")
+            .detail(Detail::ParameterName, "partNumber")
+            .detail(Detail::ParameterValue, text)
+    })
+}
+
+/// `x-amz-mp-object-size`.
+fn object_size(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    headers::number(all, "x-amz-mp-object-size")
+}
+
+/// A number of the query; `None` when it is missing.
+fn count(request: &Request<'_>, name: &str) -> Result<Option<u64>, Refusal> {
+    let Some(text) = request.query.get(name)?.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    // S3 has numbers of 32 bits, without a sign.
+    let number = text.parse::<u32>().ok().filter(|number| *number <= i32::MAX.unsigned_abs());
+    number.map(|number| Some(u64::from(number))).ok_or_else(|| query::invalid(name, text))
+}
+
+/// The most entries of a page: 1,000 when the query does not say, and at most.
+fn limit(request: &Request<'_>, name: &str) -> Result<usize, Refusal> {
+    let wanted = count(request, name)?.and_then(|count| usize::try_from(count).ok());
+    Ok(wanted.unwrap_or(PAGE_MAX).min(PAGE_MAX))
+}
+
+/// `encoding-type`: nothing or `url`.
+fn encoding_type(request: &Request<'_>) -> Result<(), Refusal> {
+    match request.query.get("encoding-type")? {
+        None | Some("url" | "") => Ok(()),
+        Some(other) => Err(query::invalid("encoding-type", other)),
+    }
+}
