@@ -2,9 +2,8 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `cors.rs`, `settings.rs`.
-//!    `unserved.rs` refuses the rest.
-//!    is asked for: `objects.rs`, `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `uploads.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`,
+//!    `cors.rs`, `settings.rs`. `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //! 4. `errors.rs`: the code, status and text of each refusal.
