@@ -131,6 +131,42 @@ def test_a_bucket_opens_its_list_only(raw, outsider, account, host, bucket, acl,
         assert client("DELETE", f"/{bucket}", headers=host).status == 403
 
 
+@pytest.mark.parametrize("acl, groups", [*SHOWN.items(), *((one, None) for one in UNSERVED), ("public", None)])
+def test_a_bucket_is_made_with_a_list(client, raw, bucket, acl, groups):
+    name = f"{bucket}-2"
+    answer = raw.call("PUT", f"/{name}", headers={"x-amz-acl": acl})
+    if groups is None:
+        assert answer.status == (400 if acl == "public" else 501)
+        assert raw.call("HEAD", f"/{name}").status == 404
+        return
+    try:
+        assert answer.status == 200
+        assert shown(client.get_bucket_acl(Bucket=name)) == groups
+        assert raw.call("PUT", f"/{name}", headers={"x-amz-acl": acl}).status == 200, "the same settings again"
+        other = "private" if groups else "public-read"
+        assert raw.call("PUT", f"/{name}", headers={"x-amz-acl": other}).status == 409
+    finally:
+        client.delete_bucket(Bucket=name)
+
+
+def test_an_upload_in_parts_has_tags_and_a_list(client, raw, host, bucket):
+    started = client.create_multipart_upload(Bucket=bucket, Key="k", ACL="public-read", Tagging="a=1&b=2")
+    of = {"Bucket": bucket, "Key": "k", "UploadId": started["UploadId"]}
+    part = client.upload_part(**of, PartNumber=1, Body=b"hello")
+    assert raw.send("GET", f"/{bucket}/k", host).status == 403
+    client.complete_multipart_upload(**of, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]})
+    assert raw.send("GET", f"/{bucket}/k", host).body == b"hello"
+    assert raw.send("GET", f"/{bucket}/k?partNumber=1", host).body == b"hello"
+    tags = client.get_object_tagging(Bucket=bucket, Key="k")["TagSet"]
+    assert sorted((one["Key"], one["Value"]) for one in tags) == [("a", "1"), ("b", "2")]
+    client.put_object_acl(Bucket=bucket, Key="k", ACL="private")
+    assert raw.send("GET", f"/{bucket}/k?partNumber=1", host).status == 403
+    assert raw.send("GET", f"/{bucket}/none?partNumber=1", host).status == 403
+    for acl in UNSERVED:
+        answer = raw.call("POST", f"/{bucket}/k", [("uploads", "")], headers={"x-amz-acl": acl})
+        assert (answer.status, answer.code()) == (501, "NotImplemented")
+
+
 @pytest.mark.parametrize("access, blob, listing", [("container", 200, 200), ("blob", 200, 403)])
 def test_public_access_of_the_container_holds_through_s3(client, raw, service, host, bucket, access, blob, listing):
     raw.call("PUT", f"/{bucket}/k", body=b"x")
