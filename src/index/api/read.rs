@@ -246,7 +246,7 @@ impl Read {
                 Place::Key(RoutingKey::container(*account, name).into_bytes())
             }
             Self::Setting(read) => {
-                Place::Key(RoutingKey::container(read.account, &read.name).as_bytes().clone())
+                Place::Key(RoutingKey::container(read.account, &read.name).into_bytes())
             }
             Self::Containers(list) => Place::From(list.position()),
             Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),

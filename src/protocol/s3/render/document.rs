@@ -29,7 +29,7 @@ pub(super) fn owner(out: &mut String, id: &str, echo: &S3Echo) {
 /// are shown by their ids.
 pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
     escape::element(out, "ID", id);
-    let name = if id == echo.owner { &echo.owner_name } else { id };
+    let name = if id == echo.owner { echo.owner_name.as_str() } else { id };
     escape::element(out, "DisplayName", name);
 }
 
