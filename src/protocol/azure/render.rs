@@ -109,11 +109,11 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobTags(pairs) => head(200).xml(tags::write_document(pairs)),
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
-        // No request of this dialect has these.
-        Reply::Setting(_) | Reply::Grants(_) => render_error(&Reason::NotImplemented.into(), echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         // No request of Azure is answered so.
-        Reply::Part(..) | Reply::Upload(_) => render_error(&Reason::InternalError.into(), echo),
+        Reply::Part(..) | Reply::Upload(_) | Reply::Setting(_) | Reply::Grants(_) => {
+            render_error(&Reason::InternalError.into(), echo)
+        }
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }
