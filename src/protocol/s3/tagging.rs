@@ -110,9 +110,10 @@ fn decode_object(operation: &mut Operation, document: &Document<'_>) -> Result<(
 fn decode_bucket(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::Container(ContainerOperation::Setting(setting)) = operation {
         let tags = of_bucket(read(document.bytes)?)?;
-        setting.action = match tags.iter().next() {
-            Some(_) => SettingAction::Set(Setting::Tags(tags)),
-            None => SettingAction::Remove(SettingKind::Tags),
+        let is_empty = tags.iter().next().is_none();
+        setting.action = match is_empty {
+            true => SettingAction::Remove(SettingKind::Tags),
+            false => SettingAction::Set(Setting::Tags(tags)),
         };
         return Ok(());
     }
