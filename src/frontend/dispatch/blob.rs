@@ -95,9 +95,7 @@ pub(super) async fn carry_out(
             tags::set(front, blob(path, precondition), tags, memory).await
         }
         O::GetBlobGrants { path } => grants::of_blob(front, account, path).await,
-        O::SetBlobGrants { path, acl } => {
-            grants::set_of_blob(front, blob(path, Precondition::default()), acl).await
-        }
+        O::SetBlobGrants { path, acl } => grants::set_of_blob(front, account, path, acl).await,
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, blob(path, precondition), scope).await
         }

@@ -78,9 +78,11 @@ pub(crate) async fn set_of_container(
 /// Replaces the list of a blob.
 pub(crate) async fn set_of_blob(
     front: &FrontEnd,
-    blob: BlobTarget<'_>,
+    account: &Account,
+    path: BlobPath,
     acl: CannedAcl,
 ) -> Result<Reply, Refusal> {
+    let blob = BlobTarget { account, path, precondition: Precondition::default() };
     blobs::update(front, blob, BlobChange::Acl(acl)).await.map(|_| Reply::Grants(None))
 }
 

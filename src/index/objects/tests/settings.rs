@@ -51,10 +51,10 @@ fn change(change: SettingChange) -> Write {
 
 fn read(p: &Partition, kind: SettingKind) -> Result<Option<Setting>, Error> {
     let read = ReadSetting { account: ACCOUNT, name: name(), kind };
-    match p.read(&Read::Setting(read))? {
-        ReadReply::Setting(setting) => Ok(setting.map(|setting| *setting)),
-        other => panic!("{other:?}"),
-    }
+    let ReadReply::Setting(setting) = p.read(&Read::Setting(read))? else {
+        panic!("not a setting")
+    };
+    Ok(setting.map(|setting| *setting))
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
