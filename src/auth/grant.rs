@@ -9,7 +9,7 @@ use crate::auth::needs::Level;
 use crate::auth::needs::need;
 use crate::types::Role;
 
-/// Response headers of a signature, which replace those of the blob.
+/// Response headers of a signature or of a signed query, which replace those of the blob.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `rscc`.
@@ -22,6 +22,8 @@ pub struct Overrides {
     pub content_language: Option<String>,
     /// `rsct`.
     pub content_type: Option<String>,
+    /// `Expires`. A signature does not have it; the query of an S3 request has.
+    pub expires: Option<String>,
 }
 
 /// The scope of a shared access signature.

@@ -1,5 +1,6 @@
 //! The front end's lines of the audit log. While the log is off, a request pays one branch.
 
+mod deletions;
 pub(in crate::frontend) mod draft;
 
 use std::sync::Arc;
@@ -132,7 +133,8 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
         O::GetContainer { .. }
         | O::GetContainerAcl { .. }
         | O::GetContainerGrants { .. }
-        | O::ListBlobs(_) => None,
+        | O::ListBlobs(_)
+        | O::DeleteBlobs(_) => None,
     }
 }
 

@@ -82,6 +82,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
             | O::GetBlobGrants { .. }
+            | O::GetBlobAttributes { .. }
     )
 }
 

@@ -116,7 +116,18 @@ pub(crate) fn decrypt_checksums(
     else {
         return Ok(());
     };
-    for checksum in &mut fields.checksums {
+    decrypt_digests(decrypting, &mut fields.checksums)
+}
+
+/// Decrypts checksums of content under the key.
+///
+/// # Errors
+/// As [`decrypt_checksums`].
+pub(crate) fn decrypt_digests(
+    decrypting: &Decrypting,
+    checksums: &mut [ContentChecksum],
+) -> Result<(), Refusal> {
+    for checksum in checksums {
         let digest = decrypting.key.decrypt_checksum(&checksum.digest);
         checksum.digest = digest.ok_or_else(|| {
             decrypting.refuse(PieceError::ChecksumNotAuthentic);

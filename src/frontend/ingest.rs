@@ -137,6 +137,11 @@ fn check_named(
     trailer: Option<ChecksumValue>,
 ) -> Result<(), Refusal> {
     let claimed = match claim {
+        ChecksumClaim::None if trailer.is_some() => {
+            return Err(Refusal::new(Reason::IncompleteBody).message(
+                "The body has a trailer with a checksum that the request does not announce.",
+            ));
+        }
         ChecksumClaim::None => return Ok(()),
         ChecksumClaim::Value(claimed) => claimed,
         ChecksumClaim::Trailer => trailer.ok_or_else(|| {
@@ -195,7 +200,7 @@ impl<'a> Receiving<'a> {
         self.came = self.came.saturating_add(piece.len() as u64);
         if self.came > framing.len_max() {
             return Err(match framing {
-                Framing::Known { .. } | Framing::Segmented { .. } => Reason::InvalidInput.into(),
+                Framing::Known { .. } | Framing::Segmented { .. } => Reason::IncompleteBody.into(),
                 Framing::Open { len_max } => Refusal::new(Reason::RequestBodyTooLarge)
                     .detail(Detail::Limit, len_max.to_string()),
             });
@@ -417,5 +422,5 @@ async fn read_whole(
 }
 
 fn short() -> Refusal {
-    Refusal::new(Reason::InvalidInput).message("The request body is shorter than Content-Length.")
+    Refusal::new(Reason::IncompleteBody).message("The request body is shorter than Content-Length.")
 }

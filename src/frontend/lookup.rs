@@ -96,7 +96,8 @@ pub(crate) async fn container(
     found.map_err(|error| errors::from_index(&error, Subject::Container))
 }
 
-fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
+/// The key of a blob in a container.
+pub(crate) fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
     let (account, id, collation) = (account.id, container.id, container.collation);
     BlobKey { account, container: id, collation, name }
 }
@@ -111,5 +112,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         if_tags: precondition.if_tags,
         encryption,
         open_to: precondition.open_to,
+        over_archived: precondition.over_archived,
     }
 }

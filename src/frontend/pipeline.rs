@@ -43,6 +43,7 @@ use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
 use crate::protocol::model::operation::AccountOperation;
 use crate::types::Peer;
 
@@ -241,6 +242,11 @@ impl FrontEnd {
         match answer {
             Ok(mut answered) => {
                 access::overrides::apply(overrides, &mut answered.reply);
+                if let Reply::BlobsDeleted(deleted) = &answered.reply {
+                    let start = RequestStart { arrival, id: echo.request_id(), begun };
+                    let logged = (start, &*echo);
+                    boxed(|| self.log_deletions(deleted, context, logged)).await;
+                }
                 Ok(answered)
             }
             Err(error) if error.reason == Reason::BlobNotOpen => Err(closed.unwrap_or(error)),

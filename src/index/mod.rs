@@ -55,6 +55,7 @@ pub use api::{
     PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
     ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
+pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::{ChangeSetting, ReadSetting, SettingChange};
 pub use api::{CopiedBlock, CopiedContent, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};

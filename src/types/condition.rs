@@ -40,11 +40,17 @@ pub struct Validators {
     pub content_etag: Option<ContentEtag>,
     /// The time of the last change.
     pub last_modified: Timestamp,
+    /// The length of the content, bytes; `None` for a container.
+    pub len: Option<u64>,
 }
 
 impl Validators {
     fn is_after(&self, time: Timestamp) -> bool {
         self.last_modified.whole_seconds() > time
+    }
+
+    fn is_at(&self, time: Timestamp) -> bool {
+        self.last_modified.whole_seconds() == time.whole_seconds()
     }
 }
 
@@ -71,6 +77,12 @@ pub struct Conditions {
     pub if_modified_since: Option<Timestamp>,
     /// Proceed if not changed after.
     pub if_unmodified_since: Option<Timestamp>,
+    /// Proceed if last changed in this second. Writes only; what does not exist passes. Source:
+    /// S3, DeleteObject, `x-amz-if-match-last-modified-time`.
+    pub if_modified_at: Option<Timestamp>,
+    /// Proceed if the content has this length, bytes. Writes only; what does not exist passes.
+    /// Source: S3, DeleteObject, `x-amz-if-match-size`.
+    pub if_len: Option<u64>,
     /// How tags and dates are combined.
     pub pairing: Pairing,
 }
@@ -95,9 +107,18 @@ impl Conditions {
     /// Whether no condition was given.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        let Self { if_match, if_none_match, if_modified_since, if_unmodified_since, pairing: _ } =
-            self;
-        if_match.is_none()
+        let Self {
+            if_match,
+            if_none_match,
+            if_modified_since,
+            if_unmodified_since,
+            if_modified_at,
+            if_len,
+            pairing: _,
+        } = self;
+        if_modified_at.is_none()
+            && if_len.is_none()
+            && if_match.is_none()
             && if_none_match.is_none()
             && if_modified_since.is_none()
             && if_unmodified_since.is_none()
@@ -140,6 +161,11 @@ impl Conditions {
                 Outcome::Proceed
             };
         };
+        if self.if_modified_at.is_some_and(|time| !current.is_at(time))
+            || self.if_len.is_some_and(|len| current.len != Some(len))
+        {
+            return Outcome::Failed;
+        }
         match (&self.if_none_match, self.if_modified_since) {
             (Some(EtagMatch::Any), _) => return Outcome::AlreadyExists,
             (Some(tags), _) if tags.matches(current) => return Outcome::Failed,

@@ -389,7 +389,9 @@ impl<'a> Session<'a> {
         for entry in page.entries {
             match entry {
                 ListEntry::Blob { name, .. } => listed.push(name),
-                ListEntry::Uncommitted { .. } | ListEntry::Prefix { .. } => {
+                ListEntry::Uncommitted { .. }
+                | ListEntry::Upload { .. }
+                | ListEntry::Prefix { .. } => {
                     return Err(format!("unexpected {entry:?}"));
                 }
             }

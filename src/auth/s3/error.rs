@@ -27,6 +27,15 @@ pub enum S3Error {
         /// What is wrong with them.
         detail: String,
     },
+    /// A presigned URL of version 2 has not all of its parameters.
+    #[error("the query has not all parameters of a signature of version 2")]
+    IncompleteQuery,
+    /// The end of a presigned URL of version 2 cannot be read.
+    #[error("the expiry is no number of seconds")]
+    NoExpiry {
+        /// What stands in its place.
+        text: String,
+    },
     /// There is no date, or none that can be read.
     #[error("no valid date")]
     NoDate,

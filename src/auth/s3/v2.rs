@@ -41,7 +41,7 @@ impl Claim {
     pub(super) fn of_query(request: &SignedS3Request<'_>) -> Result<Self, S3Error> {
         let field = |name: &str| {
             let value = parameter(request, name).filter(|value| !value.is_empty());
-            value.ok_or_else(|| S3Error::query(format!("the query has no {name}")))
+            value.ok_or(S3Error::IncompleteQuery)
         };
         let raw = raw_parameter(request, "Signature").unwrap_or_default();
         // A plus that was not escaped is part of the signature.
@@ -87,7 +87,7 @@ impl Claim {
     fn check_time(&self, request: &SignedS3Request<'_>, now: Timestamp) -> Result<(), S3Error> {
         if let Some(expires) = &self.expires {
             let seconds: u64 =
-                expires.parse().map_err(|_| S3Error::query("Expires should be a number"))?;
+                expires.parse().map_err(|_| S3Error::NoExpiry { text: expires.clone() })?;
             return if now.since_unix().as_secs() > seconds {
                 Err(S3Error::Expired)
             } else {

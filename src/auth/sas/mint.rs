@@ -106,6 +106,7 @@ fn resource(target: &Target<'_>, terms: &Terms) -> Fields {
         content_encoding,
         content_language,
         content_type,
+        expires: _,
     } = &terms.overrides;
     fields.set("rscc", cache_control.as_deref().unwrap_or(""));
     fields.set("rscd", content_disposition.as_deref().unwrap_or(""));

@@ -383,6 +383,7 @@ impl Signature {
             content_encoding: value("rsce"),
             content_language: value("rscl"),
             content_type: value("rsct"),
+            expires: None,
         }
     }
 }

@@ -47,6 +47,8 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::Setting(setting) if setting.is_read() => Action::ReadSettings,
         O::Setting(_) => Action::WriteSettings,
         O::ListBlobs(_) => Action::ListBlobs,
+        // A right to delete blobs is one of the container, the same for each blob in it.
+        O::DeleteBlobs(_) => Action::DeleteBlob,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
         O::LeaseContainer { .. } => Action::WriteContainer,
     }
@@ -76,6 +78,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::GetBlobMetadata { .. }
+        | O::GetBlobAttributes { .. }
         | O::GetBlockList { .. }
         | O::GetPageRanges { .. } => Action::ReadBlob,
         O::SetBlobProperties { .. }
@@ -83,6 +86,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         | O::SetPageProperties { .. }
         | O::SealBlob { .. }
         | O::SetBlobTier { .. }
+        | O::RestoreBlob { .. }
         | O::UndeleteBlob { .. } => Action::WriteBlob,
         O::GetBlobTags { .. } => Action::ReadTags,
         O::SetBlobTags { .. } => Action::WriteTags,

@@ -83,6 +83,8 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
         | O::GetBlobTags { .. }
         | O::SetBlobTags { .. }
         | O::DeleteBlob { .. }
+        | O::GetBlobAttributes { .. }
+        | O::RestoreBlob { .. }
         | O::GetBlockList { .. }
         | O::SetPageProperties { .. }
         | O::GetPageRanges { .. }

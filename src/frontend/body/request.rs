@@ -79,7 +79,7 @@ impl Origin {
     fn broken(&self, stalled: bool) -> Refusal {
         match self {
             Self::Client(_) if stalled => Reason::RequestTimeout.into(),
-            Self::Client(_) => Refusal::new(Reason::InvalidInput)
+            Self::Client(_) => Refusal::new(Reason::IncompleteBody)
                 .message("The request body ended early or its framing is broken."),
             Self::Inside(_) | Self::Outside { .. } => Refusal::new(Reason::CannotVerifyCopySource)
                 .status(500)

@@ -5,6 +5,7 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::ops::appends;
+use crate::frontend::ops::attributes;
 use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::content;
@@ -16,12 +17,12 @@ use crate::frontend::ops::pages::PropertyChange;
 use crate::frontend::ops::pages::RangeQuery;
 use crate::frontend::ops::parts;
 use crate::frontend::ops::parts::WantedPart;
+use crate::frontend::ops::restore;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
 use crate::frontend::ops::versions::NewTier;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
-use crate::index::BlobChange;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::BlobOperation;
@@ -66,14 +67,10 @@ pub(super) async fn carry_out(
             content::facts(front, blob(path, precondition)).await.map(Reply::BlobMetadata)
         }
         O::SetBlobProperties { path, precondition, properties } => {
-            let change = BlobChange::Properties(properties);
-            let changed = blobs::update(front, blob(path, precondition), change).await;
-            changed.map(Reply::BlobPropertiesSet)
+            blobs::set_properties(front, blob(path, precondition), properties).await
         }
         O::SetBlobMetadata { path, precondition, metadata } => {
-            let change = BlobChange::Metadata(metadata);
-            let changed = blobs::update(front, blob(path, precondition), change).await;
-            changed.map(Reply::BlobMetadataSet)
+            blobs::set_metadata(front, blob(path, precondition), metadata).await
         }
         O::SnapshotBlob { path, precondition, metadata } => {
             versions::snapshot(front, blob(path, precondition), metadata).await
@@ -82,10 +79,8 @@ pub(super) async fn carry_out(
             let tier = NewTier { tier, priority };
             versions::set_tier(front, blob(path, precondition), tier).await
         }
-        // Without soft delete there is nothing to restore; the blob must exist.
         O::UndeleteBlob { path } => {
-            let facts = content::facts(front, blob(path, Precondition::default())).await;
-            facts.map(|_| Reply::BlobUndeleted)
+            versions::undelete(front, blob(path, Precondition::default())).await
         }
         O::LeaseBlob { path, precondition, action } => {
             leases::blob(front, blob(path, precondition), action).await
@@ -96,6 +91,12 @@ pub(super) async fn carry_out(
         }
         O::GetBlobGrants { path } => grants::of_blob(front, account, path).await,
         O::SetBlobGrants { path, acl } => grants::set_of_blob(front, account, path, acl).await,
+        O::GetBlobAttributes { path, precondition, parts } => {
+            attributes::get(front, blob(path, precondition), parts).await
+        }
+        O::RestoreBlob { path, precondition, priority } => {
+            restore::restore(front, blob(path, precondition), priority).await
+        }
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, blob(path, precondition), scope).await
         }

@@ -7,6 +7,7 @@ use crate::frontend::ops::acl;
 use crate::frontend::ops::acl::NewAcl;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::containers::NewContainer;
+use crate::frontend::ops::deletions;
 use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
@@ -64,5 +65,6 @@ pub(super) async fn carry_out(
         }
         O::Setting(setting) => settings::carry_out(front, account, setting, memory).await,
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
+        O::DeleteBlobs(deletions) => deletions::delete(front, account, deletions, memory).await,
     }
 }

@@ -124,8 +124,27 @@ fn mismatch(claimed: Md5, computed: Md5) -> Refusal {
         .detail(Detail::ComputedMd5, computed.to_base64())
 }
 
-/// Set Blob Properties, Set Blob Metadata.
-pub(crate) async fn update(
+/// Set Blob Properties.
+pub(crate) async fn set_properties(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    properties: BlobProperties,
+) -> Result<Reply, Refusal> {
+    let changed = update(front, blob, BlobChange::Properties(properties)).await;
+    changed.map(Reply::BlobPropertiesSet)
+}
+
+/// Set Blob Metadata.
+pub(crate) async fn set_metadata(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    metadata: Metadata,
+) -> Result<Reply, Refusal> {
+    let changed = update(front, blob, BlobChange::Metadata(metadata)).await;
+    changed.map(Reply::BlobMetadataSet)
+}
+
+async fn update(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
     mut change: BlobChange,

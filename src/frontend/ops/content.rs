@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::env::boxed;
 use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
@@ -20,7 +21,9 @@ use crate::frontend::read;
 use crate::frontend::read::Reading;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
+use crate::index::Guard;
 use crate::index::ReadBlob;
+use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -49,9 +52,16 @@ pub(crate) async fn get(
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, snapshot } = blob.clone();
-    let precondition = lookup::guard(precondition);
-    let look_up = ReadBlob { key, snapshot, guard: precondition, range: bytes.range, pieces: true };
-    let mut view = read_blob(front, look_up).await?;
+    let guard_of_read = lookup::guard(precondition);
+    let look_up =
+        ReadBlob { key, snapshot, guard: guard_of_read, range: bytes.range, pieces: true };
+    let mut view = match read_blob(front, look_up).await {
+        Ok(view) => view,
+        Err(refused) if is_archived(&refused) => {
+            return Err(boxed(|| explained(front, blob, refused)).await);
+        }
+        Err(refused) => return Err(refused),
+    };
     read::found(&mut guard, &mut view);
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
@@ -109,8 +119,25 @@ pub(crate) async fn facts(
     Ok(facts::of_blob(front, view.record, front.env.clock.now()))
 }
 
+const fn is_archived(refused: &Refusal) -> bool {
+    matches!(refused.reason, Reason::BlobArchived | Reason::BlobBeingRehydrated)
+}
+
+/// Adds the storage class to the refusal of a blob in the archive tier.
+async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Refusal {
+    let BlobVersion { key, snapshot } = blob;
+    let look_up = ReadBlob { key, snapshot, guard: Guard::default(), range: None, pieces: false };
+    match read_blob(front, look_up).await {
+        Ok(view) => {
+            let class = facts::of_blob(front, view.record, front.env.clock.now()).storage_class();
+            refused.detail(Detail::StorageClass, class.as_str())
+        }
+        Err(_) => refused,
+    }
+}
+
 /// `None` when the request has no key.
-fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
+pub(super) fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
     let key = blob.precondition.encryption.key()?;
     Some(Decrypting::new(key, &blob.account.name, &blob.path, front.not_authentic()))
 }

@@ -13,6 +13,7 @@ use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::deletions;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerRecord;
@@ -93,6 +94,8 @@ pub(crate) fn page_memory(operation: &Operation) -> Option<u64> {
         list.max_results
     } else if let Operation::Account(AccountOperation::FindBlobs(find)) = operation {
         find.max_results
+    } else if let Operation::Container(ContainerOperation::DeleteBlobs(deletions)) = operation {
+        return Some(deletions::answer_memory(&deletions.items));
     } else if let Operation::Blob(BlobOperation::GetPageRanges { .. }) = operation {
         return Some(PAGE_RANGES_ROOM_BYTES);
     } else if let Operation::Blob(BlobOperation::GetBlockList { kind, .. }) = operation {

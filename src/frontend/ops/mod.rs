@@ -2,18 +2,21 @@
 
 pub(crate) mod acl;
 pub(crate) mod appends;
+pub(crate) mod attributes;
 pub(crate) mod blobs;
 pub(crate) mod blocks;
 pub(crate) mod containers;
 pub(crate) mod content;
 pub(crate) mod copies;
 pub(crate) mod delegation;
+pub(crate) mod deletions;
 pub(crate) mod find;
 pub(crate) mod grants;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod parts;
+pub(crate) mod restore;
 pub(crate) mod service_properties;
 pub(crate) mod settings;
 pub(crate) mod tags;

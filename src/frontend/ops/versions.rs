@@ -9,6 +9,7 @@ use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
+use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
@@ -67,6 +68,11 @@ pub(crate) async fn set_tier(
         Ok(pending) => Ok(Reply::TierSet { pending }),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
+}
+
+/// Undelete Blob. Without soft delete there is nothing to restore; the blob must exist.
+pub(crate) async fn undelete(front: &FrontEnd, blob: BlobTarget<'_>) -> Result<Reply, Refusal> {
+    content::facts(front, blob).await.map(|_| Reply::BlobUndeleted)
 }
 
 /// Restore Container. Deleted containers are not kept, as in an account without soft delete.

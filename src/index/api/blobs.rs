@@ -42,6 +42,8 @@ pub struct Guard {
     /// Senders to whom the blob must be open: they have no other right to read it. One that does
     /// not exist is open to nobody.
     pub open_to: Option<Audience>,
+    /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
+    pub over_archived: bool,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it

@@ -21,6 +21,7 @@
 mod accessed;
 mod accounts;
 mod appends;
+mod blob_parts;
 mod blobs;
 mod containers;
 mod copy;
@@ -48,6 +49,7 @@ mod written;
 pub use accessed::NoteRead;
 pub use accounts::{AccountChange, AccountEntry, AccountPage, ListAccounts};
 pub use appends::{AppendBlock, AppendedBlock, SealBlob};
+pub use blob_parts::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, EncryptionClaim, Guard, NewContent, PutBlob, StageBlock,
     UpdateBlob,

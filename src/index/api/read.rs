@@ -9,6 +9,7 @@ use serde::Deserializer;
 use serde::Serialize;
 
 use crate::index::api::AccountPage;
+use crate::index::api::BlobPartsView;
 use crate::index::api::ContainerPage;
 use crate::index::api::CopyJobPage;
 use crate::index::api::DeletedContainer;
@@ -27,6 +28,7 @@ use crate::index::api::PageRanges;
 use crate::index::api::PartPage;
 use crate::index::api::PartRange;
 use crate::index::api::Place;
+use crate::index::api::ReadBlobParts;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadPart;
 use crate::index::api::ReadSetting;
@@ -187,6 +189,8 @@ pub enum Read {
     BlockList(BlobKey, Option<Timestamp>, Guard),
     /// Page ranges of a page blob.
     Pages(ReadPages),
+    /// A blob and the parts in which it was uploaded.
+    BlobParts(ReadBlobParts),
     /// A page of blobs.
     Blobs(ListBlobs),
     /// An upload and a page of its parts.
@@ -251,6 +255,7 @@ impl Read {
             Self::Containers(list) => Place::From(list.position()),
             Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).into_bytes()),
+            Self::BlobParts(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::Pages(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::Blobs(list) => Place::From(list.position()),
             Self::Parts(list) => Place::Key(RoutingKey::blob(&list.key).as_bytes().clone()),
@@ -287,6 +292,8 @@ pub enum ReadReply {
     BlockList(Box<BlockListView>),
     /// To [`Read::Pages`].
     Pages(Box<PageRanges>),
+    /// To [`Read::BlobParts`].
+    BlobParts(Box<BlobPartsView>),
     /// To [`Read::Blobs`] and [`Read::Uploads`].
     Blobs(ListPage),
     /// To [`Read::Parts`].

@@ -13,6 +13,7 @@ use crate::index::api::AbortUpload;
 use crate::index::api::AccountPage;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
+use crate::index::api::BlobPartsView;
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
 use crate::index::api::ChangeSetting;
@@ -51,6 +52,7 @@ use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::Read;
 use crate::index::api::ReadBlob;
+use crate::index::api::ReadBlobParts;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadPart;
 use crate::index::api::ReadReply;
@@ -210,6 +212,8 @@ read_requests! {
     ReadBlockList => BlockListView:
         read => Self::BlockList(read.key, read.snapshot, read.guard),
         ReadReply::BlockList(view) => *view;
+    ReadBlobParts => BlobPartsView:
+        read => Self::BlobParts(read), ReadReply::BlobParts(view) => *view;
     ReadPages => PageRanges:
         read => Self::Pages(read), ReadReply::Pages(found) => *found;
     ListBlobs => ListPage:

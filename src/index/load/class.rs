@@ -36,6 +36,7 @@ impl Class {
             | Read::Setting(_)
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
+            | Read::BlobParts(_)
             | Read::Pages(_)
             | Read::Part(_)
             | Read::Parts(_) => Self::Read,

@@ -47,7 +47,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, eval.now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
+    guard::replaceable(&put.guard, before, eval.now)?;
     let content = Content::from(&put.content);
     let kept = content.locations().to_vec();
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);

@@ -58,7 +58,7 @@ pub(super) async fn commit(
         return Err(Refused::WrongKind.into());
     }
     let lease = guard::create(&commit.guard, before, eval.now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
+    guard::replaceable(&commit.guard, before, eval.now)?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Refused::TooManyBlocks.into());
     }

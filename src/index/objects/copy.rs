@@ -34,7 +34,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, eval.now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
+    guard::replaceable(&put.guard, before, eval.now)?;
     let laid =
         lay(eval, &key, Copied { kind: put.kind, content: &put.content, crc64: put.crc64 }).await?;
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);

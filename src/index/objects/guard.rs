@@ -41,6 +41,7 @@ impl<'a> From<&'a BlobRecord> for Current<'a> {
             etag: blob.etag,
             content_etag: Some(blob.content_etag()),
             last_modified: blob.last_modified,
+            len: Some(blob.len),
         };
         let (lease, tags) = (blob.lease, Some(&blob.tags));
         let acl = blob.fields.as_ref().and_then(|fields| fields.acl);
@@ -51,8 +52,12 @@ impl<'a> From<&'a BlobRecord> for Current<'a> {
 impl<'a> From<&'a ContainerRecord> for Current<'a> {
     fn from(container: &'a ContainerRecord) -> Self {
         let ContainerRecord { etag, last_modified, lease, .. } = container;
-        let validators =
-            Validators { etag: *etag, content_etag: None, last_modified: *last_modified };
+        let validators = Validators {
+            etag: *etag,
+            content_etag: None,
+            last_modified: *last_modified,
+            len: None,
+        };
         Self { validators, lease: *lease, tags: None, acl: None, copying: false }
     }
 }
@@ -182,6 +187,18 @@ pub(super) fn is_copying(blob: &BlobRecord) -> bool {
 /// Refuses changes of the destination of a pending copy. Only the end of the copy may change it.
 fn not_copying(current: Current<'_>) -> Result<(), Refused> {
     if current.copying { Err(Refused::CopyPending) } else { Ok(()) }
+}
+
+/// Refuses to replace a blob in the archive tier, unless the request may.
+pub(super) fn replaceable(
+    guard: &Guard,
+    before: Option<&BlobRecord>,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    match before {
+        Some(before) if !guard.over_archived => not_archived(before, now),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Refuses what the archive tier forbids: to read or change content, properties and metadata. A

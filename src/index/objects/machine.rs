@@ -12,6 +12,7 @@ use crate::index::api::purge_key;
 use crate::index::objects::accessed;
 use crate::index::objects::append;
 use crate::index::objects::blob;
+use crate::index::objects::blob_parts;
 use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
@@ -142,6 +143,9 @@ impl Machine for Objects {
                 let of = blob_read::BlockListOf { key, snapshot: *snapshot, guard };
                 let list = blob_read::block_list(view, of, now).await?;
                 ReadReply::BlockList(Box::new(list))
+            }
+            Read::BlobParts(read) => {
+                ReadReply::BlobParts(Box::new(blob_parts::page(view, read, now).await?))
             }
             Read::Pages(read) => {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))

@@ -1,5 +1,5 @@
-//! Which bytes of a blob are a part: blobs that were uploaded in parts are read by part. Source: S3,
-//! GetObject, `partNumber`.
+//! Which bytes of a blob are a part: blobs that were uploaded in parts are read by part. Source:
+//! S3, GetObject, `partNumber`.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ pub(super) async fn part(
 }
 
 /// Whether the blob was uploaded in parts, and not changed by a block list since.
-fn has_parts(record: &BlobRecord) -> bool {
+pub(super) fn has_parts(record: &BlobRecord) -> bool {
     let tag = record.fields.as_ref().and_then(|fields| fields.content_tag);
     matches!(tag, Some(ContentTag::Parts(..) | ContentTag::Opaque(..)))
 }

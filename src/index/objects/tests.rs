@@ -3,6 +3,7 @@
 mod accessed;
 mod appends;
 mod authenticated;
+mod blob_parts;
 mod blobs;
 mod blocks;
 mod bounded;

@@ -67,6 +67,8 @@ error_table! {
     SnapshotsPresent => "SnapshotsPresent", 409, "This operation is not permitted because the blob has snapshots.";
     BlobArchived => "BlobArchived", 409, "This operation is not permitted on an archived blob.";
     BlobBeingRehydrated => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";
+    RehydrationInProgress => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";
+    BlobNotArchived => "InvalidInput", 400, "One of the request inputs is not valid.";
     BlobAccessTierNotSupportedForAccountType => "BlobAccessTierNotSupportedForAccountType", 409, "The access tier is not supported for this account type.";
     UnsatisfiableCondition => "UnsatisfiableCondition", 400, "The request includes an unsatisfiable condition for this operation.";
     MultipleConditionHeadersNotSupported => "MultipleConditionHeadersNotSupported", 400, "Multiple condition headers are not supported.";
@@ -136,6 +138,7 @@ error_table! {
     BlobUsesCustomerSpecifiedEncryption => "BlobUsesCustomerSpecifiedEncryption", 409, "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
     BlobDoesNotUseCustomerSpecifiedEncryption => "BlobDoesNotUseCustomerSpecifiedEncryption", 409, "The blob is not encrypted with customer specified encryption, but one was provided in the request.";
     BlobCustomerSpecifiedEncryptionMismatch => "BlobCustomerSpecifiedEncryptionMismatch", 409, "The given customer specified encryption does not match the encryption used to encrypt the blob.";
+    UnknownEncryptionAlgorithm => "InvalidHeaderValue", 400, "The value for one of the HTTP headers is not in the correct format.";
     RequestForbiddenByContainerEncryptionPolicy => "RequestForbiddenByContainerEncryptionPolicy", 403, "The request is forbidden by the container encryption policy.";
     InvalidRange => "InvalidRange", 416, "The range specified is invalid for the current size of the resource.";
     MissingContentLengthHeader => "MissingContentLengthHeader", 411, "The Content-Length header was not specified.";
@@ -210,6 +213,8 @@ pub(super) enum Place {
     Element(&'static str),
     /// A header.
     Header(&'static str),
+    /// Nowhere: other dialects show it.
+    Nowhere,
 }
 
 /// Where Blob REST shows a detail.
@@ -238,7 +243,7 @@ pub(super) const fn place(detail: Detail) -> Place {
         Detail::StringToSign => Place::Element("StringToSign"),
         Detail::CanonicalRequest => Place::Element("CanonicalRequest"),
         Detail::AccessKeyId => Place::Element("AccessKeyId"),
-        Detail::ContentEtag => Place::Element("ContentEtag"),
+        Detail::ContentEtag | Detail::StorageClass => Place::Nowhere,
     }
 }
 

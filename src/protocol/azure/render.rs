@@ -42,6 +42,7 @@ use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "one arm for each reply")]
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
     let head = |status| begin(status, echo);
     match reply {
@@ -110,7 +111,11 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Preflight(headers) => preflight(headers, echo),
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
+        // No request of Azure is answered so.
         Reply::Part(..) | Reply::Upload(_) | Reply::Setting(_) | Reply::Grants(_) => other(echo),
+        Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
+            other(echo)
+        }
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }

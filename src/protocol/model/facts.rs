@@ -17,6 +17,7 @@ use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PublicAccess;
 use crate::types::Rehydration;
+use crate::types::StorageClass;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
@@ -62,18 +63,23 @@ pub struct TierFacts {
     pub changed: Option<Timestamp>,
     /// On the way out of the archive.
     pub rehydrating: Option<Rehydration>,
+    /// Whether it left the archive, and its tier was not set since.
+    pub rehydrated: bool,
 }
 
 impl TierFacts {
     /// The tier of a blob of which none was set.
-    pub const INFERRED: Self = Self { tier: AccessTier::Hot, changed: None, rehydrating: None };
+    pub const INFERRED: Self =
+        Self { tier: AccessTier::Hot, changed: None, rehydrating: None, rehydrated: false };
 
     /// A tier as it is at `now`.
     #[must_use]
     pub fn at(now: Timestamp, state: Option<&TierState>) -> Self {
         state.map_or(Self::INFERRED, |state| {
+            let was_rehydrating = state.rehydrating.is_some();
             let TierState { tier, changed, rehydrating } = state.at(now);
-            Self { tier, changed: Some(changed), rehydrating }
+            let rehydrated = was_rehydrating && rehydrating.is_none();
+            Self { tier, changed: Some(changed), rehydrating, rehydrated }
         })
     }
 
@@ -170,6 +176,14 @@ impl BlobFacts {
 }
 
 impl BlobFacts {
+    /// The storage class: that which the row keeps, else the one of the tier.
+    #[must_use]
+    pub fn storage_class(&self) -> StorageClass {
+        let kept = self.object.as_ref().and_then(|object| object.storage_class.as_deref());
+        let tier = self.tier.as_ref();
+        tier.map_or(StorageClass::Standard, |tier| StorageClass::shown(kept, tier.tier))
+    }
+
     /// The checksums of the content: those that are kept, else the CRC-64, if it is known. Source:
     /// S3, "Checking object integrity".
     #[must_use]

@@ -8,6 +8,7 @@ mod account;
 mod blob;
 mod container;
 mod content;
+mod deletions;
 mod names;
 mod parsed;
 pub(super) mod parts;
@@ -19,13 +20,14 @@ pub use account::AccountOperation;
 pub use blob::BlobOperation;
 pub use container::ContainerOperation;
 pub use content::ContentOperation;
+pub use deletions::{BlobDeletion, DELETIONS_MAX, DeleteBlobs};
 pub use names::OPERATION_NAMES;
 pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
     PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
-    Upload,
+    Upload, WantedParts,
 };
 pub use setting::{SettingAction, SettingOperation};
 pub use upload::{

@@ -101,6 +101,10 @@ reasons! {
     BlobArchived,
     /// This operation is not permitted because the blob is being rehydrated.
     BlobBeingRehydrated,
+    /// The blob leaves the archive already.
+    RehydrationInProgress,
+    /// The blob is not in the archive.
+    BlobNotArchived,
     /// The access tier is not supported for this account type.
     BlobAccessTierNotSupportedForAccountType,
     /// The request includes an unsatisfiable condition for this operation.
@@ -249,6 +253,8 @@ reasons! {
     /// The given customer specified encryption does not match the encryption used to encrypt the
     /// blob.
     BlobCustomerSpecifiedEncryptionMismatch,
+    /// The algorithm of a customer-provided key is not known.
+    UnknownEncryptionAlgorithm,
     /// The request is forbidden by the container encryption policy.
     RequestForbiddenByContainerEncryptionPolicy,
     /// The range specified is invalid for the current size of the resource.

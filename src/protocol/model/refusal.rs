@@ -93,6 +93,8 @@ pub enum Detail {
     AccessKeyId,
     /// The tag of the content that was not modified.
     ContentEtag,
+    /// The storage class of a blob in the archive tier.
+    StorageClass,
 }
 
 /// Why a request was refused, in one word of metrics and logs.

@@ -6,12 +6,15 @@ use bytes::Bytes;
 
 use uuid::Uuid;
 
+use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlockId;
 use crate::types::ChecksumValue;
+use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
@@ -140,6 +143,48 @@ pub struct BlobListing {
     pub after: Vec<Bytes>,
     /// Where to go on after all; `None` at the end.
     pub next: Option<Bytes>,
+}
+
+/// A page of the parts in which a blob was uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobParts {
+    /// Which were asked for.
+    pub wanted: WantedParts,
+    /// The number of all parts.
+    pub total: u32,
+    /// Parts in the order of their numbers.
+    pub items: Vec<BlobPart>,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+/// A part in which a blob was uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobPart {
+    /// Its number.
+    pub number: u32,
+    /// Its length, bytes.
+    pub len: u64,
+    /// Its checksums.
+    pub checksums: Vec<ContentChecksum>,
+}
+
+/// What became of the blobs of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobsDeleted {
+    /// The blobs, in the order of the request.
+    pub items: Vec<BlobDeleted>,
+    /// Whether the answer names only those that were not deleted.
+    pub quiet: bool,
+}
+
+/// What became of one of several blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobDeleted {
+    /// The name, as the request has it.
+    pub name: String,
+    /// Why it was not deleted.
+    pub refused: Option<Refusal>,
 }
 
 /// A blob that Find Blobs by Tags met.
@@ -360,6 +405,20 @@ pub enum Reply {
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
     BlobDeleted,
+    /// Several blobs were deleted, or refused.
+    BlobsDeleted(BlobsDeleted),
+    /// What is known of a blob.
+    BlobAttributes {
+        /// The blob.
+        facts: Box<BlobFacts>,
+        /// Its parts; `None` if it was not uploaded in parts.
+        parts: Option<BlobParts>,
+    },
+    /// A blob leaves the archive tier, or left it before.
+    BlobRestored {
+        /// Whether this request began it.
+        begun: bool,
+    },
     /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
     /// was uploaded in parts.
     Part(Box<Reply>, Option<u32>),

@@ -36,7 +36,7 @@ pub(super) fn header(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, _, header)| *header)
 }
 
-/// The name of an algorithm in documents; `None` for those that have none.
+/// The name of an algorithm in the API; `None` for those that have no header.
 pub(super) fn name(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, name, _)| *name)
 }
@@ -73,11 +73,7 @@ pub(super) fn claimed(all: &HeaderMap) -> Result<ClaimedChecksums, Refusal> {
         }
         let algorithm = of_header(name).ok_or_else(|| unknown(name))?;
         let text = headers::text(all, name)?.unwrap_or("");
-        let value = ChecksumValue::from_base64(algorithm, text).ok_or_else(|| {
-            Refusal::new(Reason::ChecksumMismatch)
-                .message(format!("Value for {name} header is invalid."))
-                .detail(Detail::HeaderName, name)
-        })?;
+        let value = ChecksumValue::from_base64(algorithm, text).ok_or_else(|| malformed(name))?;
         one(&mut found, (algorithm, ChecksumClaim::Value(value)))?;
     }
     for name in trailers(all)? {
@@ -133,10 +129,16 @@ fn unknown(name: &str) -> Refusal {
 /// The checksum among the trailers of a body; names are in lower case.
 ///
 /// # Errors
-/// `ChecksumMismatch` for one that cannot be read.
+/// `ChecksumMismatch` when it cannot be read.
 pub fn of_trailers(fields: &[(String, String)]) -> Result<Option<ChecksumValue>, Refusal> {
-    let mut found = fields.iter().filter_map(|(name, value)| Some((of_header(name)?, value)));
-    let Some((algorithm, value)) = found.next() else { return Ok(None) };
-    let read = ChecksumValue::from_base64(algorithm, value);
-    read.map(Some).ok_or_else(|| Reason::ChecksumMismatch.into())
+    let found = fields.iter().find_map(|(name, value)| Some((name, of_header(name)?, value)));
+    let Some((name, algorithm, value)) = found else { return Ok(None) };
+    ChecksumValue::from_base64(algorithm, value).map(Some).ok_or_else(|| malformed(name))
+}
+
+/// A checksum that is not base64 of as many bytes as its algorithm has. No content has it.
+fn malformed(name: &str) -> Refusal {
+    Refusal::new(Reason::ChecksumMismatch)
+        .message(format!("Value for {name} is invalid: it is not the base64 text of a checksum."))
+        .detail(Detail::HeaderName, name)
 }

@@ -11,7 +11,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::s3::encryption;
 use crate::protocol::wire::headers;
 use crate::types::Conditions;
 use crate::types::ContentEtag;
@@ -19,9 +19,43 @@ use crate::types::EtagMatch;
 use crate::types::Pairing;
 use crate::types::Timestamp;
 
+/// Source: S3, DeleteObject.
+const MODIFIED_AT: &str = "x-amz-if-match-last-modified-time";
+const SIZE: &str = "x-amz-if-match-size";
+
 /// Conditions of a read.
 pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     precondition(headers)
+}
+
+/// Conditions of a deletion: one tag, the time of the last change, the length. What S3 does not
+/// have on deletions is refused.
+///
+/// # Errors
+/// `UnsupportedHeader` for other conditions; `InvalidHeaderValue` for a time or a length that
+/// cannot be read.
+pub(super) fn delete(headers: &HeaderMap) -> Result<Precondition, Refusal> {
+    if headers.contains_key(IF_NONE_MATCH) {
+        return Err(unsupported(&IF_NONE_MATCH));
+    }
+    let mut precondition = write(headers)?;
+    precondition.conditions.if_modified_at = match headers::text(headers, MODIFIED_AT)? {
+        Some(text) => Some(time(text).ok_or_else(|| headers::invalid(MODIFIED_AT, text))?),
+        None => None,
+    };
+    precondition.conditions.if_len = headers::number(headers, SIZE)?;
+    Ok(precondition)
+}
+
+/// A time as conditions of deletions have it: an HTTP date, or ISO 8601.
+pub(super) fn time(text: &str) -> Option<Timestamp> {
+    let http = httpdate::parse_http_date(text).ok();
+    let http = http.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    http.map(Timestamp::from_unix).or_else(|| Timestamp::from_iso(text))
+}
+
+fn unsupported(name: &HeaderName) -> Refusal {
+    Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name.as_str())
 }
 
 /// Conditions of a write: tags only.
@@ -31,16 +65,14 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
 pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     for name in [IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
         if headers.contains_key(&name) {
-            return Err(
-                Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name.as_str())
-            );
+            return Err(unsupported(&name));
         }
     }
     if headers.contains_key(IF_MATCH) && headers.contains_key(IF_NONE_MATCH) {
         return Err(Refusal::new(Reason::UnsupportedHeader)
             .message("A write has If-Match or If-None-Match, not both."));
     }
-    precondition(headers)
+    Ok(Precondition { over_archived: true, ..precondition(headers)? })
 }
 
 fn precondition(headers: &HeaderMap) -> Result<Precondition, Refusal> {
@@ -49,13 +81,16 @@ fn precondition(headers: &HeaderMap) -> Result<Precondition, Refusal> {
         if_none_match: content_tags(headers, &IF_NONE_MATCH)?,
         if_modified_since: date(headers, &IF_MODIFIED_SINCE),
         if_unmodified_since: date(headers, &IF_UNMODIFIED_SINCE),
+        if_modified_at: None,
+        if_len: None,
         pairing: Pairing::TagFirst,
     };
     Ok(Precondition {
         conditions,
         lease: None,
         if_tags: None,
-        encryption: RequestEncryption::Plain,
+        encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
+        over_archived: false,
         open_to: None,
     })
 }
@@ -66,18 +101,30 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<Timestamp> {
     Some(Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?))
 }
 
-/// Tags of content, quoted or not. A tag that this server never returns matches nothing.
+/// Tags of content of a header.
 fn content_tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Refusal> {
-    let (mut tags, mut is_given) = (Vec::new(), false);
+    let mut texts = Vec::new();
     for value in headers.get_all(name) {
-        let text = value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?;
-        for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
-            if tag == "*" {
-                return Ok(Some(EtagMatch::Any));
-            }
-            is_given = true;
-            tags.extend(ContentEtag::parse(tag.strip_prefix("W/").unwrap_or(tag)));
-        }
+        texts.push(value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?);
     }
-    Ok(is_given.then_some(EtagMatch::Content(tags)))
+    Ok(tags(texts))
+}
+
+/// Tags of content in a text.
+pub(super) fn tags_of(text: &str) -> Option<EtagMatch> {
+    tags([text])
+}
+
+/// Tags of content, quoted or not, separated by commas. A tag that this server never returns
+/// matches nothing. `None` if there is none.
+fn tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<EtagMatch> {
+    let (mut tags, mut is_given) = (Vec::new(), false);
+    for tag in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
+        if tag == "*" {
+            return Some(EtagMatch::Any);
+        }
+        is_given |= !tag.is_empty();
+        tags.extend(ContentEtag::parse(tag.strip_prefix("W/").unwrap_or(tag)));
+    }
+    is_given.then_some(EtagMatch::Content(tags))
 }

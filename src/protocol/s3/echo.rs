@@ -4,6 +4,7 @@ use http::Method;
 use http::request::Parts;
 
 use crate::protocol::model::Address;
+use crate::protocol::s3::asked::Asked;
 use crate::protocol::s3::parse;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::query::Query;
@@ -17,8 +18,8 @@ pub struct S3Echo {
     pub(super) time: Timestamp,
     /// Whether the method is HEAD.
     pub(super) head: bool,
-    /// Whether a read asks for the checksums of the content.
-    pub(super) checksums: bool,
+    /// What else the answer depends on.
+    pub(super) asked: Asked,
     /// The path, percent-encoded.
     pub(super) resource: String,
     /// The operation, once it is admitted.
@@ -46,10 +47,7 @@ impl S3Echo {
             request_id,
             time,
             head: head.method == Method::HEAD,
-            checksums: head
-                .headers
-                .get("x-amz-checksum-mode")
-                .is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"enabled")),
+            asked: Asked::default(),
             resource: head.uri.path().to_owned(),
             operation: None,
             bucket: String::new(),
@@ -75,6 +73,7 @@ impl S3Echo {
             self.owner = OwnerIds::of(&address.account).canonical;
             address.account.as_str().clone_into(&mut self.owner_name);
         }
+        self.asked = Asked::of(head, self.operation);
         if self.operation.is_some_and(is_about_buckets) {
             region.clone_into(&mut self.region);
         }

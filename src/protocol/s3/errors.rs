@@ -63,6 +63,8 @@ error_table! {
     SnapshotsPresent => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     BlobArchived => "InvalidObjectState", 403, "The operation is not valid for the object's storage class. Restore the object first.";
     BlobBeingRehydrated => "InvalidObjectState", 403, "The operation is not valid for the object's storage class. Restore the object first.";
+    RehydrationInProgress => "RestoreAlreadyInProgress", 409, "Object restore is already in progress";
+    BlobNotArchived => "InvalidObjectState", 403, "Restore is not allowed for the object's current storage class";
     BlobAccessTierNotSupportedForAccountType => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
     UnsatisfiableCondition => "InvalidRequest", 400, "The request is not valid.";
     MultipleConditionHeadersNotSupported => "InvalidRequest", 400, "The request is not valid.";
@@ -132,6 +134,7 @@ error_table! {
     BlobUsesCustomerSpecifiedEncryption => "InvalidRequest", 400, "The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.";
     BlobDoesNotUseCustomerSpecifiedEncryption => "InvalidRequest", 400, "The encryption parameters are not applicable to this object.";
     BlobCustomerSpecifiedEncryptionMismatch => "InvalidRequest", 400, "The encryption key you provided is not that of the object.";
+    UnknownEncryptionAlgorithm => "InvalidEncryptionAlgorithmError", 400, "The Encryption request you specified is not valid. Supported value: AES256.";
     RequestForbiddenByContainerEncryptionPolicy => "AccessDenied", 403, "Access Denied";
     InvalidRange => "InvalidRange", 416, "The requested range is not satisfiable";
     MissingContentLengthHeader => "MissingContentLength", 411, "You must provide the Content-Length HTTP header.";

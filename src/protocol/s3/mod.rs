@@ -2,24 +2,31 @@
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `uploads.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`,
-//!    `cors.rs`, `settings.rs`. `unserved.rs` refuses the rest.
+//!    is asked for: `objects.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`, `uploads.rs`,
+//!    `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`. `unserved.rs`
+//!    refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
+//!    `asked.rs` has what else the answer depends on.
 //! 4. `errors.rs`: the code, status and text of each refusal.
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
 mod acl;
 pub mod address;
 mod arguments;
+mod asked;
+mod attributes;
+mod beside;
 mod buckets;
 mod checksums;
 pub mod chunked;
 pub mod completion;
 mod conditions;
 mod cors;
+pub mod deletions;
 mod documents;
 mod echo;
+mod encryption;
 pub mod errors;
 mod lists;
 mod markers;
@@ -30,6 +37,7 @@ mod owners;
 mod parse;
 mod render;
 mod request;
+pub mod restore;
 pub mod routes;
 mod settings;
 mod tagging;

@@ -8,6 +8,7 @@ use http::header::CONTENT_ENCODING;
 use http::header::CONTENT_LANGUAGE;
 use http::header::CONTENT_TYPE;
 use http::header::EXPIRES;
+use http::header::IF_RANGE;
 use http::header::RANGE;
 
 use crate::protocol::model::Reason;
@@ -20,7 +21,6 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
-use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
@@ -76,7 +76,7 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
     if !request.query.has("partNumber") {
         return Ok(None);
     }
-    let number = uploads::number(request)?;
+    let number = request.part_number()?;
     if range.is_some() {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("Cannot specify both Range header and partNumber query parameter"));
@@ -104,7 +104,7 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
 
 /// `DeleteObject`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    let (path, precondition) = (request.object()?, conditions::write(request.headers)?);
+    let (path, precondition) = (request.object()?, conditions::delete(request.headers)?);
     let scope = DeleteScope::default();
     Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
@@ -144,9 +144,13 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     ))
 }
 
-/// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says.
-fn range(all: &HeaderMap) -> Option<ByteRange> {
-    all.get(RANGE).and_then(|value| value.to_str().ok()).and_then(any_byte_range)
+/// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says. So does
+/// one with a condition, `If-Range`: the whole object is right whether the condition holds or not.
+pub(super) fn range(all: &HeaderMap) -> Option<ByteRange> {
+    all.get(RANGE)
+        .filter(|_| !all.contains_key(IF_RANGE))
+        .and_then(|value| value.to_str().ok())
+        .and_then(any_byte_range)
 }
 
 /// Properties of the object.

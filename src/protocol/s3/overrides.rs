@@ -20,6 +20,8 @@ pub struct ResponseOverrides {
     pub content_language: Option<String>,
     /// `response-content-type`.
     pub content_type: Option<String>,
+    /// `response-expires`.
+    pub expires: Option<String>,
 }
 
 /// Reads what the query overrides.
@@ -38,6 +40,7 @@ pub fn overrides(head: &Parts, is_anonymous: bool) -> Result<ResponseOverrides, 
         content_encoding: read("response-content-encoding")?,
         content_language: read("response-content-language")?,
         content_type: read("response-content-type")?,
+        expires: read("response-expires")?,
     };
     if is_anonymous && found != ResponseOverrides::default() {
         return Err(Refusal::new(Reason::InvalidInput).message(

@@ -1,7 +1,9 @@
 //! Replies and refusals to response heads and bodies.
 
 mod acl;
+mod attributes;
 mod buckets;
+mod deletions;
 mod document;
 mod head;
 mod lists;
@@ -21,6 +23,7 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::ContainerFacts;
 use crate::protocol::model::reply::SettingReply;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::encryption;
 use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
@@ -32,8 +35,18 @@ use crate::protocol::wire::head::Head;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
 pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
+    let answer = answer(reply, echo);
+    match echo.asked.key_md5.as_deref() {
+        Some(md5) if answer.status().is_success() => {
+            encryption::confirm(Head::of(answer), Some(md5)).bodiless()
+        }
+        Some(_) | None => answer,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation of S3 has the other replies")]
+fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
         Reply::Containers(page) => begin(200, echo).xml(buckets::list(page, echo)),
         Reply::Blobs(page) => begin(200, echo).xml(lists::objects(page, echo)),
@@ -51,10 +64,15 @@ pub fn render(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::Grants(Some(grants)) => begin(200, echo).xml(acl::grants(grants, echo)),
         Reply::Grants(None) | Reply::BlobTagsSet => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
-        Reply::BlobProperties(facts) => object(facts, None, echo),
-        Reply::Part(reply, parts) => head::parts_count(render(reply, echo), *parts),
+        Reply::BlobProperties(facts) => properties(facts, echo),
+        Reply::BlobsDeleted(deleted) => begin(200, echo).xml(deletions::deleted(deleted)),
+        Reply::BlobAttributes { facts, parts } => begin(200, echo)
+            .shown("last-modified", facts.change.last_modified)
+            .xml(attributes::attributes(facts, parts.as_ref(), echo.asked.attributes)),
+        Reply::BlobRestored { begun } => begin(if *begun { 202 } else { 200 }, echo).empty(),
+        Reply::Part(reply, parts) => head::parts_count(answer(reply, echo), *parts),
         Reply::Upload(reply) => uploads::upload(reply, echo),
-        Reply::Encrypted(reply, _) => render(reply, echo),
+        Reply::Encrypted(reply, _) => answer(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);
             headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
@@ -82,6 +100,18 @@ fn changed(echo: &S3Echo) -> Response<Bytes> {
     }
 }
 
+/// The answer to a HEAD. A range changes the length that it shows.
+fn properties(facts: &BlobFacts, echo: &S3Echo) -> Response<Bytes> {
+    let Some(range) = echo.asked.range else { return object(facts, None, echo) };
+    match range.within(facts.len) {
+        Some(range) => object(facts, Some(&range), echo),
+        None => {
+            let refusal = Refusal::new(Reason::InvalidRange).satisfiable(facts.len);
+            render_refusal(&refusal, echo)
+        }
+    }
+}
+
 fn bucket(facts: &ContainerFacts, echo: &S3Echo) -> Response<Bytes> {
     let region = facts.region.as_deref().unwrap_or(&echo.region);
     match echo.operation {
@@ -93,7 +123,7 @@ fn bucket(facts: &ContainerFacts, echo: &S3Echo) -> Response<Bytes> {
 fn object(facts: &BlobFacts, range: Option<&Range<u64>>, echo: &S3Echo) -> Response<Bytes> {
     let Some(range) = range else {
         let head = head::object(begin(200, echo), facts, facts.len);
-        let checksums = if echo.checksums { facts.content_checksums() } else { Vec::new() };
+        let checksums = if echo.asked.checksums { facts.content_checksums() } else { Vec::new() };
         return checksums.iter().fold(head, head::checksum).bodiless();
     };
     let (first, last) = (range.start, range.end.saturating_sub(1));
@@ -119,7 +149,8 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
     escape::referenced(&mut body, "Message", refusal.message.as_deref().unwrap_or(row.message));
     for (detail, value) in &refusal.details {
         if let Some(name) = element(*detail) {
-            escape::referenced(&mut body, name, value);
+            let length = value.strip_prefix("bytes */");
+            escape::referenced(&mut body, name, length.unwrap_or(value));
         }
     }
     escape::referenced(&mut body, "Resource", &echo.resource);
@@ -131,7 +162,9 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
 
 /// In S3 it succeeds to delete what does not exist.
 fn deletes_nothing(refusal: &Refusal, echo: &S3Echo) -> bool {
-    refusal.reason == Reason::BlobNotFound && echo.operation == Some(S3Operation::DeleteObject)
+    refusal.reason == Reason::BlobNotFound
+        && echo.operation == Some(S3Operation::DeleteObject)
+        && !echo.asked.existing
 }
 
 /// Writes a refusal without a body.
@@ -180,6 +213,8 @@ const fn element(detail: Detail) -> Option<&'static str> {
         Detail::CanonicalRequest => Some("CanonicalRequest"),
         Detail::AccessKeyId => Some("AWSAccessKeyId"),
         Detail::Limit => Some("MaxSizeAllowed"),
+        Detail::SatisfiableRange => Some("ActualObjectSize"),
+        Detail::StorageClass => Some("StorageClass"),
         _ => None,
     }
 }

@@ -1,13 +1,52 @@
 //! A request, as the parsers of operations see it.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 use crate::protocol::model::Address;
+use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
+use crate::types::PartNumber;
+
+/// What the names of signing parameters begin with, and of all headers of S3 in lower case.
+const OWN: &str = "x-amz-";
+
+/// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
+/// query: some clients put them there, because only the query is part of a URL. Source: S3,
+/// "Authenticating Requests: Using Query Parameters".
+pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
+    let query = head.uri.query().unwrap_or("");
+    let is_presigned = query.contains("X-Amz-Signature=");
+    let Some(query) = Some(query).filter(|query| is_presigned && query.contains(OWN)) else {
+        return Cow::Borrowed(&head.headers);
+    };
+    let mut headers = head.headers.clone();
+    for (name, value) in form_urlencoded(query).filter(|(name, _)| name.starts_with(OWN)) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(&value)) {
+            headers.append(name, value);
+        }
+    }
+    Cow::Owned(headers)
+}
+
+/// The decoded parameters of a query. Values are bytes, as those of headers.
+fn form_urlencoded(query: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).collect::<Vec<u8>>();
+    pairs.map(move |(name, value)| {
+        (String::from_utf8_lossy(&decode(name)).into_owned(), decode(value))
+    })
+}
 
 /// A request, as the parsers of operations see it.
 #[derive(Clone, Copy)]
@@ -36,5 +75,20 @@ impl Request<'_> {
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
         Ok(BlobPath { container: self.bucket()?, blob, snapshot: None })
+    }
+
+    /// `partNumber`.
+    ///
+    /// # Errors
+    /// `InvalidQueryParameterValue` for what is no number of a part.
+    pub(super) fn part_number(&self) -> Result<PartNumber, Refusal> {
+        let text = self.query.get("partNumber")?.unwrap_or_default();
+        let number = text.parse().ok().and_then(PartNumber::new);
+        number.ok_or_else(|| {
+            Refusal::new(Reason::InvalidQueryParameterValue)
+                .message("Part number must be an integer between 1 and 10000, inclusive")
+                .detail(Detail::ParameterName, "partNumber")
+                .detail(Detail::ParameterValue, text)
+        })
     }
 }

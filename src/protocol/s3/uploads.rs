@@ -12,12 +12,12 @@ use crate::protocol::model::operation::CreateUpload;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::ListUploads;
 use crate::protocol::model::operation::Parsed;
-use crate::protocol::model::operation::RequestEncryption;
 use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::operation::UploadPart;
 use crate::protocol::model::operation::UploadPath;
 use crate::protocol::s3::completion;
 use crate::protocol::s3::conditions;
+use crate::protocol::s3::encryption;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
@@ -27,7 +27,6 @@ use crate::protocol::wire::headers;
 use crate::protocol::wire::query;
 use crate::types::PART_BYTES_MAX;
 use crate::types::PART_BYTES_MIN;
-use crate::types::PartNumber;
 use crate::types::StorageClass;
 use crate::types::UploadId;
 
@@ -40,7 +39,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let class = objects::storage_class(all)?;
     let create = CreateUpload {
         path: request.object()?,
-        precondition: encryption(),
+        precondition: encrypted(all)?,
         properties: objects::properties(all)?,
         metadata: objects::metadata(all)?,
         tags: tagging::header(all)?,
@@ -54,8 +53,8 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `UploadPart`.
 pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let part = UploadPart {
-        upload: path(request, encryption())?,
-        number: number(request)?,
+        upload: path(request, encrypted(request.headers)?)?,
+        number: request.part_number()?,
         body: upload(request.headers, PART_BYTES_MAX)?,
     };
     Ok(Parsed::Ready(UploadOperation::UploadPart(part).into()))
@@ -129,9 +128,10 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(UploadOperation::ListUploads(Box::new(list)).into()))
 }
 
-/// Nothing is demanded, and the content is plain.
-fn encryption() -> Precondition {
-    Precondition { encryption: RequestEncryption::Plain, ..Precondition::default() }
+/// Nothing is demanded, and the content is plain or under a key.
+fn encrypted(all: &HeaderMap) -> Result<Precondition, Refusal> {
+    let encryption = encryption::read(all, &encryption::OF_OBJECT)?;
+    Ok(Precondition { encryption, ..Precondition::default() })
 }
 
 /// The upload that the request names. An id that no upload has is that of no upload.
@@ -139,18 +139,6 @@ fn path(request: &Request<'_>, precondition: Precondition) -> Result<UploadPath,
     let path = request.object()?;
     let id = request.query.get("uploadId")?.and_then(UploadId::parse);
     Ok(UploadPath { path, precondition, id: id.ok_or(Reason::UploadNotFound)? })
-}
-
-/// `partNumber`.
-pub(super) fn number(request: &Request<'_>) -> Result<PartNumber, Refusal> {
-    let text = request.query.get("partNumber")?.unwrap_or_default();
-    let number = text.parse().ok().and_then(PartNumber::new);
-    number.ok_or_else(|| {
-        Refusal::new(Reason::InvalidQueryParameterValue)
-            .message("Part number must be an integer between 1 and 10000, inclusive")
-            .detail(Detail::ParameterName, "partNumber")
-            .detail(Detail::ParameterValue, text)
-    })
 }
 
 /// `x-amz-mp-object-size`.

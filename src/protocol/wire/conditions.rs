@@ -23,6 +23,8 @@ pub(in crate::protocol) fn conditions(all: &HeaderMap) -> Result<Conditions, Ref
         if_none_match: etags(all, &IF_NONE_MATCH)?,
         if_modified_since: date(all, &IF_MODIFIED_SINCE)?,
         if_unmodified_since: date(all, &IF_UNMODIFIED_SINCE)?,
+        if_modified_at: None,
+        if_len: None,
         pairing: Pairing::Both,
     })
 }

@@ -90,6 +90,18 @@ pub(in crate::protocol) fn missing(name: &str) -> Refusal {
 /// # Errors
 /// `InvalidXmlDocument` when it is not one XML document with that root, or too deep or large.
 pub(in crate::protocol) fn parse(body: &[u8], root: &str) -> Result<Element, Refusal> {
+    parse_long(body, root, ELEMENTS_MAX)
+}
+
+/// As [`parse`], of a document that may have `elements_max` elements.
+///
+/// # Errors
+/// As [`parse`].
+pub(in crate::protocol) fn parse_long(
+    body: &[u8],
+    root: &str,
+    elements_max: usize,
+) -> Result<Element, Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| not_xml())?;
     let mut reader = Reader::from_str(text);
@@ -103,7 +115,7 @@ pub(in crate::protocol) fn parse(body: &[u8], root: &str) -> Result<Element, Ref
             Event::Start(ref tag) | Event::Empty(ref tag) => {
                 count += 1;
                 let broken = tag.attributes().any(|attribute| attribute.is_err());
-                if broken || done.is_some() || open.len() >= DEPTH_MAX || count > ELEMENTS_MAX {
+                if broken || done.is_some() || open.len() >= DEPTH_MAX || count > elements_max {
                     return Err(not_xml());
                 }
                 let name: &str = tag.name().into_inner();

@@ -16,7 +16,7 @@ fn second(n: u64) -> Option<Timestamp> {
 
 fn current(etag: Etag) -> Validators {
     let content_etag = Some(ContentEtag::opaque([1; 16], 1));
-    Validators { etag, content_etag, last_modified: changed() }
+    Validators { etag, content_etag, last_modified: changed(), len: Some(5) }
 }
 
 fn tags(tags: &[Etag]) -> Option<EtagMatch> {
@@ -30,7 +30,14 @@ fn conditions(
     (if_match, if_none_match, if_modified_since, if_unmodified_since): Given,
 ) -> Conditions {
     let pairing = Pairing::Both;
-    Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, pairing }
+    Conditions {
+        if_match,
+        if_none_match,
+        if_modified_since,
+        if_unmodified_since,
+        pairing,
+        ..Conditions::default()
+    }
 }
 
 #[test]
@@ -153,5 +160,31 @@ fn tags_of_content_are_compared_with_the_content() {
         let none = conditions((None, wanted, None, None));
         let expected = if matches { Outcome::Failed } else { Outcome::Proceed };
         assert_eq!(none.check_write(Some(&current(OURS))), expected);
+    }
+}
+
+#[test]
+fn time_and_length_of_a_deletion_must_both_hold() {
+    use Outcome::{Failed, Proceed};
+    let ours = current(OURS);
+    let check = |if_modified_at, if_len| {
+        let conditions = Conditions { if_modified_at, if_len, ..Conditions::default() };
+        assert_eq!(conditions.check_write(None), Proceed, "what does not exist passes");
+        assert_eq!(conditions.is_empty(), if_modified_at.is_none() && if_len.is_none());
+        conditions.check_write(Some(&ours))
+    };
+    let second = Some(changed().whole_seconds());
+    let other = Some(changed().plus(Duration::from_secs(1)));
+    for (time, len, outcome) in [
+        (None, None, Proceed),
+        (second, None, Proceed),
+        (Some(changed()), Some(5), Proceed),
+        (None, Some(5), Proceed),
+        (None, Some(6), Failed),
+        (other, None, Failed),
+        (other, Some(5), Failed),
+        (second, Some(4), Failed),
+    ] {
+        assert_eq!(check(time, len), outcome, "{time:?} {len:?}");
     }
 }

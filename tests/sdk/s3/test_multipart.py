@@ -113,9 +113,9 @@ def test_blob_sees_no_upload_and_parts_as_blocks(client, bucket, service, upload
     complete(upload_id, parts)
     blob = service.get_blob_client(bucket, "k")
     committed, staged = blob.get_block_list("all")
-    assert [(block.id, block.size) for block in committed] == [("AAAAAQ==", PART), ("AAAAAw==", 1)] and not staged
+    assert [(block.id, block.size) for block in committed] == [("\0\0\0\1", PART), ("\0\0\0\3", 1)] and not staged
     from azure.storage.blob import BlobBlock  # pylint: disable=import-outside-toplevel
-    blob.commit_block_list([BlobBlock("AAAAAw=="), BlobBlock("AAAAAQ==")])
+    blob.commit_block_list([BlobBlock("\0\0\0\3"), BlobBlock("\0\0\0\1")])
     assert blob.download_blob().readall() == b"x" + one
     assert client.head_object(Bucket=bucket, Key="k")["ETag"] != tag_of(b"x", one)
 

@@ -78,6 +78,7 @@ pub(in crate::frontend::dialect) async fn admit(
         content_encoding: overrides.content_encoding,
         content_language: overrides.content_language,
         content_type: overrides.content_type,
+        expires: overrides.expires,
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
     let name = s3::operation(head, address)?.name();

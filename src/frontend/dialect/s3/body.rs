@@ -86,12 +86,13 @@ impl SignedBody {
                             }
                         }
                         Piece::Trailers(found) => {
-                            if let (Some(verifier), Some(signature)) = (verifier, &found.signature)
+                            if let (Some(verifier), Some(signature)) =
+                                (verifier.as_mut(), &found.signature)
                             {
                                 check(verifier.trailers(&found.signed_lines(), signature))?;
                             }
+                            // Bytes that follow are refused by the next round.
                             *trailers = Some(found);
-                            return Ok(None);
                         }
                     }
                 }

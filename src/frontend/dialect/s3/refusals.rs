@@ -32,6 +32,14 @@ pub(super) fn from_s3(error: &S3Error) -> Refusal {
         E::MalformedQuery { detail } => {
             malformed(Reason::MalformedQueryAuthentication, detail.clone())
         }
+        E::IncompleteQuery => denied(
+            "Query-string authentication requires the Signature, Expires and AWSAccessKeyId \
+             parameters",
+            "malformed",
+        ),
+        E::NoExpiry { text } => {
+            denied(&format!("Invalid date (should be seconds since epoch): {text}"), "malformed")
+        }
         E::NoDate => {
             denied("AWS authentication requires a valid Date or x-amz-date header", "malformed")
         }

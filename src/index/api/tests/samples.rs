@@ -84,6 +84,8 @@ fn guard() -> Guard {
         if_none_match: Some(EtagMatch::Any),
         if_modified_since: Some(TIME),
         if_unmodified_since: None,
+        if_modified_at: Some(TIME),
+        if_len: Some(u64::MAX),
         pairing: Pairing::TagFirst,
     };
     Guard {
@@ -92,6 +94,7 @@ fn guard() -> Guard {
         if_tags: Some(TagCondition::parse("a = '1' OR \"b c\" <> '' AND d >= '2'").unwrap()),
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
         open_to: Some(Audience::Authenticated),
+        over_archived: true,
     }
 }
 
@@ -328,6 +331,13 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Containers(containers),
         Read::Blob(blob_read),
         Read::BlockList(key(), Some(TIME), guard()),
+        Read::BlobParts(ReadBlobParts {
+            key: key(),
+            snapshot: Some(TIME),
+            guard: guard(),
+            after: 7,
+            limit: u32::MAX,
+        }),
         Read::Pages(pages),
         Read::Blobs(blobs),
         Read::Parts(ListParts { key: key(), upload: upload_id(), after: 7, limit: 1 }),
@@ -379,6 +389,9 @@ fn of_objects() -> Vec<ReadReply> {
     let block = BlockView { id: BlockId::from_bytes(b"id").unwrap(), len: 1 };
     let list =
         BlockListView { record: None, committed: vec![block.clone()], uncommitted: vec![block] };
+    let checksums = vec![ChecksumValue::from(Crc64::EMPTY).of_whole()];
+    let parts = vec![BlobPartView { number: 3, len: u64::MAX, checksums }];
+    let parts = BlobPartsView { record: record(), total: Some(9), parts, more: true };
     let ranges = vec![PageRange { range: 0..512, cleared: true }];
     let pages = PageRanges { record: record(), ranges, next: Some(512) };
     let (name, record) = ("n".to_owned(), Box::new(record()));
@@ -398,6 +411,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::Containers(containers),
         ReadReply::Blob(Box::new(view)),
         ReadReply::BlockList(Box::new(list)),
+        ReadReply::BlobParts(Box::new(parts)),
         ReadReply::Pages(Box::new(pages)),
         ReadReply::Blobs(blobs),
         ReadReply::Part(PartRange { range: 1..9, parts: Some(2), etag: Etag::from_commit(TIME) }),
@@ -476,6 +490,7 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
     let mut replies: Vec<WriteReply> = leased.map(WriteReply::Leased).collect();
     replies.extend([
         WriteReply::Account(Box::new(account_record())),
+        WriteReply::Closed(Box::new(container_record())),
         WriteReply::Written(written()),
         share(content),
         share(Some(whole)),
@@ -540,6 +555,9 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::AccountNotFound,
         Refused::ContainerNotFound,
         Refused::ContainerExists,
+        Refused::ContainerNotEmpty,
+        Refused::ContainerClosed,
+        Refused::ContainerReopened,
         Refused::BlobNotFound,
         Refused::NotOpen,
         Refused::SnapshotsPresent,

@@ -159,3 +159,17 @@ fn storage_class_is_forgotten_with_its_tier() {
     assert_eq!(set(&mut p, &a, AccessTier::Archive), DONE);
     assert_eq!(class(&p), None, "it was restored since");
 }
+
+#[test]
+fn archived_blob_is_replaced_where_the_request_may() {
+    let mut p = partition();
+    let a = key("a");
+    let mut archived = put(&a, inline(b"1"));
+    archived.tier = Some(AccessTier::Archive);
+    p.must(&Write::PutBlob(archived));
+    let refused = p.write(&Write::PutBlob(put(&a, inline(b"2")))).unwrap_err();
+    assert_eq!(refused, Error::Refused(Refused::Archived));
+    let guard = Guard { over_archived: true, ..Guard::default() };
+    p.must(&Write::PutBlob(PutBlob { guard, ..put(&a, inline(b"2")) }));
+    assert_eq!(p.blob(&read(&a)).unwrap().record.tier, None);
+}

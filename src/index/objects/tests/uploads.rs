@@ -9,7 +9,7 @@ use crate::index::rows::Family;
 use crate::types::*;
 
 /// 5 MiB and a little, so that a part may stand before another one.
-const LONG: u64 = PART_BYTES_MIN + 1;
+pub(super) const LONG: u64 = PART_BYTES_MIN + 1;
 
 pub(super) fn id(n: u8) -> UploadId {
     UploadId::from_bytes([n; 16])
@@ -38,12 +38,12 @@ fn md5_of(bytes: &[u8]) -> ContentChecksum {
     Md5::of(bytes).into()
 }
 
-fn number(n: u32) -> PartNumber {
+pub(super) fn number(n: u32) -> PartNumber {
     PartNumber::new(n).unwrap()
 }
 
 /// A part whose bytes stand at `location`. What they are does not matter to rows.
-fn part(key: &BlobKey, upload: UploadId, n: u32, location: Location) -> StagePart {
+pub(super) fn part(key: &BlobKey, upload: UploadId, n: u32, location: Location) -> StagePart {
     let (content, crc64) = stored(&[location]);
     StagePart {
         key: key.clone(),
@@ -56,11 +56,11 @@ fn part(key: &BlobKey, upload: UploadId, n: u32, location: Location) -> StagePar
     }
 }
 
-fn loc(n: u64) -> Location {
+pub(super) fn loc(n: u64) -> Location {
     location(1, n << 32, LONG)
 }
 
-fn named(n: u32, location: Location) -> NamedPart {
+pub(super) fn named(n: u32, location: Location) -> NamedPart {
     let md5 = Md5::of(&location.offset.get().to_be_bytes());
     NamedPart { number: number(n), tag: ContentEtag::md5(md5), checksum: None }
 }
@@ -78,7 +78,7 @@ fn complete_of(key: &BlobKey, upload: UploadId, parts: &[NamedPart]) -> Complete
     }
 }
 
-fn complete(key: &BlobKey, upload: UploadId, parts: &[NamedPart]) -> Write {
+pub(super) fn complete(key: &BlobKey, upload: UploadId, parts: &[NamedPart]) -> Write {
     Write::CompleteUpload(Box::new(complete_of(key, upload, parts)))
 }
 

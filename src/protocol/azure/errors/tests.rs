@@ -33,7 +33,11 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 17] = [
+const OF_OTHER_DIALECTS: [Reason; 21] = [
+    Reason::RehydrationInProgress,
+    Reason::BlobNotArchived,
+    Reason::UnknownEncryptionAlgorithm,
+    Reason::InvalidLocation,
     Reason::SettingNotFound,
     Reason::IncompletePreflight,
     Reason::MissingGrants,

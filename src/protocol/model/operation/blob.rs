@@ -5,6 +5,7 @@ use crate::protocol::model::operation::parts::BlockListKind;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::parts::RangeChecksum;
 use crate::protocol::model::operation::parts::SequenceChange;
+use crate::protocol::model::operation::parts::WantedParts;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
@@ -190,5 +191,23 @@ pub enum BlobOperation {
         precondition: Precondition,
         /// What of it; of a snapshot, the path names it.
         scope: DeleteScope,
+    },
+    /// What is known of a blob and of the parts in which it was uploaded.
+    GetBlobAttributes {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Which parts.
+        parts: WantedParts,
+    },
+    /// Takes a blob out of the archive tier. A blob that left it before is left as it is.
+    RestoreBlob {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// How fast; in the body.
+        priority: RehydratePriority,
     },
 }

@@ -1,5 +1,6 @@
 //! Operations on a container and its list of blobs.
 
+use crate::protocol::model::operation::DeleteBlobs;
 use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ContainerSettings;
 use crate::protocol::model::operation::parts::ListBlobs;
@@ -106,4 +107,6 @@ pub enum ContainerOperation {
     Setting(SettingOperation),
     /// List Blobs.
     ListBlobs(ListBlobs),
+    /// Deletes several blobs, each by itself.
+    DeleteBlobs(DeleteBlobs),
 }

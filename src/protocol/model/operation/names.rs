@@ -54,6 +54,7 @@ impl ContainerOperation {
             Self::Setting(setting) if setting.is_removal() => "RemoveContainerSetting",
             Self::Setting(_) => "SetContainerSetting",
             Self::ListBlobs(_) => "ListBlobs",
+            Self::DeleteBlobs(_) => "DeleteBlobs",
         }
     }
 }
@@ -99,12 +100,14 @@ impl BlobOperation {
             Self::GetBlobGrants { .. } => "GetBlobGrants",
             Self::SetBlobGrants { .. } => "SetBlobGrants",
             Self::DeleteBlob { .. } => "DeleteBlob",
+            Self::GetBlobAttributes { .. } => "GetBlobAttributes",
+            Self::RestoreBlob { .. } => "RestoreBlob",
         }
     }
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 59] = [
+pub const OPERATION_NAMES: [&str; 62] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -116,11 +119,13 @@ pub const OPERATION_NAMES: [&str; 59] = [
     "CreateContainer",
     "CreateUpload",
     "DeleteBlob",
+    "DeleteBlobs",
     "DeleteContainer",
     "FindBlobsByTags",
     "FindBlobsByTagsInContainer",
     "GetAccountInformation",
     "GetBlob",
+    "GetBlobAttributes",
     "GetBlobGrants",
     "GetBlobMetadata",
     "GetBlobPart",
@@ -149,6 +154,7 @@ pub const OPERATION_NAMES: [&str; 59] = [
     "PutPage",
     "PutPageFromUrl",
     "RemoveContainerSetting",
+    "RestoreBlob",
     "RestoreContainer",
     "SealBlob",
     "SetBlobGrants",

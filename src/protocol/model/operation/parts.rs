@@ -31,6 +31,8 @@ pub struct Precondition {
     pub encryption: RequestEncryption,
     /// Senders to whom the blob must be open: the sender has no other right to read it.
     pub open_to: Option<Audience>,
+    /// Whether a write may replace a blob in the archive tier.
+    pub over_archived: bool,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.
@@ -352,6 +354,15 @@ pub enum PageWrite {
     Update,
     /// Makes the pages zeros again.
     Clear,
+}
+
+/// A page of the parts in which a blob was uploaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedParts {
+    /// Only parts with higher numbers.
+    pub after: u32,
+    /// Parts at most.
+    pub limit: u32,
 }
 
 /// What must hold of a sequence number.

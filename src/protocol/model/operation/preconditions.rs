@@ -35,7 +35,8 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::Setting(_)
         | O::GetContainerGrants { .. }
         | O::SetContainerGrants { .. }
-        | O::ListBlobs(_) => None,
+        | O::ListBlobs(_)
+        | O::DeleteBlobs(_) => None,
     }
 }
 
@@ -74,6 +75,8 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::LeaseBlob { precondition, .. }
         | O::GetBlobTags { precondition, .. }
         | O::SetBlobTags { precondition, .. }
+        | O::GetBlobAttributes { precondition, .. }
+        | O::RestoreBlob { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
         O::UndeleteBlob { .. } | O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => None,
     }

@@ -3,14 +3,18 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use http::HeaderName;
+use http::HeaderValue;
 use http::Response;
 
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::reply::TierFacts;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::wire::head::Head;
 use crate::types::ChecksumKind;
 use crate::types::ContentChecksum;
+use crate::types::Metadata;
 use crate::types::StorageClass;
 
 /// What an object is shown as when nothing was set, as S3 does.
@@ -22,12 +26,6 @@ pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
         .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
         .set("x-amz-request-id", &echo.request_id)
         .shown("date", echo.time)
-}
-
-/// The storage class of an object.
-pub(super) fn class(facts: &BlobFacts) -> StorageClass {
-    let kept = facts.object.as_ref().and_then(|object| object.storage_class.as_deref());
-    facts.tier.as_ref().map_or(StorageClass::Standard, |tier| StorageClass::shown(kept, tier.tier))
 }
 
 /// A checksum and what it covers.
@@ -68,15 +66,40 @@ pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head
             .optional("x-amz-website-redirect-location", object.redirect.as_deref());
     }
     // The default class is not shown.
-    let class = class(facts);
+    let class = facts.storage_class();
     if class != StorageClass::Standard {
         head = head.fixed("x-amz-storage-class", class.as_str());
     }
     if !facts.tags.is_empty() {
         head = head.shown("x-amz-tagging-count", facts.tags.len());
     }
-    for (name, value) in facts.metadata.iter() {
-        head = head.named(&format!("x-amz-meta-{name}"), value);
+    if let Some(restore) = facts.tier.as_ref().and_then(restore) {
+        head = head.fixed("x-amz-restore", restore);
     }
-    head
+    metadata(head, &facts.metadata)
+}
+
+/// Metadata, and how much of it no header can hold.
+fn metadata(mut head: Head, metadata: &Metadata) -> Head {
+    let mut missing = 0usize;
+    for (name, value) in metadata.iter() {
+        let name = format!("x-amz-meta-{name}");
+        let fits = HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && HeaderValue::from_bytes(value).is_ok();
+        match fits {
+            true => head = head.named(&name, value),
+            false => missing += 1,
+        }
+    }
+    if missing > 0 { head.shown("x-amz-missing-meta", missing) } else { head }
+}
+
+/// How the restore of an object stands. What was restored stays so: it has no day on which it ends
+/// (ADR 0014).
+const fn restore(tier: &TierFacts) -> Option<&'static str> {
+    match tier {
+        TierFacts { rehydrating: Some(_), .. } => Some("ongoing-request=\"true\""),
+        TierFacts { rehydrated: true, .. } => Some("ongoing-request=\"false\""),
+        TierFacts { .. } => None,
+    }
 }

@@ -15,7 +15,6 @@ use crate::protocol::s3::markers;
 use crate::protocol::s3::render::document::Keys;
 use crate::protocol::s3::render::document::begin;
 use crate::protocol::s3::render::document::owner;
-use crate::protocol::s3::render::head::class;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::query::Query;
@@ -184,7 +183,7 @@ impl Writer<'_> {
             let of = facts.object.as_ref().and_then(|object| object.owner.as_deref());
             owner(out, of.unwrap_or(&self.echo.owner), self.echo);
         }
-        escape::plain(out, "StorageClass", class(facts).as_str());
+        escape::plain(out, "StorageClass", facts.storage_class().as_str());
         out.push_str(end);
     }
 }

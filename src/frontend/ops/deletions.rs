@@ -1,0 +1,93 @@
+//! Deletes several blobs of one container.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::commit;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup;
+use crate::frontend::state::FrontEnd;
+use crate::index::DeleteBlob;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::BlobDeletion;
+use crate::protocol::model::operation::DeleteBlobs;
+use crate::protocol::model::reply::BlobDeleted;
+use crate::protocol::model::reply::BlobsDeleted;
+use crate::types::BlobKey;
+use crate::types::DeleteScope;
+
+/// Blobs deleted at a time.
+const PARALLEL: usize = 16;
+/// Bytes that an entry of the answer takes beside its name: elements, a code and a message.
+const ENTRY_BYTES: u64 = 1_024;
+/// Bytes that a byte of a name takes at most: twice as a character reference, once as it is.
+const NAME_FACTOR: u64 = 13;
+
+/// About the most memory that the answer takes.
+pub(crate) fn answer_memory(items: &[BlobDeletion]) -> u64 {
+    let of = |item: &BlobDeletion| ENTRY_BYTES + NAME_FACTOR * item.name.len() as u64;
+    items.iter().map(of).sum()
+}
+
+/// Deletes each blob by itself. One that is refused does not stop the others.
+///
+/// # Errors
+/// Those of the container. What is wrong with a blob is in the reply.
+pub(crate) async fn delete(
+    front: &FrontEnd,
+    account: &Account,
+    deletions: DeleteBlobs,
+    memory: DocumentMemory,
+) -> Result<Reply, Refusal> {
+    let DeleteBlobs { container, items, quiet } = deletions;
+    let record = lookup::container(&front.rows, account, &container).await?;
+    let mut deleted = Vec::with_capacity(items.len());
+    // A deletion's future is created only when it may run: creating all of them immediately would
+    // take much memory.
+    let mut running = FuturesOrdered::new();
+    for BlobDeletion { name, blob, precondition } in items {
+        if running.len() == PARALLEL {
+            deleted.extend(running.next().await);
+        }
+        let blob = blob.map(|blob| lookup::key_in(account, &record, blob));
+        running.push_back(async move {
+            let refused = match blob {
+                Ok(key) => delete_one(front, key, precondition).await.err(),
+                Err(refused) => Some(refused),
+            };
+            if let Some(refused) = &refused {
+                front.count_refused(refused);
+            }
+            BlobDeleted { name, refused }
+        });
+    }
+    deleted.extend(running.collect::<Vec<_>>().await);
+    drop(memory);
+    Ok(Reply::BlobsDeleted(BlobsDeleted { items: deleted, quiet }))
+}
+
+async fn delete_one(
+    front: &FrontEnd,
+    key: BlobKey,
+    precondition: Precondition,
+) -> Result<(), Refusal> {
+    front.load.rates.count(key.account, || front.env.clock.monotonic())?;
+    let demanded = precondition.conditions.if_match.is_some();
+    let guard = lookup::guard(precondition);
+    let write = DeleteBlob { key, guard, scope: DeleteScope::Blob };
+    match commit::commit(&front.rows, write, None).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match errors::from_index(&error, Subject::Blob) {
+            Refusal { reason: Reason::BlobNotFound, .. } if demanded => {
+                Reason::NothingToMatch.into()
+            }
+            refused => refused,
+        }),
+    }
+}

@@ -1,0 +1,31 @@
+//! The deletion of several blobs of one container.
+
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Refusal;
+use crate::types::BlobName;
+use crate::types::ContainerName;
+
+/// Blobs of one request at most.
+pub const DELETIONS_MAX: usize = 1_000;
+
+/// Deletes several blobs. Each is deleted by itself: one that is refused does not stop the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteBlobs {
+    /// The container.
+    pub container: ContainerName,
+    /// The blobs, at most [`DELETIONS_MAX`]; in the body.
+    pub items: Vec<BlobDeletion>,
+    /// Whether the answer names only those that were not deleted.
+    pub quiet: bool,
+}
+
+/// One of the blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobDeletion {
+    /// The name, as the request has it.
+    pub name: String,
+    /// The blob, or why none can be meant.
+    pub blob: Result<BlobName, Refusal>,
+    /// What must hold of it.
+    pub precondition: Precondition,
+}

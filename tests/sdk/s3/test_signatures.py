@@ -1,0 +1,481 @@
+"""Each piece of each form of signature, broken in turn. A request that is refused changes nothing."""
+
+import datetime
+import re
+import uuid
+
+import pytest
+
+from lib import s3, s3_signing
+from lib.s3_signing import SIGNED, SIGNED_TRAILER, UNSIGNED_TRAILER, crc32
+
+MALFORMED = (400, "AuthorizationHeaderMalformed")
+QUERY = (400, "AuthorizationQueryParametersError")
+WRONG = (403, "SignatureDoesNotMatch")
+DENIED = (403, "AccessDenied")
+SKEWED = (403, "RequestTimeTooSkewed")
+UNKNOWN = (403, "InvalidAccessKeyId")
+ARGUMENT = (400, "InvalidArgument")
+
+
+@pytest.fixture(scope="module")
+def shared(server):
+    """A bucket of all tests here, with one object."""
+    client = s3.client(server.account)
+    name = f"b{uuid.uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    client.put_object(Bucket=name, Key="k", Body=b"content")
+    yield name
+    assert client.get_object(Bucket=name, Key="k")["Body"].read() == b"content"
+    assert [one["Key"] for one in client.list_objects_v2(Bucket=name)["Contents"]] == ["k"], "a refused request stored"
+
+
+def outcome(answer):
+    """Status and code."""
+    return answer.status, answer.code()
+
+
+def at(minutes):
+    """A time so many minutes from now, as version 4 writes it."""
+    time = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes)
+    return time.strftime("%Y%m%dT%H%M%SZ")
+
+
+def replaced(pattern, by):
+    """Changes the authorization."""
+    def change(headers):
+        before = headers["authorization"]
+        headers["authorization"] = re.sub(pattern, by, before)
+        assert headers["authorization"] != before
+    return change
+
+
+def without(name):
+    """Leaves a header out."""
+    return lambda headers: headers.pop(name)
+
+
+def with_header(name, value):
+    """Adds a header, or another value of one."""
+    return lambda headers: headers.__setitem__(name, value)
+
+
+HEADER_CASES = {
+    "no credential": (replaced(r"Credential=[^,]*, ", ""), MALFORMED),
+    "no signed headers": (replaced(r"SignedHeaders=[^,]*, ", ""), MALFORMED),
+    "no signature": (replaced(r", Signature=\w+", ""), MALFORMED),
+    "empty credential": (replaced(r"Credential=[^,]*", "Credential="), MALFORMED),
+    "empty signed headers": (replaced(r"SignedHeaders=[^,]*", "SignedHeaders="), MALFORMED),
+    "empty signature": (replaced(r"Signature=\w+", "Signature="), MALFORMED),
+    "only the algorithm": (with_header("authorization", "AWS4-HMAC-SHA256"), MALFORMED),
+    "other algorithm": (replaced("AWS4-HMAC-SHA256", "AWS4-HMAC-SHA512"), ARGUMENT),
+    "asymmetric algorithm": (replaced("AWS4-HMAC-SHA256", "AWS4-ECDSA-P256-SHA256"), ARGUMENT),
+    "credential without parts": (replaced(r"Credential=[^,]*", "Credential=key"), MALFORMED),
+    "credential without a region": (replaced("/us-east-1/", "/"), MALFORMED),
+    "credential with an empty region": (replaced("/us-east-1/", "//"), MALFORMED),
+    "credential with a long region": (replaced("/us-east-1/", f"/{'r' * 65}/"), MALFORMED),
+    "credential of another service": (replaced("/s3/", "/ec2/"), MALFORMED),
+    "credential with another end": (replaced("aws4_request", "aws5_request"), MALFORMED),
+    "credential of another day": (replaced(r"/\d{8}/", "/20200101/"), MALFORMED),
+    "credential with a malformed day": (replaced(r"/\d{8}/", "/2020-01-01/"), MALFORMED),
+    "unknown key": (replaced("Credential=[^/]*/", "Credential=nobody/"), UNKNOWN),
+    "signature of other digits": (replaced(r"Signature=\w", lambda m: "Signature=" + ("0" if m[0][-1] != "0" else "1")), WRONG),
+    "signature in upper case": (replaced(r"Signature=\w+", lambda m: "Signature=" + "A" * 64), MALFORMED),
+    "short signature": (replaced(r"\w$", ""), MALFORMED),
+    "long signature": (replaced(r"$", "00"), MALFORMED),
+    "signature that is not hexadecimal": (replaced(r"\w$", "g"), MALFORMED),
+    "names in upper case": (replaced("SignedHeaders=host", "SignedHeaders=Host"), MALFORMED),
+    "a name twice": (replaced("SignedHeaders=host", "SignedHeaders=host;host"), MALFORMED),
+    "an empty name": (replaced("SignedHeaders=host", "SignedHeaders=host;"), MALFORMED),
+    "host that is not signed": (replaced("SignedHeaders=host;", "SignedHeaders="), DENIED),
+    "date that is not signed": (replaced("SignedHeaders=([^,]*);x-amz-date", r"SignedHeaders=\1"), DENIED),
+    "a signed header that is missing": (replaced("x-amz-date, ", "x-amz-date;x-amz-missing, "), WRONG),
+    "a header that is not signed": (with_header("x-amz-meta-a", "1"), DENIED),
+    "an acl that is not signed": (with_header("x-amz-acl", "public-read"), DENIED),
+    "no date": (without("x-amz-date"), DENIED),
+    "a malformed date": (with_header("x-amz-date", "yesterday"), DENIED),
+    "a date of another form": (with_header("x-amz-date", "2026-01-01T00:00:00Z"), DENIED),
+    "no hash of the payload": (without("x-amz-content-sha256"), (400, "InvalidRequest")),
+    "an unknown form of payload": (with_header("x-amz-content-sha256", "SIGNED-PAYLOAD"), ARGUMENT),
+    "a short hash of the payload": (with_header("x-amz-content-sha256", "00"), ARGUMENT),
+    "a hash of the payload in upper case": (with_header("x-amz-content-sha256", "AB" * 32), ARGUMENT),
+    "another hash of the payload": (with_header("x-amz-content-sha256", "ab" * 32), WRONG),
+    "signatures of version 4A": (with_header("x-amz-content-sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"), ARGUMENT),
+}
+
+
+@pytest.mark.parametrize("case", HEADER_CASES)
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_broken_signature_of_version_4_is_refused(raw, shared, method, case):
+    change, expected = HEADER_CASES[case]
+    path = f"/{shared}/k"
+    headers = raw.sign(method, path)
+    change(headers)
+    assert outcome(raw.send(method, path, headers, b"other" if method == "PUT" else b"")) == expected
+
+
+@pytest.mark.parametrize("what", ["method", "path", "query", "header", "host"])
+def test_a_request_that_is_not_the_signed_one_is_refused(raw, shared, what):
+    path, method, query = f"/{shared}/k", "GET", ""
+    headers = raw.sign(method, path, headers={"x-amz-meta-a": "1"})
+    if what == "method":
+        method = "DELETE"
+    elif what == "path":
+        path += "2"
+    elif what == "query":
+        query = "?versions"
+    elif what == "header":
+        headers["x-amz-meta-a"] = "2"
+    else:
+        headers["host"] = headers["host"].replace("127.0.0.1", "localhost")
+    answer = raw.send(method, path + query, headers)
+    assert outcome(answer) == WRONG
+    assert answer.text("StringToSign").startswith("AWS4-HMAC-SHA256\n") and answer.text("CanonicalRequest")
+
+
+@pytest.mark.parametrize("minutes, expected", [(-16, SKEWED), (16, SKEWED), (-60 * 24 * 2, SKEWED)])
+def test_a_clock_that_is_off_is_refused(raw, shared, minutes, expected):
+    assert outcome(raw.call("GET", f"/{shared}/k", time=at(minutes))) == expected
+
+
+@pytest.mark.parametrize("minutes", [-14, 14])
+def test_a_clock_may_be_off_by_a_quarter_of_an_hour(raw, shared, minutes):
+    assert raw.call("GET", f"/{shared}/k", time=at(minutes)).status == 200
+
+
+def test_a_signature_in_two_places_is_refused(raw, shared):
+    target = raw.presign("GET", f"/{shared}/k")
+    path, query = target.split("?")
+    headers = raw.sign("GET", path)
+    assert outcome(raw.send("GET", f"{path}?{query}", headers)) == ARGUMENT
+    twice = {**headers, "authorization": [headers["authorization"]] * 2}
+    assert outcome(raw.send("GET", path, twice)) == ARGUMENT
+
+
+def test_head_refusals_have_a_code_in_the_header_only(raw, shared):
+    headers = raw.sign("HEAD", f"/{shared}/k")
+    headers["x-amz-content-sha256"] = s3.EMPTY_SHA256
+    answer = raw.send("HEAD", f"/{shared}/k", headers)
+    assert (answer.status, answer.headers["x-amz-error-code"], answer.body) == (*WRONG, b"")
+
+
+def changed(name, value):
+    """Changes a parameter of a presigned URL, or leaves it out."""
+    def change(target):
+        kept = [pair for pair in target.split("?")[1].split("&") if pair.split("=")[0] != name]
+        pairs = kept + ([f"{name}={s3.quoted(value)}"] if value is not None else [])
+        return target.split("?")[0] + "?" + "&".join(pairs)
+    return change
+
+
+def today():
+    """The day now."""
+    return s3.now()[:8]
+
+
+QUERY_CASES = {
+    "other algorithm": (changed("X-Amz-Algorithm", "AWS4-HMAC-SHA512"), QUERY),
+    "empty algorithm": (changed("X-Amz-Algorithm", ""), QUERY),
+    "no credential": (changed("X-Amz-Credential", None), QUERY),
+    "malformed credential": (changed("X-Amz-Credential", "key"), QUERY),
+    "credential of another service": (lambda t: changed("X-Amz-Credential", f"devstoreaccount1/{today()}/us-east-1/ec2/aws4_request")(t), QUERY),
+    "credential with another end": (lambda t: changed("X-Amz-Credential", f"devstoreaccount1/{today()}/us-east-1/s3/aws")(t), QUERY),
+    "credential of another day": (changed("X-Amz-Credential", "devstoreaccount1/20200101/us-east-1/s3/aws4_request"), QUERY),
+    "unknown key": (lambda t: changed("X-Amz-Credential", f"nobody/{today()}/us-east-1/s3/aws4_request")(t), UNKNOWN),
+    "other region": (lambda t: changed("X-Amz-Credential", f"devstoreaccount1/{today()}/eu-west-1/s3/aws4_request")(t), WRONG),
+    "no date": (changed("X-Amz-Date", None), QUERY),
+    "malformed date": (changed("X-Amz-Date", "now"), QUERY),
+    "http date": (changed("X-Amz-Date", "2026-01-01"), QUERY),
+    "no expiry": (changed("X-Amz-Expires", None), QUERY),
+    "expiry that is no number": (changed("X-Amz-Expires", "soon"), QUERY),
+    "negative expiry": (changed("X-Amz-Expires", "-1"), QUERY),
+    "expiry of more than a week": (changed("X-Amz-Expires", "604801"), QUERY),
+    "other expiry": (changed("X-Amz-Expires", "299"), WRONG),
+    "no signed headers": (changed("X-Amz-SignedHeaders", None), QUERY),
+    "signed headers in upper case": (changed("X-Amz-SignedHeaders", "Host"), QUERY),
+    "host that is not signed": (changed("X-Amz-SignedHeaders", "date"), DENIED),
+    "no signature": (changed("X-Amz-Signature", None), QUERY),
+    "short signature": (changed("X-Amz-Signature", "00"), QUERY),
+    "other signature": (changed("X-Amz-Signature", "0" * 64), WRONG),
+    "signature in upper case": (changed("X-Amz-Signature", "A" * 64), QUERY),
+    "another parameter": (lambda target: target + "&response-content-type=text/html", WRONG),
+    "an unknown parameter": (lambda target: target + "&x=1", WRONG),
+    "a header of s3 in the query": (lambda target: target + "&x-amz-acl=public-read", WRONG),
+}
+
+
+@pytest.mark.parametrize("case", QUERY_CASES)
+def test_a_broken_presigned_url_of_version_4_is_refused(raw, shared, case):
+    change, expected = QUERY_CASES[case]
+    target = change(raw.presign("GET", f"/{shared}/k"))
+    assert outcome(raw.send("GET", target)) == expected
+
+
+@pytest.mark.parametrize("expires, minutes, expected", [
+    (60, -2, DENIED), (60, 20, DENIED), (604800, -60 * 24 * 7 - 1, DENIED)])
+def test_a_presigned_url_is_valid_for_its_time(raw, shared, expires, minutes, expected):
+    target = raw.presign("GET", f"/{shared}/k", expires=expires, time=at(minutes))
+    assert outcome(raw.send("GET", target)) == expected
+
+
+@pytest.mark.parametrize("expires, minutes", [(604800, 0), (604800, -60 * 24 * 6), (1200, -19), (60, 10)])
+def test_a_presigned_url_works_in_its_time(raw, shared, expires, minutes):
+    target = raw.presign("GET", f"/{shared}/k", expires=expires, time=at(minutes))
+    assert raw.send("GET", target).body == b"content"
+
+
+def test_a_presigned_url_is_for_its_method_and_headers(raw, shared):
+    target = raw.presign("GET", f"/{shared}/k")
+    assert outcome(raw.send("PUT", target, body=b"x")) == WRONG
+    assert outcome(raw.send("DELETE", target)) == WRONG
+    assert outcome(raw.send("GET", target, {"x-amz-checksum-mode": "ENABLED"})) == DENIED
+    bound = raw.presign("GET", f"/{shared}/k", headers={"x-amz-meta-a": "1"})
+    assert raw.send("GET", bound, {"x-amz-meta-a": "1"}).status == 200
+    assert outcome(raw.send("GET", bound, {"x-amz-meta-a": "2"})) == WRONG
+    assert outcome(raw.send("GET", bound)) == WRONG
+
+
+def test_headers_of_s3_in_a_presigned_query_count(raw, bucket):
+    query = [("x-amz-meta-color", "blue"), ("x-amz-storage-class", "STANDARD_IA")]
+    assert raw.send("PUT", raw.presign("PUT", f"/{bucket}/k", query), body=b"x").status == 200
+    head = raw.call("HEAD", f"/{bucket}/k")
+    assert (head.headers["x-amz-meta-color"], head.headers["x-amz-storage-class"]) == ("blue", "STANDARD_IA")
+    got = raw.send("GET", raw.presign("GET", f"/{bucket}/k", [("x-amz-checksum-mode", "ENABLED")]))
+    assert got.headers["x-amz-checksum-crc64nvme"]
+    refused = raw.send("PUT", raw.presign("PUT", f"/{bucket}/k", [("x-amz-write-offset-bytes", "1")]), body=b"x")
+    assert outcome(refused) == (501, "NotImplemented")
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "eu-west-9", "moon", "auto"])
+def test_any_region_is_accepted(account, shared, monkeypatch, region):
+    monkeypatch.setattr(s3, "REGION", region)
+    key = s3.signing_key
+    monkeypatch.setattr(s3, "signing_key", lambda secret, date: key(secret, date, region))
+    assert s3.Raw(account).call("GET", f"/{shared}/k").status == 200
+
+
+# Version 2.
+
+def test_version_2_signs_requests(raw, bucket):
+    path = f"/{bucket}/k"
+    headers = {"content-type": "text/plain", "x-amz-meta-a": "1", "content-md5": s3_signing.md5(b"two")}
+    assert raw.send("PUT", path, s3_signing.headers_v2(raw, "PUT", path, headers=headers), b"two").status == 200
+    got = raw.send("GET", path, s3_signing.headers_v2(raw, "GET", path))
+    assert (got.body, got.headers["content-type"], got.headers["x-amz-meta-a"]) == (b"two", "text/plain", "1")
+    assert raw.send("GET", s3_signing.presign_v2(raw, "GET", path)).body == b"two"
+    listed = raw.send("GET", f"/{bucket}?prefix=k", s3_signing.headers_v2(raw, "GET", f"/{bucket}"))
+    assert listed.text("Contents/Key") == "k"
+    by_date = s3_signing.headers_v2(raw, "GET", path, headers={"x-amz-date": s3_signing.http_date()}, date="nonsense")
+    assert raw.send("GET", path, by_date).status == 200
+
+
+V2_CASES = {
+    "no signature": (replaced(r":.*", ""), MALFORMED),
+    "empty signature": (replaced(r":.*", ":"), WRONG),
+    "no key": (replaced(r"AWS [^:]*", "AWS "), MALFORMED),
+    "signature that is not base64": (replaced(r":.*", ":*"), MALFORMED),
+    "other signature": (replaced(r":.*", ":AAAAAAAAAAAAAAAAAAAAAAAAAAA="), WRONG),
+    "unknown key": (replaced(r"AWS [^:]*", "AWS nobody"), UNKNOWN),
+    "no date": (without("date"), DENIED),
+    "malformed date": (with_header("date", "yesterday"), DENIED),
+    "another header of s3": (with_header("x-amz-meta-b", "1"), WRONG),
+    "another type": (with_header("content-type", "text/html"), WRONG),
+    "another md5": (with_header("content-md5", "1B2M2Y8AsgTpgAmY7PhCfg=="), WRONG),
+    "a body in chunks": (with_header("x-amz-content-sha256", SIGNED), ARGUMENT),
+    "no space": (with_header("authorization", "AWS x:y:"), MALFORMED),
+}
+
+
+@pytest.mark.parametrize("case", V2_CASES)
+def test_a_broken_signature_of_version_2_is_refused(raw, shared, case):
+    change, expected = V2_CASES[case]
+    path = f"/{shared}/k"
+    headers = s3_signing.headers_v2(raw, "GET", path)
+    change(headers)
+    found = outcome(raw.send("GET", path, headers))
+    if case == "no space":
+        assert found[0] in (400, 403)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("seconds", [-16 * 60, 16 * 60])
+def test_a_clock_of_version_2_that_is_off_is_refused(raw, shared, seconds):
+    path = f"/{shared}/k"
+    headers = s3_signing.headers_v2(raw, "GET", path, date=s3_signing.http_date(seconds))
+    assert outcome(raw.send("GET", path, headers)) == SKEWED
+
+
+@pytest.mark.parametrize("what", ["method", "path", "subresource"])
+def test_version_2_covers_the_request(raw, shared, what):
+    path = f"/{shared}/k"
+    headers = s3_signing.headers_v2(raw, "GET", path)
+    method, target = {"method": ("DELETE", path), "path": ("GET", path + "2"), "subresource": ("GET", path + "?acl")}[what]
+    answer = raw.send(method, target, headers)
+    assert outcome(answer) == WRONG and answer.text("StringToSign").startswith(method)
+
+
+V2_QUERY_CASES = {
+    "no expiry": (changed("Expires", None), DENIED),
+    "expiry that is no number": (changed("Expires", "soon"), DENIED),
+    "expired": (changed("Expires", "1"), DENIED),
+    "other expiry": (changed("Expires", "9999999999"), WRONG),
+    "unknown key": (changed("AWSAccessKeyId", "nobody"), UNKNOWN),
+    "other signature": (changed("Signature", "AAAAAAAAAAAAAAAAAAAAAAAAAAA="), WRONG),
+    "signature that is not base64": (changed("Signature", "*"), QUERY),
+    "another sub-resource": (lambda target: target + "&acl", WRONG),
+    "an override that is not signed": (lambda target: target + "&response-content-type=text/html", WRONG),
+}
+
+
+@pytest.mark.parametrize("case", V2_QUERY_CASES)
+def test_a_broken_presigned_url_of_version_2_is_refused(raw, shared, case):
+    change, expected = V2_QUERY_CASES[case]
+    assert outcome(raw.send("GET", change(s3_signing.presign_v2(raw, "GET", f"/{shared}/k")))) == expected
+
+
+def test_a_presigned_url_of_version_2_expires(raw, shared):
+    target = s3_signing.presign_v2(raw, "GET", f"/{shared}/k", expires=-1)
+    assert outcome(raw.send("GET", target)) == DENIED
+    assert outcome(raw.send("PUT", s3_signing.presign_v2(raw, "GET", f"/{shared}/k"), body=b"x")) == WRONG
+
+
+# Signed bodies.
+
+CONTENT = [b"a" * 8192, b"b" * 100]
+TRAILER = [("x-amz-checksum-crc32", crc32(b"".join(CONTENT)))]
+FORMS = {SIGNED: [], SIGNED_TRAILER: TRAILER, UNSIGNED_TRAILER: TRAILER}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("contents", [CONTENT, [b""], [b"x"], [b"x" * 70000]], ids=["two", "empty", "one", "large"])
+def test_bodies_in_chunks_are_stored(raw, bucket, form, contents):
+    contents = [piece for piece in contents if piece]
+    whole = b"".join(contents)
+    trailers = [("x-amz-checksum-crc32", crc32(whole))] if FORMS[form] else []
+    answer = s3_signing.put(raw, f"/{bucket}/k", contents, form, trailers)
+    assert answer.status == 200, answer.body
+    got = raw.call("GET", f"/{bucket}/k", headers={"x-amz-checksum-mode": "ENABLED"})
+    assert got.body == whole and "content-encoding" not in got.headers
+    if trailers:
+        assert got.headers["x-amz-checksum-crc32"] == trailers[0][1]
+
+
+def flip(text):
+    """Another signature."""
+    return ("0" if text[0] != "0" else "1") + text[1:]
+
+
+def sign_chunk(number, value):
+    """Sets or changes the signature of a chunk."""
+    def change(body):
+        old = body.chunks[number].signature
+        body.chunks[number].signature = value(old) if callable(value) else value
+    return change
+
+
+def of_chunk(number, **fields):
+    """Changes a chunk."""
+    return lambda body: [setattr(body.chunks[number], name, value) for name, value in fields.items()]
+
+
+def swap(body):
+    """The chunks in another order."""
+    body.chunks[0], body.chunks[1] = body.chunks[1], body.chunks[0]
+
+
+SHORT = (400, "IncompleteBody")
+BROKEN_CHUNKS = {
+    "signature of the first chunk": (sign_chunk(0, flip), WRONG),
+    "signature of the second chunk": (sign_chunk(1, flip), WRONG),
+    "signature of the last chunk": (sign_chunk(2, flip), WRONG),
+    "no signature of the first chunk": (sign_chunk(0, None), SHORT),
+    "no signature of the last chunk": (sign_chunk(2, None), SHORT),
+    "empty signature": (sign_chunk(0, ""), WRONG),
+    "content of the first chunk": (of_chunk(0, content=b"z" * 8192), WRONG),
+    "content of the second chunk": (of_chunk(1, content=b"z" * 100), WRONG),
+    "chunks swapped": (swap, WRONG),
+    "a chunk left out": (lambda body: body.chunks.pop(0), WRONG),
+    "a chunk twice": (lambda body: body.chunks.insert(0, body.chunks[0]), WRONG),
+    "no last chunk": (lambda body: body.chunks.pop(), SHORT),
+    "a size that is too small": (of_chunk(0, size="1fff"), SHORT),
+    "a size that is too large": (of_chunk(0, size="2001"), SHORT),
+    "a size that is not hexadecimal": (of_chunk(0, size="zz"), SHORT),
+    "a negative size": (of_chunk(0, size="-1"), SHORT),
+    "an empty size": (of_chunk(0, size=""), SHORT),
+    "a huge size": (of_chunk(0, size="ffffffffffffffff"), SHORT),
+    "a size of too many digits": (of_chunk(0, size="0" * 300), SHORT),
+    "no end": (lambda body: setattr(body, "tail", b""), SHORT),
+    "bytes after the end": (lambda body: setattr(body, "tail", b"\r\nmore"), SHORT),
+}
+EITHER = {"a chunk left out", "a chunk twice", "chunks swapped", "a size that is too large"}
+
+
+@pytest.mark.parametrize("form", [SIGNED, SIGNED_TRAILER])
+@pytest.mark.parametrize("case", BROKEN_CHUNKS)
+def test_a_broken_signed_body_is_refused_and_nothing_is_stored(raw, shared, form, case):
+    change, expected = BROKEN_CHUNKS[case]
+    path = f"/{shared}/new"
+    found = outcome(s3_signing.put(raw, path, CONTENT, form, FORMS[form], change))
+    assert found == expected or case in EITHER and found in (WRONG, SHORT)
+    assert raw.call("GET", path).status == 404
+
+
+def set_trailers(*trailers, signature=True):
+    """Replaces the trailers; with `signature` that of the old ones stays."""
+    def change(body):
+        body.trailers = list(trailers)
+        if not signature:
+            body.trailer_signature = None
+    return change
+
+
+BROKEN_TRAILERS = {
+    (SIGNED_TRAILER, "signature"): (lambda body: setattr(body, "trailer_signature", flip(body.trailer_signature)), WRONG),
+    (SIGNED_TRAILER, "empty signature"): (lambda body: setattr(body, "trailer_signature", ""), WRONG),
+    (SIGNED_TRAILER, "no signature"): (lambda body: setattr(body, "trailer_signature", None), SHORT),
+    (SIGNED_TRAILER, "other value"): (set_trailers(("x-amz-checksum-crc32", crc32(b"other"))), WRONG),
+    (SIGNED_TRAILER, "missing"): (set_trailers(), WRONG),
+    (SIGNED_TRAILER, "a further one"): (set_trailers(*TRAILER, ("x-amz-meta-a", "1")), WRONG),
+    (UNSIGNED_TRAILER, "other value"): (set_trailers(("x-amz-checksum-crc32", crc32(b"other"))), (400, "BadDigest")),
+    (UNSIGNED_TRAILER, "not base64"): (set_trailers(("x-amz-checksum-crc32", "*")), (400, "BadDigest")),
+    (UNSIGNED_TRAILER, "too short"): (set_trailers(("x-amz-checksum-crc32", "AAA=")), (400, "BadDigest")),
+    (UNSIGNED_TRAILER, "missing"): (set_trailers(), SHORT),
+    (UNSIGNED_TRAILER, "twice"): (set_trailers(*TRAILER, *TRAILER), SHORT),
+    (UNSIGNED_TRAILER, "of another algorithm"): (set_trailers(("x-amz-checksum-sha1", "AAAA")), (400, "BadDigest")),
+    (UNSIGNED_TRAILER, "too long"): (set_trailers(*TRAILER, ("x-amz-meta-a", "1" * 5000)), SHORT),
+    (UNSIGNED_TRAILER, "too many"): (set_trailers(*TRAILER, *((f"x-amz-meta-{n}", "1") for n in range(20))), SHORT),
+    (UNSIGNED_TRAILER, "signed chunk"): (sign_chunk(0, "0" * 64), SHORT),
+    (UNSIGNED_TRAILER, "no end"): (lambda body: setattr(body, "tail", b""), SHORT),
+    (UNSIGNED_TRAILER, "content"): (of_chunk(1, content=b"z" * 100), (400, "BadDigest")),
+}
+
+
+@pytest.mark.parametrize("form, case", BROKEN_TRAILERS)
+def test_broken_trailers_are_refused_and_nothing_is_stored(raw, shared, form, case):
+    change, expected = BROKEN_TRAILERS[form, case]
+    path = f"/{shared}/new"
+    assert outcome(s3_signing.put(raw, path, CONTENT, form, FORMS[form], change)) == expected
+    assert raw.call("GET", path).status == 404
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("length, expected", [
+    (None, (411, "MissingContentLength")), ("8291", SHORT), ("8293", SHORT), ("x", ARGUMENT), ("-1", ARGUMENT),
+    (str((5 << 30) + 1), (400, "EntityTooLarge"))])
+def test_a_body_in_chunks_has_the_length_that_was_announced(raw, shared, form, length, expected):
+    headers = {"x-amz-decoded-content-length": length}
+    answer = s3_signing.put(raw, f"/{shared}/new", CONTENT, form, FORMS[form], headers=headers)
+    assert outcome(answer) == expected
+
+
+def test_a_trailer_that_was_not_announced_is_refused(raw, shared):
+    answer = s3_signing.put(raw, f"/{shared}/new", CONTENT, UNSIGNED_TRAILER, TRAILER, headers={"x-amz-trailer": None})
+    assert outcome(answer) == SHORT
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"y" * 100000], ids=["empty", "one", "large"])
+def test_a_hash_of_the_payload_is_verified(raw, shared, body):
+    answer = raw.call("PUT", f"/{shared}/new", body=body, sha256="0" * 64)
+    assert outcome(answer) == (400, "XAmzContentSHA256Mismatch")
+    assert raw.call("GET", f"/{shared}/new").status == 404
