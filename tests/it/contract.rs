@@ -14,16 +14,23 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 10] = [
+const OF_OTHER_DIALECTS: [&str; 17] = [
     "AbortUpload",
     "CompleteUpload",
     "CreateUpload",
     "DeleteBlobs",
     "GetBlobAttributes",
+    "GetBlobGrants",
     "GetBlobPart",
+    "GetContainerGrants",
+    "GetContainerSetting",
     "ListParts",
     "ListUploads",
+    "RemoveContainerSetting",
     "RestoreBlob",
+    "SetBlobGrants",
+    "SetContainerGrants",
+    "SetContainerSetting",
     "UploadPart",
 ];
 

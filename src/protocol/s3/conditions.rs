@@ -117,6 +117,7 @@ pub(super) fn of_names(
         if_tags: None,
         encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
         over_archived: false,
+        open_to: None,
     })
 }
 

@@ -6,11 +6,13 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::attributes;
+use crate::protocol::s3::beside;
 use crate::protocol::s3::buckets;
 use crate::protocol::s3::copies;
 use crate::protocol::s3::deletions;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
+use crate::protocol::s3::owners;
 use crate::protocol::s3::request;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::restore;
@@ -89,8 +91,9 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let operation = routed(head, address, &query)?;
     let headers = request::headers(head);
     let request = Request { query: &query, headers: &headers, address };
-    let served = SERVED.iter().find(|(served, _)| *served == operation);
+    let served = SERVED.iter().chain(beside::SERVED).find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
+    owners::check(&headers, &address.account)?;
     unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)
