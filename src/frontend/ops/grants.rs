@@ -103,6 +103,8 @@ pub(crate) fn check(account: &Account, operation: &Operation) -> Result<(), Refu
 fn new_acl(operation: &Operation) -> Option<CannedAcl> {
     if let Operation::Content(ContentOperation::PutBlob { object, .. }) = operation {
         object.as_ref()?.acl
+    } else if let Operation::Content(ContentOperation::CopyNamed(copy)) = operation {
+        copy.object.acl
     } else if let Operation::Upload(UploadOperation::Create(create)) = operation {
         create.object.as_ref()?.acl
     } else if let Operation::Container(ContainerOperation::CreateContainer { settings, .. }) =

@@ -1,11 +1,9 @@
 //! The operations about what lies beside the content of objects and buckets: tags, access control
 //! lists, settings. Part of the table in `parse.rs`.
 
-use crate::protocol::model::Refusal;
-use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::acl;
 use crate::protocol::s3::cors;
-use crate::protocol::s3::request::Request;
+use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::settings;
 use crate::protocol::s3::tagging;
@@ -13,7 +11,7 @@ use crate::protocol::s3::tagging;
 use S3Operation as O;
 
 /// Operations, and what reads them.
-pub(super) const SERVED: &[(S3Operation, fn(&Request<'_>) -> Result<Parsed, Refusal>)] = &[
+pub(super) const SERVED: &[(S3Operation, Parser)] = &[
     (O::GetObjectTagging, tagging::get_object),
     (O::PutObjectTagging, tagging::put_object),
     (O::DeleteObjectTagging, tagging::delete_object),

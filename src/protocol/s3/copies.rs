@@ -22,13 +22,13 @@ use crate::protocol::s3::encryption;
 use crate::protocol::s3::encryption::OF_OBJECT;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
 use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ObjectProperties;
 use crate::types::PART_BYTES_MAX;
 use crate::types::StorageClass;
-use crate::types::Tags;
 
 /// The longest source of a copy, bytes: 5 GiB.
 const COPY_BYTES_MAX: u64 = 5 << 30;
@@ -48,7 +48,8 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         return Err(refusal.detail(Detail::HeaderName, copy_source::RANGE));
     }
     let directive = directive(all, "x-amz-metadata-directive", "Unknown metadata directive.")?;
-    let tagging = self::directive(all, "x-amz-tagging-directive", "Unknown tagging directive.")?;
+    let tag_directive =
+        self::directive(all, "x-amz-tagging-directive", "Unknown tagging directive.")?;
     let class = objects::storage_class(all)?;
     let given = objects::object(all, class)?;
     let (properties, object) = match directive {
@@ -59,7 +60,8 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         }
     };
     let conditions = conditions::write(all)?;
-    let precondition = Precondition { encryption: encryption::read(all, &OF_OBJECT)?, ..conditions };
+    let precondition =
+        Precondition { encryption: encryption::read(all, &OF_OBJECT)?, ..conditions };
     let copy = CopyNamed {
         path: request.object()?,
         precondition,
@@ -67,9 +69,9 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         len_max: COPY_BYTES_MAX,
         properties,
         object,
-        tags: match tagging {
+        tags: match tag_directive {
             Directive::Copy => TagOption::Copy,
-            Directive::Replace => TagOption::Replace(Tags::default()),
+            Directive::Replace => TagOption::Replace(tagging::header(all)?),
         },
         tier: class.map(StorageClass::tier),
         checksum: checksum(all)?,

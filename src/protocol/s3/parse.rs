@@ -14,6 +14,7 @@ use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::owners;
 use crate::protocol::s3::request;
+use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::restore;
 use crate::protocol::s3::routes::HEADERS;
@@ -25,9 +26,6 @@ use crate::protocol::s3::uploads;
 use crate::protocol::wire::query::Query;
 
 use S3Operation as O;
-
-/// Reads one operation.
-type Parser = fn(&Request<'_>) -> Result<Parsed, Refusal>;
 
 /// The operations that are served. Others are 501.
 const SERVED: &[(S3Operation, Parser)] = &[

@@ -223,7 +223,8 @@ def test_conditions_of_the_source(raw, client, bucket, made, header, value, stat
         value = "Fri, 01 Jan 2100 00:00:00 GMT"
     answer = copy(raw, bucket, start(client, bucket), f"{bucket}/from", **{header: made["ETag"] if value == "own" else value})
     assert answer.status == status
-    assert answer.code() == (None if status == 200 else "PreconditionFailed")
+    if status != 200:
+        assert answer.code() == "PreconditionFailed"
 
 
 def test_an_archived_source_is_no_part(raw, client, bucket):
@@ -254,13 +255,15 @@ def test_a_checksum_that_the_source_has_is_taken_over(client, bucket):
     assert part["ChecksumSHA256"] == put["ChecksumSHA256"] and part["ETag"] == put["ETag"]
 
 
-def test_an_upload_of_crc64_copies_without_reading(client, bucket, made):
+def test_an_upload_of_crc64_copies_without_reading(client, account, bucket, made):
     assert made
     upload = start(client, bucket, ChecksumAlgorithm="CRC64NVME", ChecksumType="FULL_OBJECT")
     parts = [take(client, bucket, upload, 1), take(client, bucket, upload, 2)]
     done = complete(client, bucket, upload, parts)
-    put = client.put_object(Bucket=bucket, Key="same", Body=BODY + BODY, ChecksumAlgorithm="CRC64NVME")
-    assert done["ChecksumCRC64NVME"] == put["ChecksumCRC64NVME"]
+    plain = s3.client(account, request_checksum_calculation="when_required")
+    plain.put_object(Bucket=bucket, Key="same", Body=BODY + BODY)
+    same = client.head_object(Bucket=bucket, Key="same", ChecksumMode="ENABLED")
+    assert done["ChecksumCRC64NVME"] == same["ChecksumCRC64NVME"]
 
 
 def blob_key(key):
@@ -268,9 +271,16 @@ def blob_key(key):
     return CustomerProvidedEncryptionKey(base64.b64encode(key).decode(), base64.b64encode(hashlib.sha256(key).digest()).decode())
 
 
+def keyed(service, bucket, name):
+    """A Blob client that sends keys. The SDK does so over https only; the loopback interface is as safe."""
+    made = service.get_blob_client(bucket, name)
+    made.scheme = "https"
+    return made
+
+
 def test_a_source_under_a_key_is_decrypted(raw, client, service, bucket):
     key = b"k" * 32
-    service.get_blob_client(bucket, "from").upload_blob(BODY[:3 * MIB], cpk=blob_key(key))
+    keyed(service, bucket, "from").upload_blob(BODY[:3 * MIB], cpk=blob_key(key))
     upload = start(client, bucket)
     assert copy(raw, bucket, upload, f"{bucket}/from").code() == "InvalidRequest"
     begin = "x-amz-copy-source-server-side-encryption-customer-"
