@@ -8,7 +8,8 @@ use crate::types::AccountName;
 /// Digits of an account number.
 const NUMBER_DIGITS: u32 = 12;
 
-/// The ids of an account's root user. They are derived from the account's name, so that they are the
+/// The ids of an account's root user. They are derived from the account's name, so that they are
+/// the
 /// same in every store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerIds {

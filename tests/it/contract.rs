@@ -14,9 +14,11 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 17] = [
+const OF_OTHER_DIALECTS: [&str; 19] = [
     "AbortUpload",
     "CompleteUpload",
+    "CopyNamedBlob",
+    "CopyPart",
     "CreateUpload",
     "DeleteBlobs",
     "GetBlobAttributes",

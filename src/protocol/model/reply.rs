@@ -263,7 +263,8 @@ pub enum Reply {
     ContainerChanged(Change),
     /// A setting of a container.
     Setting(SettingReply),
-    /// Who may use a container or blob without a role in the account; `None` when that was replaced.
+    /// Who may use a container or blob without a role in the account; `None` when that was
+    /// replaced.
     Grants(Option<Grants>),
     /// Delete Container.
     ContainerDeleted,

@@ -158,7 +158,8 @@ routes! {
     POST Object ["select"] SelectObjectContent;
 }
 
-/// Which operation a request asks for. `has` says whether the query has a parameter of that name, or
+/// Which operation a request asks for. `has` says whether the query has a parameter of that name,
+/// or
 /// the head a header that begins with `x-amz-`.
 ///
 /// A parameter that chooses an operation, and that the found one does not have, is refused: a

@@ -172,7 +172,8 @@ struct Known {
     named: Option<ChecksumValue>,
 }
 
-/// The checksums that the source keeps of the wanted bytes. They are read only when the upload keeps
+/// The checksums that the source keeps of the wanted bytes. They are read only when the upload
+/// keeps
 /// a checksum that the source does not have.
 async fn known(
     front: &FrontEnd,
