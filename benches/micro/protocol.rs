@@ -106,8 +106,8 @@ fn render_list(bencher: Bencher<'_, '_>) {
         snapshot: None,
         facts: Box::new(BlobFacts::new(change, now(), 64)),
     };
-    let listing =
-        BlobListing { items: (0..PAGE).map(item).collect(), after: Vec::new(), next: None };
+    let items = (0..PAGE).map(item).collect();
+    let listing = BlobListing { items, after: Vec::new(), next: None, passed: None };
     let reply = Reply::Blobs(listing);
     bencher.counter(ItemsCount::new(PAGE)).bench(|| azure::render(black_box(&reply), &echo));
 }

@@ -18,6 +18,8 @@ pub enum Principal {
     Anonymous,
     /// The holder of a key of the account.
     SharedKey,
+    /// The holder of a key of another account of the store.
+    OtherAccount,
     /// The holder of a shared access signature.
     Sas {
         /// The stored access policy that it names.

@@ -40,6 +40,12 @@ pub enum Action {
     DeleteContainer,
     /// Read or set who may do what in a container.
     Policy,
+    /// Read the settings of a container.
+    ReadSettings,
+    /// Change them.
+    WriteSettings,
+    /// Read or set who may do what with a blob.
+    BlobPolicy,
     /// List the blobs of a container.
     ListBlobs,
     /// List the uploads in parts of a container.

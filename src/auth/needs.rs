@@ -59,6 +59,11 @@ const READ_CONTAINER: Need =
 const WRITE_CONTAINER: Need = row(Level::Container, "w", "", Role::Contributor);
 /// Access policies: only for holders of an account key and owners of the account.
 const POLICY: Need = row(Level::Container, "", "", Role::Owner);
+/// Settings of a container: no signature is enough.
+const READ_SETTINGS: Need = row(Level::Container, "", "", Role::Reader);
+const WRITE_SETTINGS: Need = row(Level::Container, "", "", Role::Owner);
+/// Access control lists of blobs: as policies of containers.
+const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
@@ -108,6 +113,9 @@ pub(super) const fn need(action: Action) -> Need {
         A::CreateContainer => CREATE_CONTAINER,
         A::DeleteContainer => DELETE_CONTAINER,
         A::Policy => POLICY,
+        A::ReadSettings => READ_SETTINGS,
+        A::WriteSettings => WRITE_SETTINGS,
+        A::BlobPolicy => BLOB_POLICY,
         A::ListBlobs => LIST_BLOBS,
         A::ListUploads => LIST_UPLOADS,
         A::ListParts => LIST_PARTS,

@@ -116,6 +116,8 @@ const fn of_account(operation: &AccountOperation) -> Option<(Thing, Value)> {
 fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
     use ContainerOperation as O;
     match operation {
+        O::Setting(setting) if setting.is_read() => None,
+        O::Setting(_) => Some((Thing::Policy, Value::Null)),
         O::SetContainerMetadata { .. }
         | O::DeleteContainer { .. }
         | O::DeleteIfEmpty { .. }
@@ -127,8 +129,10 @@ fn of_container(operation: &ContainerOperation) -> Option<(Thing, Value)> {
             Some((Thing::Container, json!({ "lease": verb(action) })))
         }
         O::SetContainerAcl { public_access, .. } => Some((Thing::Policy, access(*public_access))),
+        O::SetContainerGrants { .. } => Some((Thing::Policy, Value::Null)),
         O::GetContainer { .. }
         | O::GetContainerAcl { .. }
+        | O::GetContainerGrants { .. }
         | O::ListBlobs(_)
         | O::DeleteBlobs(_) => None,
     }

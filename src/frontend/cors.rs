@@ -1,23 +1,57 @@
 //! Cross-origin requests: preflights, which are not signed, and the headers of answers to browsers.
+//! The rules are those of the account, or of the container; which of them, the dialect says.
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use http::HeaderValue;
 use http::Response;
 
+use crate::env::boxed;
 use crate::frontend::access::hosts;
 use crate::frontend::accounts::Account;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::errors;
+use crate::frontend::ops::settings;
 use crate::frontend::state::FrontEnd;
+use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::wire::container_cors;
 use crate::protocol::wire::cors;
+use crate::protocol::wire::cors::CorsHeaders;
+use crate::types::CrossOriginRule;
+use crate::types::Setting;
+use crate::types::SettingKind;
 
-/// The account that a request names, signed or not.
-fn account(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Arc<Account>, Refusal> {
+/// The rules that apply to a request.
+enum Rules {
+    /// Those of the account.
+    Account(Arc<Account>),
+    /// Those of the container.
+    Container(Vec<CrossOriginRule>),
+}
+
+impl Rules {
+    fn preflight(&self, head: &HeaderMap) -> Result<CorsHeaders, Refusal> {
+        match self {
+            Self::Account(account) => cors::preflight(head, &account.properties.cors),
+            Self::Container(rules) => container_cors::preflight(head, rules),
+        }
+    }
+
+    fn actual(&self, head: &HeaderMap, method: &str) -> CorsHeaders {
+        match self {
+            Self::Account(account) => cors::actual(head, method, &account.properties.cors),
+            Self::Container(rules) => container_cors::actual(head, method, rules),
+        }
+    }
+}
+
+/// The rules that apply to a request, signed or not.
+async fn rules(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Rules, Refusal> {
     let address = arrival.dialect.address(arrival.head)?;
     // As for an account without rules: a caller that must not know the account learns nothing of
     // it.
@@ -25,17 +59,35 @@ fn account(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Arc<Account>, Refus
     let found = found.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     let account = found.ok_or_else(|| Refusal::from(Reason::CorsPreflightFailure))?;
     hosts::may_name(front, arrival.head, &account)?;
-    Ok(account)
+    match arrival.dialect.has_rules_of_containers() {
+        true => of_container(front, &account, &address).await.map(Rules::Container),
+        false => Ok(Rules::Account(account)),
+    }
+}
+
+/// The rules of a container; none if there is no such container.
+async fn of_container(
+    front: &FrontEnd,
+    account: &Account,
+    address: &Address,
+) -> Result<Vec<CrossOriginRule>, Refusal> {
+    let Some(container) = &address.container else { return Ok(Vec::new()) };
+    match settings::read(&front.rows, account, container, SettingKind::Cors).await {
+        Ok(Some(Setting::Cors(rules))) => Ok(rules),
+        Ok(Some(Setting::Tags(_)) | None) => Ok(Vec::new()),
+        Err(error) if error.reason == Reason::ContainerNotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Answers a preflight request.
-pub(crate) fn preflight(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Reply, Refusal> {
-    let account = account(front, arrival)?;
-    cors::preflight(&arrival.head.headers, &account.properties.cors).map(Reply::Preflight)
+pub(crate) async fn preflight(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Reply, Refusal> {
+    let rules = rules(front, arrival).await?;
+    rules.preflight(&arrival.head.headers).map(Reply::Preflight)
 }
 
-/// Adds what the account's rules say to an answer.
-pub(crate) fn decorate(
+/// Adds what the rules say to the answer to a browser's request.
+pub(crate) async fn decorate(
     front: &FrontEnd,
     arrival: Arrival<'_>,
     mut response: Response<ResponseBody>,
@@ -44,9 +96,8 @@ pub(crate) fn decorate(
     if !head.headers.contains_key(http::header::ORIGIN) || head.method == http::Method::OPTIONS {
         return response;
     }
-    let Ok(account) = account(front, arrival) else { return response };
-    let rules = &account.properties.cors;
-    for (name, value) in cors::actual(&head.headers, head.method.as_str(), rules) {
+    let Ok(rules) = boxed(|| rules(front, arrival)).await else { return response };
+    for (name, value) in rules.actual(&head.headers, head.method.as_str()) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }

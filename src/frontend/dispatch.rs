@@ -18,6 +18,7 @@ use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::ops::acl;
 use crate::frontend::ops::blocks;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::listing;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
@@ -58,7 +59,15 @@ const fn may_change_account(operation: &AccountOperation) -> bool {
 
 const fn may_change_container(operation: &ContainerOperation) -> bool {
     use ContainerOperation as O;
-    !matches!(operation, O::GetContainer { .. } | O::GetContainerAcl { .. } | O::ListBlobs(_))
+    // Settings are no rows of blobs.
+    !matches!(
+        operation,
+        O::GetContainer { .. }
+            | O::GetContainerAcl { .. }
+            | O::GetContainerGrants { .. }
+            | O::ListBlobs(_)
+            | O::Setting(_)
+    )
 }
 
 const fn may_change_blob(operation: &BlobOperation) -> bool {
@@ -72,6 +81,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }
             | O::GetBlobTags { .. }
+            | O::GetBlobGrants { .. }
             | O::GetBlobAttributes { .. }
     )
 }
@@ -133,6 +143,7 @@ async fn carry_out(
     operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
+    grants::check(requester.account, &operation)?;
     let (account, memory) = (requester.account, content.document.unwrap_or_default());
     let reply = match *operation {
         Operation::Account(operation) => {

@@ -64,6 +64,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
         R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
+        R::NotOpen => Reason::BlobNotOpen.into(),
         R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
             Reason::NotModified.into()
         }

@@ -111,6 +111,7 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         lease: precondition.lease,
         if_tags: precondition.if_tags,
         encryption,
+        open_to: precondition.open_to,
         over_archived: precondition.over_archived,
     }
 }

@@ -132,7 +132,7 @@ impl FrontEnd {
                         self.refused(&head, &mut body, &error, &echo).await
                     }
                 };
-                cors::decorate(self, arrival, response)
+                cors::decorate(self, arrival, response).await
             }
         };
         drop(counted);
@@ -196,7 +196,7 @@ impl FrontEnd {
         if arrival.head.method == http::Method::OPTIONS {
             context.pass = Some(self.load.gate.enter(UNKNOWN_ACCOUNT).await?);
             context.operation = "PreflightBlobRequest";
-            return cors::preflight(self, arrival).map(Answered::from);
+            return boxed(|| cors::preflight(self, arrival)).await.map(Answered::from);
         }
         let notes = AdmissionNotes { echo, principal: &mut context.principal };
         let Admitted {
@@ -206,6 +206,7 @@ impl FrontEnd {
             document,
             overrides,
             create_only,
+            closed,
             authenticated,
             decoder,
             pass,
@@ -248,6 +249,7 @@ impl FrontEnd {
                 }
                 Ok(answered)
             }
+            Err(error) if error.reason == Reason::BlobNotOpen => Err(closed.unwrap_or(error)),
             Err(error) if create_only => Err(access::replace::explain(error)),
             Err(error) => Err(error),
         }

@@ -20,6 +20,7 @@ use crate::index::check::committed::Committed;
 use crate::index::check::committed::Place;
 use crate::index::objects::copy_jobs;
 use crate::index::objects::keys;
+use crate::index::objects::settings;
 use crate::index::objects::spans;
 use crate::index::objects::spans::SpanRow;
 use crate::index::objects::sweep;
@@ -47,6 +48,7 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::RoutingKey;
 use crate::types::Secret;
+use crate::types::SettingKind;
 use crate::types::TAG_INDEX;
 use crate::types::Timestamp;
 use crate::types::UploadId;
@@ -126,6 +128,8 @@ struct BlobCheck<'a> {
     copy: Option<Uuid>,
     /// The time of the null version, from the row that names it.
     null_version: Option<Timestamp>,
+    /// Whether the main row is that of a container.
+    is_container: bool,
     summary: Option<StagedSummary>,
     staged: u32,
     /// The upload whose row was seen last.
@@ -147,6 +151,7 @@ impl<'a> BlobCheck<'a> {
             dead_layers: Vec::new(),
             copy: None,
             null_version: None,
+            is_container: false,
             summary: None,
             staged: 0,
             upload: None,
@@ -178,7 +183,7 @@ impl<'a> BlobCheck<'a> {
                 })
             }
             Family::Versions if sweep::is_blob(self.key) => self.version(row).await,
-            Family::Versions => Err(keys::corrupt(family, &row.key, "unknown row")),
+            Family::Versions => self.setting(row),
             Family::Work => Err(keys::corrupt(family, &row.key, "unknown row")),
             Family::Staged => self.staged(row).await,
             Family::Layout if keys::parse_span(&row.key, self.key).is_some() => {
@@ -216,8 +221,20 @@ impl<'a> BlobCheck<'a> {
             let record: ContainerRecord =
                 values::decode_record(Family::Main, &row.key, &row.value)?;
             self.report.containers += 1;
+            self.is_container = true;
             let owner = (affected::owner(self.key).0, record.id);
             self.report.names.container(owner, self.key.name(Collation::Utf8));
+        }
+        Ok(())
+    }
+
+    fn setting(&mut self, row: &Row) -> Result<(), Error> {
+        let number = keys::parse_setting(&row.key, self.key);
+        let kind = number.and_then(SettingKind::from_number);
+        let kind = kind.ok_or_else(|| keys::corrupt(Family::Versions, &row.key, "unknown row"))?;
+        settings::decode(kind, &row.key, &row.value)?;
+        if !self.is_container {
+            self.problem("a setting of a container that does not exist");
         }
         Ok(())
     }

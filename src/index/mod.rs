@@ -56,6 +56,7 @@ pub use api::{
     ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
+pub use api::{ChangeSetting, ReadSetting, SettingChange};
 pub use api::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};

@@ -26,6 +26,7 @@ mod location;
 mod metadata;
 mod name;
 mod object_properties;
+mod owner;
 mod peer;
 mod properties;
 mod range;
@@ -35,6 +36,7 @@ mod role;
 mod scope;
 mod secret;
 mod service;
+mod setting;
 mod spelling;
 mod storage_class;
 mod stripe;
@@ -45,7 +47,7 @@ mod timestamp;
 mod upload;
 mod versioning;
 
-pub use acl::CannedAcl;
+pub use acl::{Audience, CannedAcl};
 pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockListEntry, BlockSource,
 };
@@ -73,6 +75,7 @@ pub use location::{ByteLen, ExtentOffset, Location, locations_len};
 pub use metadata::{Metadata, MetadataError};
 pub use name::{AccountName, BlobName, ContainerName, NameError};
 pub use object_properties::ObjectProperties;
+pub use owner::OwnerIds;
 pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
 pub use range::ByteRange;
@@ -85,6 +88,7 @@ pub use secret::Secret;
 pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
+pub use setting::{ContainerTags, CrossOriginRule, Setting, SettingKind};
 pub use spelling::nearest;
 pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};

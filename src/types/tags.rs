@@ -22,7 +22,7 @@ pub enum TagsError {
     #[error("a blob has at most 10 tags")]
     TooMany,
     /// A wrong length or a character that is not allowed.
-    #[error("a tag key has 1 to 128, a value 0 to 256 letters, digits, spaces and + - . / : = _")]
+    #[error("a tag key has 1 to 128, a value 0 to 256 letters, digits, spaces and + - . / : = _ @")]
     Invalid,
     /// A key is given twice.
     #[error("a tag key is given twice")]
@@ -30,7 +30,8 @@ pub enum TagsError {
 }
 
 impl Tags {
-    /// Checks the number, lengths and characters of tags, and sorts them.
+    /// Checks the number, lengths and characters of tags, and sorts them. The characters are those
+    /// that any protocol allows (ADR 0030); a dialect checks its own rule.
     ///
     /// # Errors
     /// [`TagsError`].
@@ -38,19 +39,8 @@ impl Tags {
         if pairs.len() > TAGS_MAX {
             return Err(TagsError::TooMany);
         }
-        let fits = |text: &str, range: std::ops::RangeInclusive<usize>| {
-            range.contains(&text.chars().count()) && text.chars().all(is_allowed)
-        };
-        if !pairs
-            .iter()
-            .all(|(key, value)| fits(key, 1..=KEY_CHARS_MAX) && fits(value, 0..=VALUE_CHARS_MAX))
-        {
-            return Err(TagsError::Invalid);
-        }
+        check(&pairs)?;
         pairs.sort();
-        if pairs.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(TagsError::Duplicate);
-        }
         Ok(Self(pairs))
     }
 
@@ -99,8 +89,27 @@ impl TryFrom<Vec<(String, String)>> for Tags {
     }
 }
 
+/// Checks lengths and characters of tags, and that no key comes twice.
+pub(super) fn check(pairs: &[(String, String)]) -> Result<(), TagsError> {
+    let fits = |text: &str, range: std::ops::RangeInclusive<usize>| {
+        range.contains(&text.chars().count()) && text.chars().all(is_allowed)
+    };
+    let valid = |(key, value): &(String, String)| {
+        fits(key, 1..=KEY_CHARS_MAX) && fits(value, 0..=VALUE_CHARS_MAX)
+    };
+    if !pairs.iter().all(valid) {
+        return Err(TagsError::Invalid);
+    }
+    let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.len() < pairs.len() { Err(TagsError::Duplicate) } else { Ok(()) }
+}
+
+/// Letters, digits and spaces of Unicode, and a few others. Source: S3, "Tagging objects"; Azure
+/// allows fewer.
 fn is_allowed(c: char) -> bool {
-    c.is_ascii_alphanumeric() || " +-./:=_".contains(c)
+    c.is_alphanumeric() || (c.is_whitespace() && !c.is_control()) || "+-./:=_@".contains(c)
 }
 
 #[cfg(test)]
@@ -136,6 +145,9 @@ mod tests {
     fn what_the_service_refuses_is_refused() {
         assert_eq!(tags(&[("", "x")]), Err(TagsError::Invalid));
         assert_eq!(tags(&[("k", "a&b")]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k", "a\nb")]), Err(TagsError::Invalid));
+        assert_eq!(tags(&[("k\0", "")]), Err(TagsError::Invalid));
+        assert!(tags(&[("name@host", "Größe 5")]).is_ok());
         assert_eq!(tags(&[("k".repeat(129).as_str(), "")]), Err(TagsError::Invalid));
         assert_eq!(tags(&[("k", "v".repeat(257).as_str())]), Err(TagsError::Invalid));
         assert_eq!(tags(&[("k", "1"), ("k", "2")]), Err(TagsError::Duplicate));

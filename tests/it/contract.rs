@@ -14,7 +14,7 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 12] = [
+const OF_OTHER_DIALECTS: [&str; 19] = [
     "AbortUpload",
     "CompleteUpload",
     "CopyNamedBlob",
@@ -22,10 +22,17 @@ const OF_OTHER_DIALECTS: [&str; 12] = [
     "CreateUpload",
     "DeleteBlobs",
     "GetBlobAttributes",
+    "GetBlobGrants",
     "GetBlobPart",
+    "GetContainerGrants",
+    "GetContainerSetting",
     "ListParts",
     "ListUploads",
+    "RemoveContainerSetting",
     "RestoreBlob",
+    "SetBlobGrants",
+    "SetContainerGrants",
+    "SetContainerSetting",
     "UploadPart",
 ];
 

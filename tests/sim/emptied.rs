@@ -28,6 +28,7 @@ use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
 use blockyard::types::BlobProperties;
+use blockyard::types::CannedAcl;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::ContainerName;
@@ -224,6 +225,7 @@ impl<'a> Session<'a> {
             encryption_scope: None,
             owner: None,
             region: None,
+            acl: CannedAcl::Private,
         };
         match self.stack.router.tell(create).await {
             Ok(_) => {

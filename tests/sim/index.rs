@@ -23,6 +23,7 @@ use blockyard::index::Write;
 use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
+use blockyard::types::CannedAcl;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::ContainerName;
@@ -335,6 +336,7 @@ impl Session<'_> {
             encryption_scope: None,
             owner: None,
             region: None,
+            acl: CannedAcl::Private,
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {

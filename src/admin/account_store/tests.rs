@@ -1,6 +1,7 @@
 //! Client requests to an account whose commands are tested (`admin/server/tests.rs`).
 
 use super::*;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::Metadata;
@@ -17,6 +18,7 @@ fn create(account: AccountId, name: &str, id: u64) -> index::CreateContainer {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     }
 }
 

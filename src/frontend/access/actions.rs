@@ -38,9 +38,14 @@ const fn of_container(operation: &ContainerOperation) -> Action {
     match operation {
         O::CreateContainer { .. } => Action::CreateContainer,
         O::GetContainer { .. } => Action::ReadContainer,
-        O::GetContainerAcl { .. } | O::SetContainerAcl { .. } => Action::Policy,
+        O::GetContainerAcl { .. }
+        | O::SetContainerAcl { .. }
+        | O::GetContainerGrants { .. }
+        | O::SetContainerGrants { .. } => Action::Policy,
         O::SetContainerMetadata { .. } | O::RestoreContainer { .. } => Action::WriteContainer,
         O::DeleteContainer { .. } | O::DeleteIfEmpty { .. } => Action::DeleteContainer,
+        O::Setting(setting) if setting.is_read() => Action::ReadSettings,
+        O::Setting(_) => Action::WriteSettings,
         O::ListBlobs(_) => Action::ListBlobs,
         // A right to delete blobs is one of the container, the same for each blob in it.
         O::DeleteBlobs(_) => Action::DeleteBlob,
@@ -87,6 +92,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         O::GetBlobTags { .. } => Action::ReadTags,
         O::SetBlobTags { .. } => Action::WriteTags,
         O::SnapshotBlob { .. } => Action::SnapshotBlob,
+        O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => Action::BlobPolicy,
         O::DeleteBlob { .. } => Action::DeleteBlob,
         O::LeaseBlob { action, .. } if breaks(action) => Action::BreakBlobLease,
         O::LeaseBlob { .. } => Action::WriteBlob,

@@ -21,13 +21,21 @@ pub(crate) async fn admit(
     arrival: Arrival<'_>,
     notes: AdmissionNotes<'_, '_>,
 ) -> Result<Admitted, Refusal> {
-    let refused = match let_in(front, arrival, notes).await {
-        Err(refusal) if refusal.asks_for_authentication() => refusal,
-        settled => return settled,
-    };
-    match front.tokens.challenge() {
-        Some(challenge) => Err(refused.detail(Detail::Challenge, challenge)),
-        None => Err(refused),
+    match let_in(front, arrival, notes).await {
+        Err(refusal) => Err(challenged(front, refusal)),
+        Ok(admitted) => {
+            let closed = admitted.closed.map(|refusal| challenged(front, refusal));
+            Ok(Admitted { closed, ..admitted })
+        }
+    }
+}
+
+/// A refusal with how to authenticate, if it asks for that.
+fn challenged(front: &FrontEnd, refusal: Refusal) -> Refusal {
+    let asks = refusal.asks_for_authentication();
+    match front.tokens.challenge().filter(|_| asks) {
+        Some(challenge) => refusal.detail(Detail::Challenge, challenge),
+        None => refusal,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::framing::Decoder;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
+use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::DocumentBody;
 
 /// A request that was admitted.
@@ -29,6 +30,8 @@ pub(crate) struct Admitted {
     /// Whether the caller may not replace what exists. Then the refusal "it exists" becomes "you
     /// may not overwrite".
     pub(crate) create_only: bool,
+    /// The refusal of a caller to whom the blob turns out not to be open.
+    pub(crate) closed: Option<Refusal>,
     /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
     /// Takes the content out of the body and verifies it, when the signature covers it.

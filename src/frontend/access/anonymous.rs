@@ -1,17 +1,22 @@
-//! Requests of anonymous callers.
+//! Requests of senders without a right of their own: anonymous callers, and holders of a key of
+//! another account.
 //!
-//! Source: "Configure anonymous read access for containers and blobs".
+//! Source: "Configure anonymous read access for containers and blobs"; S3, "Canned ACL".
 
 use crate::auth::Exposure;
 use crate::frontend::accounts::Account;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
+use crate::index::ContainerRecord;
 use crate::protocol::model::Address;
+use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
+use crate::types::Audience;
 use crate::types::PublicAccess;
 
-/// A request of an anonymous caller.
+/// A request of a sender without a right of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnonymousRead<'a> {
     /// The account that it is about.
@@ -21,19 +26,31 @@ pub(crate) struct AnonymousRead<'a> {
     /// The public access that it needs; `None` for a request that is malformed, or that public
     /// access never permits.
     pub(crate) exposure: Option<Exposure>,
+    /// Who sends it.
+    pub(crate) audience: Audience,
 }
 
-/// Admits a request of an anonymous caller when the public access of its container permits it.
-/// `refuse` is how the dialect refuses anonymous callers.
+/// What permits a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// The container.
+    ByContainer,
+    /// Nothing yet: the access control list of the blob may. [`demand_open`] adds the condition to
+    /// the operation, so that the partition decides it with the read.
+    ByBlob,
+}
+
+/// Admits a request when the public access or the access control list of its container permits it,
+/// or that of the blob may. `refuse` is how the dialect refuses such senders.
 ///
 /// # Errors
 /// `PublicAccessNotPermitted` when the account's switch is off, else what `refuse` returns: the
 /// same for a container without public access and for one that does not exist.
 pub(crate) async fn permit(
     front: &FrontEnd,
-    AnonymousRead { account, address, exposure }: AnonymousRead<'_>,
+    AnonymousRead { account, address, exposure, audience }: AnonymousRead<'_>,
     refuse: impl Fn() -> Refusal,
-) -> Result<(), Refusal> {
+) -> Result<Opened, Refusal> {
     let (Some(wanted), Some(container)) = (exposure, &address.container) else {
         return Err(refuse());
     };
@@ -41,17 +58,39 @@ pub(crate) async fn permit(
         return Err(Reason::PublicAccessNotPermitted.into());
     }
     match lookup::container(&front.rows, account, container).await {
-        Ok(record) if is_open(record.public_access, wanted) => Ok(()),
+        Ok(record) if is_open(&record, wanted, audience) => Ok(Opened::ByContainer),
+        Ok(_) if wanted == Exposure::Blob => Ok(Opened::ByBlob),
         Ok(_) => Err(refuse()),
         Err(error) if error.reason == Reason::ContainerNotFound => Err(refuse()),
         Err(error) => Err(error),
     }
 }
 
-const fn is_open(access: PublicAccess, wanted: Exposure) -> bool {
-    match (access, wanted) {
+/// Public access opens a container to all. Its access control list opens the list of its blobs, but
+/// not the blobs.
+fn is_open(record: &ContainerRecord, wanted: Exposure, audience: Audience) -> bool {
+    match (record.public_access, wanted) {
         (PublicAccess::Container, Exposure::Blob | Exposure::Container)
         | (PublicAccess::Blob, Exposure::Blob) => true,
-        (PublicAccess::Blob, Exposure::Container) | (PublicAccess::Private, _) => false,
+        (PublicAccess::Private, Exposure::Blob) => false,
+        (PublicAccess::Blob | PublicAccess::Private, Exposure::Container) => {
+            record.acl().opens_to(audience)
+        }
     }
+}
+
+/// Makes an operation fail unless its blob is open to `audience`. Returns whether it is one that a
+/// blob's access control list can permit: reads of the content and of its properties.
+pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool {
+    if let Operation::Blob(
+        BlobOperation::GetBlob { precondition, .. }
+        | BlobOperation::GetBlobPart { precondition, .. }
+        | BlobOperation::GetBlobProperties { precondition, .. }
+        | BlobOperation::GetBlobMetadata { precondition, .. },
+    ) = operation
+    {
+        precondition.open_to = Some(audience);
+        return true;
+    }
+    false
 }

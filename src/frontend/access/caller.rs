@@ -3,6 +3,7 @@
 use crate::audit_log;
 use crate::auth::Grant;
 use crate::auth::Principal;
+use crate::types::Audience;
 
 /// The sender of a request.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(crate) enum Caller {
     Anyone,
     /// The holder of an account key, who may do everything.
     Key,
+    /// The holder of a key of another account of this store.
+    Outsider,
     /// The holder of a signature that was verified, and how the audit log names them.
     Signature(Grant, audit_log::Principal),
     /// The principal of a token.
@@ -18,11 +21,21 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
+    /// Who the caller is, if it has no right of its own in the account.
+    pub(crate) const fn audience(&self) -> Option<Audience> {
+        match self {
+            Self::Anyone => Some(Audience::Everyone),
+            Self::Outsider => Some(Audience::Authenticated),
+            Self::Key | Self::Signature(..) | Self::Principal(_) => None,
+        }
+    }
+
     /// The caller, as the audit log names them.
     pub(crate) fn named(&self) -> audit_log::Principal {
         match self {
             Self::Anyone => audit_log::Principal::Anonymous,
             Self::Key => audit_log::Principal::SharedKey,
+            Self::Outsider => audit_log::Principal::OtherAccount,
             Self::Signature(_, holder) => holder.clone(),
             Self::Principal(principal) => audit_log::Principal::Bearer(audit_log::Subject {
                 issuer: principal.issuer.name.clone(),

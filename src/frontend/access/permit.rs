@@ -74,7 +74,8 @@ pub(crate) fn permit(
             }
             (Overrides::default(), false)
         }
-        Caller::Key | Caller::Anyone => (Overrides::default(), false),
+        // Admission has checked what those without a right of their own may do.
+        Caller::Key | Caller::Outsider | Caller::Anyone => (Overrides::default(), false),
         Caller::Signature(grant, _) => {
             if let Some(name) = &grant.encryption_scope {
                 scope::apply(&mut operation, name)?;
@@ -94,6 +95,7 @@ pub(crate) fn permit(
         document,
         overrides,
         create_only,
+        closed: None,
         authenticated,
         decoder: None,
         pass: None,

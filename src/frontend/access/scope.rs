@@ -90,7 +90,9 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
         | O::GetBlockList { .. }
         | O::SetPageProperties { .. }
         | O::GetPageRanges { .. }
-        | O::SealBlob { .. } => None,
+        | O::SealBlob { .. }
+        | O::GetBlobGrants { .. }
+        | O::SetBlobGrants { .. } => None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
+use crate::frontend::access::anonymous::Opened;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::keys::check_key_is_safe;
 use crate::frontend::access::permit::Identified;
@@ -36,6 +37,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::types::Audience;
 use crate::types::Peer;
 
 /// The first version in which Azure answers unauthenticated callers with a challenge; before, it
@@ -71,18 +73,36 @@ async fn azure(
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
-    let parsed = azure::parse(head, address, &context);
-    if let Caller::Anyone = caller {
+    let mut parsed = azure::parse(head, address, &context);
+    let mut closed = None;
+    if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
-        let read = AnonymousRead { account: &account, address, exposure };
-        anonymous::permit(front, read, || unauthenticated(stated)).await?;
+        let read = AnonymousRead { account: &account, address, exposure, audience };
+        let refused = || unauthenticated(stated);
+        if anonymous::permit(front, read, refused).await? == Opened::ByBlob {
+            closed = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+        }
     }
     let parsed = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
-    settle(front, Identified { account, caller, address }, parsed, peer)
+    let admitted = settle(front, Identified { account, caller, address }, parsed, peer)?;
+    Ok(Admitted { closed, ..admitted })
+}
+
+/// Makes an operation fail unless its blob is open to `audience`. Returns the refusal then.
+///
+/// # Errors
+/// The same refusal, for an operation that no blob's access control list permits.
+pub(super) fn demand_open(
+    parsed: Option<&mut Parsed>,
+    audience: Audience,
+    refuse: impl Fn() -> Refusal,
+) -> Result<Refusal, Refusal> {
+    let permits = |parsed: &mut Parsed| anonymous::demand_open(parsed.operation_mut(), audience);
+    if parsed.is_some_and(permits) { Ok(refuse()) } else { Err(refuse()) }
 }
 
 /// How Azure refuses callers that do not authenticate.
@@ -109,7 +129,8 @@ async fn foreign(
         *notes.principal = caller.named();
     }
     let wanted = dialect.action(head, address)?.exposure();
-    let read = AnonymousRead { account: &account, address, exposure: wanted };
+    let audience = Audience::Everyone;
+    let read = AnonymousRead { account: &account, address, exposure: wanted, audience };
     permit_anonymous(front, &caller, read).await?;
     let parsed = dialect.parse(head, address)?;
     let exposure = action(parsed.operation()).exposure();
@@ -127,7 +148,11 @@ async fn permit_anonymous(
     read: AnonymousRead<'_>,
 ) -> Result<(), Refusal> {
     let Caller::Anyone = caller else { return Ok(()) };
-    anonymous::permit(front, read, || errors::from_auth(&crate::auth::Error::Missing)).await
+    let refused = || errors::from_auth(&crate::auth::Error::Missing);
+    match anonymous::permit(front, read, refused).await? {
+        Opened::ByContainer => Ok(()),
+        Opened::ByBlob => Err(refused()),
+    }
 }
 
 /// The account. A refusal may reveal that it does not exist: a host name of Azure that names no

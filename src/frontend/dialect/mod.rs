@@ -184,6 +184,14 @@ impl<'a> Dialect<'a> {
         }
     }
 
+    /// Whether each container has cross-origin rules of its own; else the account has them.
+    pub(in crate::frontend) const fn has_rules_of_containers(self) -> bool {
+        match self {
+            Self::S3(_) => true,
+            Self::Azure(_) | Self::Foreign(_) => false,
+        }
+    }
+
     /// The document of a website that the URL names; `None` for other requests.
     pub(in crate::frontend) fn site(self, head: &Parts) -> Option<Site> {
         match self {

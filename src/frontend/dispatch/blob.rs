@@ -10,6 +10,7 @@ use crate::frontend::ops::blobs;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::content;
 use crate::frontend::ops::content::WantedBytes;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::PropertyChange;
@@ -88,6 +89,8 @@ pub(super) async fn carry_out(
         O::SetBlobTags { path, precondition, tags } => {
             tags::set(front, blob(path, precondition), tags, memory).await
         }
+        O::GetBlobGrants { path } => grants::of_blob(front, account, path).await,
+        O::SetBlobGrants { path, acl } => grants::set_of_blob(front, account, path, acl).await,
         O::GetBlobAttributes { path, precondition, parts } => {
             attributes::get(front, blob(path, precondition), parts).await
         }

@@ -8,10 +8,13 @@ use crate::frontend::ops::acl::NewAcl;
 use crate::frontend::ops::containers;
 use crate::frontend::ops::containers::NewContainer;
 use crate::frontend::ops::deletions;
+use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::settings;
 use crate::frontend::ops::versions;
 use crate::frontend::state::FrontEnd;
+use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::ContainerOperation;
@@ -40,6 +43,13 @@ pub(super) async fn carry_out(
             let new = NewAcl { public_access, policies };
             acl::set(front, container(name, precondition), new, memory).await
         }
+        O::GetContainerGrants { container } => {
+            grants::of_container(front, account, &container).await
+        }
+        O::SetContainerGrants { container: name, acl } => {
+            let container = container(name, Precondition::default());
+            grants::set_of_container(front, container, acl).await
+        }
         O::SetContainerMetadata { container: name, precondition, metadata } => {
             containers::set_metadata(front, container(name, precondition), metadata).await
         }
@@ -53,6 +63,7 @@ pub(super) async fn carry_out(
         O::LeaseContainer { container: name, precondition, action } => {
             leases::container(front, container(name, precondition), action).await
         }
+        O::Setting(setting) => settings::carry_out(front, account, setting, memory).await,
         O::ListBlobs(list) => listing::blobs(front, account, list).await,
         O::DeleteBlobs(deletions) => deletions::delete(front, account, deletions, memory).await,
     }

@@ -144,7 +144,11 @@ pub(crate) async fn set_metadata(
     changed.map(Reply::BlobMetadataSet)
 }
 
-async fn update(
+/// Changes a blob.
+///
+/// # Errors
+/// Those of the conditions, and of the index.
+pub(super) async fn update(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
     mut change: BlobChange,

@@ -66,6 +66,7 @@ pub(crate) async fn create(
         encryption_scope: new.encryption_scope,
         owner: settings.owner.clone(),
         region: settings.region.clone(),
+        acl: settings.acl,
     };
     let (router, of) = (std::sync::Arc::clone(&front.rows.router), account.name.clone());
     // In a task of its own: a client that disconnects cannot stop it half-way.
@@ -89,8 +90,8 @@ async fn keep(
     settings: &ContainerSettings,
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, account, name).await?;
-    let has = (record.owner(), record.region());
-    if has == (settings.owner.as_deref(), settings.region.as_deref()) {
+    let has = (record.owner(), record.region(), record.acl());
+    if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl) {
         let change = Change { etag: record.etag, last_modified: record.last_modified };
         return Ok(Reply::ContainerKept(change));
     }

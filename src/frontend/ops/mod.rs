@@ -11,12 +11,14 @@ pub(crate) mod copies;
 pub(crate) mod delegation;
 pub(crate) mod deletions;
 pub(crate) mod find;
+pub(crate) mod grants;
 pub(crate) mod leases;
 pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod parts;
 pub(crate) mod restore;
 pub(crate) mod service_properties;
+pub(crate) mod settings;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;

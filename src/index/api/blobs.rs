@@ -10,10 +10,12 @@ use uuid::Uuid;
 
 use crate::index::api::NewBlobFields;
 use crate::types::AccessTier;
+use crate::types::Audience;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
 use crate::types::BlockListEntry;
+use crate::types::CannedAcl;
 use crate::types::Conditions;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
@@ -37,6 +39,9 @@ pub struct Guard {
     pub if_tags: Option<TagCondition>,
     /// What the request says of encryption.
     pub encryption: EncryptionClaim,
+    /// Senders to whom the blob must be open: they have no other right to read it. One that does
+    /// not exist is open to nobody.
+    pub open_to: Option<Audience>,
     /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
     pub over_archived: bool,
 }
@@ -168,6 +173,8 @@ pub enum BlobChange {
     Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
     /// Replaces the tags; leaves the blob's tag and time alone.
     Tags(Tags),
+    /// Replaces the access control list; leaves the blob's tag and time alone.
+    Acl(CannedAcl),
 }
 
 /// Changes properties or metadata.

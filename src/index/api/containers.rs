@@ -10,6 +10,7 @@ use crate::index::api::Guard;
 use crate::index::record::ContainerRecord;
 use crate::index::record::StoredPolicy;
 use crate::types::AccountId;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -41,6 +42,8 @@ pub struct CreateContainer {
     pub owner: Option<String>,
     /// Its region, if the request names one.
     pub region: Option<String>,
+    /// Who may list it without a role in the account.
+    pub acl: CannedAcl,
 }
 
 /// What changes about a container.
@@ -55,6 +58,8 @@ pub enum ContainerChange {
         /// Stored access policies, at most 5.
         policies: Vec<StoredPolicy>,
     },
+    /// Replaces its access control list, and takes anonymous access back.
+    Acl(CannedAcl),
 }
 
 /// Changes a container.

@@ -113,6 +113,9 @@ pub enum Refused {
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,
+    /// The blob is not open to the sender, or does not exist.
+    #[error("the blob is not open to the sender")]
+    NotOpen,
     /// A condition failed; never [`Outcome::Proceed`] and [`Outcome::NotModified`].
     #[error("a condition failed: {0:?}")]
     Condition(Outcome),

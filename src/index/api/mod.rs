@@ -3,8 +3,8 @@
 //!
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
-//!    `containers.rs`, `copy.rs`, `lease.rs`, `versions.rs` and `accessed.rs`; `written.rs`: what
-//!    most of them answer.
+//!    `containers.rs`, `settings.rs`, `copy.rs`, `lease.rs`, `versions.rs` and `accessed.rs`;
+//!    `written.rs`: what most of them answer.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: the answers
 //!    to reclaim; `tags.rs`: the tag index; `typed.rs`: questions and changes whose answers have a
 //!    type of their own.
@@ -37,6 +37,7 @@ mod plan;
 mod read;
 mod reclaim;
 mod requests;
+mod settings;
 mod tags;
 mod typed;
 mod uploads;
@@ -79,6 +80,7 @@ pub use reclaim::{
 pub use requests::{
     CopyWatch, CopyWatchId, Hold, HoldId, OldestRead, RequestMark, Running, RunningRequests,
 };
+pub use settings::{ChangeSetting, ReadSetting, SettingChange};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork, TagWorkPage};
 #[cfg(test)]
 pub(crate) use typed::is_answer;

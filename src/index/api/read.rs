@@ -31,6 +31,7 @@ use crate::index::api::Place;
 use crate::index::api::ReadBlobParts;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadPart;
+use crate::index::api::ReadSetting;
 use crate::index::api::References;
 use crate::index::api::TagPage;
 use crate::index::api::TagWorkPage;
@@ -47,6 +48,7 @@ use crate::types::ExtentId;
 use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::Setting;
 use crate::types::Timestamp;
 
 /// Get Blob, Get Blob Properties.
@@ -177,6 +179,8 @@ pub enum Read {
     Accounts(ListAccounts),
     /// A container.
     Container(AccountId, ContainerName),
+    /// A setting of a container.
+    Setting(ReadSetting),
     /// A page of containers.
     Containers(ListContainers),
     /// A blob with the pieces that cover a range.
@@ -245,6 +249,9 @@ impl Read {
             Self::Container(account, name) => {
                 Place::Key(RoutingKey::container(*account, name).into_bytes())
             }
+            Self::Setting(read) => {
+                Place::Key(RoutingKey::container(read.account, &read.name).into_bytes())
+            }
             Self::Containers(list) => Place::From(list.position()),
             Self::Blob(read) => Place::Key(RoutingKey::blob(&read.key).into_bytes()),
             Self::BlockList(key, _, _) => Place::Key(RoutingKey::blob(key).into_bytes()),
@@ -275,6 +282,8 @@ pub enum ReadReply {
     Accounts(AccountPage),
     /// To [`Read::Container`].
     Container(Box<ContainerRecord>),
+    /// To [`Read::Setting`]: `None` when the container has no such setting.
+    Setting(Option<Box<Setting>>),
     /// To [`Read::Containers`].
     Containers(ContainerPage),
     /// To [`Read::Blob`].

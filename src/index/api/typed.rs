@@ -16,6 +16,7 @@ use crate::index::api::AppendedBlock;
 use crate::index::api::BlobPartsView;
 use crate::index::api::BlobView;
 use crate::index::api::BlockListView;
+use crate::index::api::ChangeSetting;
 use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CompleteUpload;
@@ -55,6 +56,7 @@ use crate::index::api::ReadBlobParts;
 use crate::index::api::ReadPages;
 use crate::index::api::ReadPart;
 use crate::index::api::ReadReply;
+use crate::index::api::ReadSetting;
 use crate::index::api::References;
 use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
@@ -87,6 +89,7 @@ use crate::types::AccountName;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
+use crate::types::Setting;
 use crate::types::Timestamp;
 
 pub use commands::{
@@ -199,6 +202,9 @@ read_requests! {
     ReadContainer => ContainerRecord:
         ReadContainer(account, name) => Self::Container(account, name),
         ReadReply::Container(record) => *record;
+    ReadSetting => Option<Setting>:
+        read => Self::Setting(read),
+        ReadReply::Setting(setting) => setting.map(|setting| *setting);
     ListContainers => ContainerPage:
         list => Self::Containers(list), ReadReply::Containers(page) => page;
     ReadBlob => BlobView:
@@ -265,6 +271,7 @@ write_requests! {
     CreateContainer => Written: CreateContainer, WriteReply::Written(written) => written;
     UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
     DeleteContainer => (): DeleteContainer, WriteReply::Done => ();
+    ChangeSetting => (): ChangeSetting, WriteReply::Done => ();
     CloseContainer => ContainerRecord: CloseContainer, WriteReply::Closed(record) => *record;
     ReopenContainer => (): ReopenContainer, WriteReply::Done => ();
     LeaseContainer => Leased: LeaseContainer, WriteReply::Leased(leased) => leased;

@@ -18,6 +18,7 @@ use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::SettingChange;
 use crate::index::api::StagePart;
 use crate::index::api::StartUpload;
 use crate::index::api::Write;
@@ -91,6 +92,7 @@ fn of(write: &Write) -> usize {
         Write::UpdateContainer(update) => {
             text(update.name.as_str()) + guard(&update.guard) + container_change(&update.change)
         }
+        Write::ChangeSetting(change) => text(change.name.as_str()) + setting(&change.change),
         Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
         Write::CloseContainer(close) => text(close.name.as_str()) + guard(&close.guard),
         Write::ReopenContainer(reopen) => text(reopen.name.as_str()),
@@ -198,6 +200,7 @@ fn blob_change(change: &BlobChange) -> usize {
         BlobChange::Properties(new) => properties(new),
         BlobChange::Metadata(new) => metadata(new),
         BlobChange::Tags(new) => tags(new),
+        BlobChange::Acl(_) => 0,
     }
 }
 
@@ -215,6 +218,14 @@ fn container_change(change: &ContainerChange) -> usize {
             let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
             list(policies) + texts.sum::<usize>()
         }
+        ContainerChange::Acl(_) => 0,
+    }
+}
+
+fn setting(change: &SettingChange) -> usize {
+    match change {
+        SettingChange::Set(setting) => ALLOCATION + setting.weight(),
+        SettingChange::Remove(_) => 0,
     }
 }
 

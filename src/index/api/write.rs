@@ -10,6 +10,7 @@ use crate::index::api::AbortUpload;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
 use crate::index::api::AppendedBlock;
+use crate::index::api::ChangeSetting;
 use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
 use crate::index::api::CompleteUpload;
@@ -87,6 +88,8 @@ pub enum Write {
     CreateContainer(CreateContainer),
     /// Set Container Metadata, Set Container ACL.
     UpdateContainer(UpdateContainer),
+    /// A setting of a container changes.
+    ChangeSetting(ChangeSetting),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
     /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
@@ -211,6 +214,7 @@ impl Write {
             Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::ChangeSetting(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::CloseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::ReopenContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::LeaseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
@@ -261,6 +265,7 @@ impl Write {
             | Self::DeleteAccount { .. }
             | Self::CreateContainer(_)
             | Self::UpdateContainer(_)
+            | Self::ChangeSetting(_)
             | Self::DeleteContainer(_)
             | Self::CloseContainer(_)
             | Self::ReopenContainer(_)

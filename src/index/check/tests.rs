@@ -130,6 +130,7 @@ async fn filled() -> Store {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     };
     store.partition.write(&Write::CreateContainer(create)).unwrap();
     store.put("inline", NewContent::Inline("hello".into()), Crc64::of(b"hello"));

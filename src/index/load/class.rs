@@ -33,6 +33,7 @@ impl Class {
         match read {
             Read::Account(_)
             | Read::Container(_, _)
+            | Read::Setting(_)
             | Read::Blob(_)
             | Read::BlockList(_, _, _)
             | Read::BlobParts(_)

@@ -117,8 +117,8 @@ pub(super) async fn update(
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
-    // tags.
-    if !matches!(update.change, BlobChange::Tags(_)) {
+    // tags and of access.
+    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
         guard::not_archived(&blob.record, eval.now)?;
     }
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
@@ -132,8 +132,9 @@ pub(super) async fn update(
             tags::changed(eval, &key, &blob.record.tags, new);
             blob.record.tags = new.clone();
         }
+        BlobChange::Acl(acl) => blob.record.set_acl(*acl),
     }
-    if !matches!(update.change, BlobChange::Tags(_)) {
+    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
         blob.record.last_modified = eval.now;
         blob.record.etag = Etag::from_commit(eval.now);
     }

@@ -29,6 +29,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::lease as machine;
 use crate::index::objects::page::Window;
+use crate::index::objects::settings;
 use crate::index::objects::values;
 use crate::index::objects::values::DeadContainer;
 use crate::index::record::AccountRecord;
@@ -37,11 +38,13 @@ use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
+use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 
 /// Reads an account.
@@ -190,6 +193,7 @@ pub(super) async fn create(
     record.change_fields(|fields| {
         fields.owner.clone_from(&create.owner);
         fields.region.clone_from(&create.region);
+        fields.acl = create.acl.if_any();
     });
     store(eval, create.account, &create.name, &record);
     Ok(blob_row::written(eval.now))
@@ -207,6 +211,11 @@ pub(super) async fn update(
         ContainerChange::Access { public_access, policies } => {
             record.public_access = *public_access;
             record.policies.clone_from(policies);
+            record.set_acl(CannedAcl::Private);
+        }
+        ContainerChange::Acl(acl) => {
+            record.public_access = PublicAccess::Private;
+            record.set_acl(*acl);
         }
     }
     record.last_modified = eval.now;
@@ -240,8 +249,9 @@ pub(super) async fn delete(
         return Err(Refused::ContainerReopened.into());
     }
     guard::change(&delete.guard, &record, eval.now)?;
-    let key = RoutingKey::container(delete.account, &delete.name).as_bytes().clone();
-    eval.out.delete(Family::Main, key);
+    let key = RoutingKey::container(delete.account, &delete.name);
+    settings::remove_all(eval, &key).await?;
+    eval.out.delete(Family::Main, key.as_bytes().clone());
     let dead = DeadContainer { deleted: eval.now };
     eval.out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
     Ok(WriteReply::Done)

@@ -14,6 +14,7 @@ use crate::index::record::BlobRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::record::CopyStatus;
 use crate::types::AccessTier;
+use crate::types::CannedAcl;
 use crate::types::Lease;
 use crate::types::Outcome;
 use crate::types::Tags;
@@ -28,6 +29,8 @@ pub(super) struct Current<'a> {
     lease: Option<Lease>,
     /// The tags of a blob; `None` for a container.
     tags: Option<&'a Tags>,
+    /// The access control list of a blob.
+    acl: Option<CannedAcl>,
     /// Whether it is the destination of a pending copy.
     copying: bool,
 }
@@ -41,7 +44,8 @@ impl<'a> From<&'a BlobRecord> for Current<'a> {
             len: Some(blob.len),
         };
         let (lease, tags) = (blob.lease, Some(&blob.tags));
-        Self { validators, lease, tags, copying: is_copying(blob) }
+        let acl = blob.fields.as_ref().and_then(|fields| fields.acl);
+        Self { validators, lease, tags, acl, copying: is_copying(blob) }
     }
 }
 
@@ -54,7 +58,7 @@ impl<'a> From<&'a ContainerRecord> for Current<'a> {
             last_modified: *last_modified,
             len: None,
         };
-        Self { validators, lease: *lease, tags: None, copying: false }
+        Self { validators, lease: *lease, tags: None, acl: None, copying: false }
     }
 }
 
@@ -65,6 +69,7 @@ pub(super) fn read<'a>(
     now: Timestamp,
 ) -> Result<(), Refused> {
     let current = current.into();
+    open(guard, current.acl)?;
     lease_of_read(guard.lease, current.lease, now)?;
     tags(guard, current.tags)?;
     let content_etag = current.validators.content_etag;
@@ -149,6 +154,19 @@ pub(super) fn lease_of_write(
         return Err(Refused::Lease(LeaseRefusal::Missing));
     }
     Ok(active)
+}
+
+/// Checks that a blob is open to those to whom it must be.
+fn open(guard: &Guard, acl: Option<CannedAcl>) -> Result<(), Refused> {
+    match guard.open_to {
+        Some(audience) if !acl.is_some_and(|acl| acl.opens_to(audience)) => Err(Refused::NotOpen),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// How a read of a blob that does not exist is refused.
+pub(super) const fn missing(guard: &Guard) -> Refused {
+    if guard.open_to.is_some() { Refused::NotOpen } else { Refused::BlobNotFound }
 }
 
 /// Checks the condition on tags. A blob that does not exist satisfies no condition.

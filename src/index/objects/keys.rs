@@ -200,13 +200,18 @@ pub(crate) fn parse_version(row: &Bytes, blob: &RoutingKey) -> Result<VersionKey
     })
 }
 
-/// The key of a setting of an account or container, by its number. No release writes it yet.
+/// The key of a setting of a container, by its number.
 pub(in crate::index) fn setting(of: &RoutingKey, number: u8) -> Bytes {
     join(of, &[&[SETTING, number]])
 }
 
-/// The number of the setting in a row of an account or container in the versions family; `None` if
-/// the row is no setting.
+/// The range of the keys of all settings of a container: its start, and its end, exclusive.
+pub(super) fn settings(of: &RoutingKey) -> (Bytes, Bytes) {
+    (join(of, &[&[SETTING]]), join(of, &[&[SETTING + 1]]))
+}
+
+/// The number of the setting in a row of a container in the versions family; `None` if the row is
+/// no setting.
 pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
     match row.get(of.as_bytes().len()..)? {
         [SETTING, number] => Some(*number),

@@ -25,6 +25,7 @@ use crate::index::objects::pages;
 use crate::index::objects::part_range;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::references;
+use crate::index::objects::settings;
 use crate::index::objects::share;
 use crate::index::objects::snapshot;
 use crate::index::objects::staged;
@@ -67,6 +68,7 @@ impl Machine for Objects {
             Write::CreateContainer(create) => container::create(eval, create).await,
             Write::UpdateContainer(update) => container::update(eval, update).await,
             Write::DeleteContainer(delete) => container::delete(eval, delete).await,
+            Write::ChangeSetting(change) => settings::change(eval, change).await,
             Write::CloseContainer(close) => container::close(eval, close).await,
             Write::ReopenContainer(reopen) => container::reopen(eval, reopen).await,
             Write::LeaseContainer(lease) => container::lease(eval, lease).await,
@@ -129,6 +131,9 @@ impl Machine for Objects {
             Read::Container(account, name) => {
                 let found = container::load(view, *account, name).await?;
                 ReadReply::Container(Box::new(found.ok_or(Refused::ContainerNotFound)?))
+            }
+            Read::Setting(read) => {
+                ReadReply::Setting(settings::read(view, read).await?.map(Box::new))
             }
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)

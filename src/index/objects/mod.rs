@@ -60,6 +60,7 @@ pub(in crate::index) mod part_fields;
 mod part_range;
 mod read;
 mod references;
+pub(in crate::index) mod settings;
 mod share;
 mod share_frames;
 mod snapshot;

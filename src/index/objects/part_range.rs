@@ -6,7 +6,6 @@ use std::ops::Range;
 use crate::index::api::Error;
 use crate::index::api::PartRange;
 use crate::index::api::ReadPart;
-use crate::index::api::Refused;
 use crate::index::api::UploadRefusal;
 use crate::index::objects::blob_row;
 use crate::index::objects::guard;
@@ -29,8 +28,8 @@ pub(super) async fn part(
     now: Timestamp,
 ) -> Result<PartRange, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
+    let blob = blob_row::load_version(view, &key, read.snapshot).await?;
+    let blob = blob.ok_or_else(|| guard::missing(&read.guard))?;
     guard::read(&read.guard, &blob.record, now)?;
     let BlobRecord { len, etag, .. } = blob.record;
     let wanted = read.number.block_id();

@@ -49,8 +49,8 @@ pub(super) async fn blob(
     now: Timestamp,
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
+    let blob = blob_row::load_version(view, &key, read.snapshot).await?;
+    let blob = blob.ok_or_else(|| guard::missing(&read.guard))?;
     guard::read(&read.guard, &blob.record, now)?;
     if read.pieces {
         guard::not_archived(&blob.record, now)?;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::keys::VersionKey;
+use crate::index::objects::settings;
 use crate::index::objects::values;
 use crate::index::objects::values::DeadContainer;
 use crate::index::objects::values::GarbageValue;
@@ -25,6 +26,7 @@ use crate::index::record::UploadRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::types::RoutingKey;
+use crate::types::SettingKind;
 
 /// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is
 /// written again and read back.
@@ -56,6 +58,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         keys::parse_purge(bytes).is_some(),
         keys::routing_key(family, &row).is_ok(),
         values::decode::<NullVersion>(family, bytes, bytes).is_ok(),
+        SettingKind::ALL.into_iter().any(|kind| setting_again(kind, bytes)),
         values::decode_record::<UploadRecord>(family, bytes, bytes).is_ok(),
         values::decode_record::<CompletedRecord>(family, bytes, bytes).is_ok(),
         staged == Some(true),
@@ -83,6 +86,14 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
     let built: Vec<Bytes> = [of_version, of_staged, of_setting].into_iter().flatten().collect();
     assert!(built.iter().all(|built| built == row), "a key is not built again");
     !built.is_empty()
+}
+
+/// Whether the bytes are a setting that is the same after it was written again.
+fn setting_again(kind: SettingKind, bytes: &[u8]) -> bool {
+    let Ok(setting) = settings::decode(kind, bytes, bytes) else { return false };
+    let again = settings::decode(kind, bytes, &settings::encode(&setting));
+    assert_eq!(again, Ok(setting), "a setting is another one when written again");
+    true
 }
 
 /// Compares the two decoders of a blob's record: a list reads the rows that others read, and finds

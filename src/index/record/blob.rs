@@ -9,6 +9,7 @@ use crate::index::record::BlobFields;
 use crate::index::record::tagged;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::CannedAcl;
 use crate::types::ContentEtag;
 use crate::types::ContentTag;
 use crate::types::Crc64;
@@ -117,6 +118,13 @@ impl BlobRecord {
             snapshots: before.map_or(0, |before| before.snapshots),
             ..Self::new(created, now, len, crc64)
         }
+    }
+
+    /// Replaces its access control list.
+    pub fn set_acl(&mut self, acl: CannedAcl) {
+        let mut fields = self.fields.take().unwrap_or_default();
+        fields.acl = acl.if_any();
+        self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());
     }
 
     /// S3's tag of its content: what the row says, else one that is derived from the row. Where the

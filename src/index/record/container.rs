@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::record::ContainerFields;
 use crate::index::record::tagged;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::EncryptionScope;
@@ -58,6 +59,18 @@ impl ContainerRecord {
             encryption_scope: None,
             fields: None,
         }
+    }
+
+    /// Its access control list.
+    #[must_use]
+    pub fn acl(&self) -> CannedAcl {
+        let acl = self.fields.as_ref().and_then(|fields| fields.acl);
+        acl.unwrap_or(CannedAcl::Private)
+    }
+
+    /// Replaces its access control list.
+    pub fn set_acl(&mut self, acl: CannedAcl) {
+        self.change_fields(|fields| fields.acl = acl.if_any());
     }
 
     /// Since when it is closed: no write into it begins to commit (ADR 0033).

@@ -1,5 +1,5 @@
 //! The tagged fields of a container's record. Few containers have any. Requests set the owner, the
-//! region and that it is closed; rows keep the others.
+//! region, the access control list and that it is closed; rows keep the others.
 
 use crate::index::record::UnknownFields;
 use crate::index::record::tagged::Field;

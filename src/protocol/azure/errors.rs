@@ -97,6 +97,12 @@ error_table! {
     ChecksumMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
     BothCrc64AndMd5HeaderPresent => "BothCrc64AndMd5HeaderPresent", 400, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
     CorsPreflightFailure => "CorsPreflightFailure", 403, "CORS not enabled or no matching rule found for this request.";
+    SettingNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
+    IncompletePreflight => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
+    BlobNotOpen => "NoAuthenticationInformation", 401, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+    MissingGrants => "MissingRequiredHeader", 400, "An HTTP header that's mandatory for this request is not specified.";
+    UnexpectedBody => "InvalidInput", 400, "One of the request inputs is not valid.";
+    InvalidBucketOwner => "InvalidHeaderValue", 400, "The value for one of the HTTP headers is not in the correct format.";
     ExceedsMaxBatchRequestCount => "ExceedsMaxBatchRequestCount", 400, "The batch operation exceeds maximum number of allowed subrequests.";
     InvalidDocument => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
     InvalidElementValue => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";

@@ -112,14 +112,18 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Batch { boundary, body } => batch(boundary, body, echo),
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         // No request of Azure is answered so.
-        Reply::Part(..)
-        | Reply::Upload(_)
-        | Reply::NamedCopied(_)
-        | Reply::BlobsDeleted(_)
-        | Reply::BlobAttributes { .. }
-        | Reply::BlobRestored { .. } => render_error(&Reason::InternalError.into(), echo),
+        Reply::Part(..) | Reply::Upload(_) | Reply::Setting(_) | Reply::Grants(_) => other(echo),
+        Reply::NamedCopied(_) => other(echo),
+        Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
+            other(echo)
+        }
         Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
+}
+
+/// No request of Azure has this reply.
+fn other(echo: &RequestEcho) -> Response<Bytes> {
+    render_error(&Reason::InternalError.into(), echo)
 }
 
 fn account_information(echo: &RequestEcho) -> Response<Bytes> {

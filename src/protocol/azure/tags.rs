@@ -32,11 +32,19 @@ fn tags(pairs: Vec<(String, String)>) -> Result<Tags, Refusal> {
     if pairs.iter().any(|(key, _)| key.is_empty()) {
         return Err(Reason::EmptyTagName.into());
     }
+    if pairs.iter().any(|(key, value)| !key.chars().chain(value.chars()).all(is_allowed)) {
+        return Err(Reason::InvalidTag.into());
+    }
     Tags::new(pairs).map_err(|error| match error {
         TagsError::TooMany => Reason::TagsTooLarge.into(),
         TagsError::Invalid => Reason::InvalidTag.into(),
         TagsError::Duplicate => Reason::DuplicateTagNames.into(),
     })
+}
+
+/// The characters of keys and values. Tags that other protocols set may have more.
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || " +-./:=_".contains(c)
 }
 
 /// `x-ms-tags`: pairs as in a query string.

@@ -13,6 +13,7 @@ mod names;
 mod parsed;
 pub(super) mod parts;
 mod preconditions;
+mod setting;
 mod upload;
 
 pub use account::AccountOperation;
@@ -28,6 +29,7 @@ pub use parts::{
     PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
     Upload, WantedParts,
 };
+pub use setting::{SettingAction, SettingOperation};
 pub use upload::{
     CompleteUpload, CopyPart, CreateUpload, ListUploads, NamedPart, UploadOperation, UploadPart,
     UploadPath,

@@ -165,6 +165,18 @@ reasons! {
     BothCrc64AndMd5HeaderPresent,
     /// CORS not enabled or no matching rule found for this request.
     CorsPreflightFailure,
+    /// The container has no such setting.
+    SettingNotFound,
+    /// A preflight request lacks the origin or the method of the request that it asks about.
+    IncompletePreflight,
+    /// The blob is not open to a sender who has no other right to read it, or does not exist.
+    BlobNotOpen,
+    /// The request says in no way who may use the container or blob.
+    MissingGrants,
+    /// The request has a body where none is expected.
+    UnexpectedBody,
+    /// The account number that a request expects is none.
+    InvalidBucketOwner,
     /// The batch operation exceeds maximum number of allowed subrequests.
     ExceedsMaxBatchRequestCount,
     /// The document in the body is malformed.

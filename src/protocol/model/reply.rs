@@ -22,6 +22,7 @@ use crate::types::Encryption;
 use crate::types::Md5;
 use crate::types::PublicAccess;
 use crate::types::ServiceProperties;
+use crate::types::Setting;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
@@ -46,6 +47,28 @@ pub struct UserDelegationKey {
     pub delegated_tenant: String,
     /// The key, base64.
     pub value: String,
+}
+
+/// What an operation on a setting of a container answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingReply {
+    /// The setting.
+    Value(Box<Setting>),
+    /// One that all containers have; the dialect knows its value.
+    Fixed,
+    /// It was replaced or removed.
+    Changed,
+}
+
+/// Who may read a container or blob without a role in the account: of a container, list it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Canonical id of the user that owns it; `None` for the account's root.
+    pub owner: Option<String>,
+    /// Anonymous callers.
+    pub everyone: bool,
+    /// Holders of a key of any account of this store.
+    pub authenticated: bool,
 }
 
 /// What a lease action came to.
@@ -238,6 +261,11 @@ pub enum Reply {
     Container(ContainerFacts),
     /// Set Container Metadata.
     ContainerChanged(Change),
+    /// A setting of a container.
+    Setting(SettingReply),
+    /// Who may use a container or blob without a role in the account; `None` when that was
+    /// replaced.
+    Grants(Option<Grants>),
     /// Delete Container.
     ContainerDeleted,
     /// List Blobs.

@@ -15,6 +15,7 @@ use crate::protocol::model::operation::Document;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::acl;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::naming;
 use crate::protocol::s3::request::Request;
@@ -55,6 +56,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         encryption_scope: None,
         settings: ContainerSettings {
             collation: Collation::Utf8,
+            acl: acl::of_new_bucket(request.headers)?,
             keeps_own: true,
             ..ContainerSettings::default()
         },

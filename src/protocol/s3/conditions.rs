@@ -19,6 +19,9 @@ use crate::types::EtagMatch;
 use crate::types::Pairing;
 use crate::types::Timestamp;
 
+/// Source: S3, DeleteObject.
+const MODIFIED_AT: &str = "x-amz-if-match-last-modified-time";
+const SIZE: &str = "x-amz-if-match-size";
 /// The names of the four headers.
 pub(super) struct ConditionNames {
     /// `If-Match`.
@@ -38,10 +41,6 @@ static NAMES: ConditionNames = ConditionNames {
     if_modified_since: IF_MODIFIED_SINCE,
     if_unmodified_since: IF_UNMODIFIED_SINCE,
 };
-
-/// Source: S3, DeleteObject.
-const MODIFIED_AT: &str = "x-amz-if-match-last-modified-time";
-const SIZE: &str = "x-amz-if-match-size";
 
 /// Conditions of a read.
 pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
@@ -118,6 +117,7 @@ pub(super) fn of_names(
         if_tags: None,
         encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
         over_archived: false,
+        open_to: None,
     })
 }
 

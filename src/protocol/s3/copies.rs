@@ -3,6 +3,7 @@
 use http::HeaderMap;
 
 use crate::protocol::model::Detail;
+use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::TagOption;
@@ -17,15 +18,17 @@ use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::copy_source;
+use crate::protocol::s3::encryption;
+use crate::protocol::s3::encryption::OF_OBJECT;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
 use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ObjectProperties;
 use crate::types::PART_BYTES_MAX;
 use crate::types::StorageClass;
-use crate::types::Tags;
 
 /// The longest source of a copy, bytes: 5 GiB.
 const COPY_BYTES_MAX: u64 = 5 << 30;
@@ -45,7 +48,8 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         return Err(refusal.detail(Detail::HeaderName, copy_source::RANGE));
     }
     let directive = directive(all, "x-amz-metadata-directive", "Unknown metadata directive.")?;
-    let tagging = self::directive(all, "x-amz-tagging-directive", "Unknown tagging directive.")?;
+    let tag_directive =
+        self::directive(all, "x-amz-tagging-directive", "Unknown tagging directive.")?;
     let class = objects::storage_class(all)?;
     let given = objects::object(all, class)?;
     let (properties, object) = match directive {
@@ -55,16 +59,19 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
             (CopiedProperties::Replace { properties, metadata: objects::metadata(all)? }, given)
         }
     };
+    let conditions = conditions::write(all)?;
+    let precondition =
+        Precondition { encryption: encryption::read(all, &OF_OBJECT)?, ..conditions };
     let copy = CopyNamed {
         path: request.object()?,
-        precondition: conditions::write(all)?,
+        precondition,
         source: copy_source::source(all)?,
         len_max: COPY_BYTES_MAX,
         properties,
         object,
-        tags: match tagging {
+        tags: match tag_directive {
             Directive::Copy => TagOption::Copy,
-            Directive::Replace => TagOption::Replace(Tags::default()),
+            Directive::Replace => TagOption::Replace(tagging::header(all)?),
         },
         tier: class.map(StorageClass::tier),
         checksum: checksum(all)?,
@@ -76,9 +83,11 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `UploadPartCopy`.
 pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let all = request.headers;
+    let encryption = encryption::read(all, &OF_OBJECT)?;
+    let precondition = Precondition { encryption, ..Precondition::default() };
     let range = copy_source::range(all)?;
     let copy = CopyPart {
-        upload: uploads::path(request, uploads::encrypted(all)?)?,
+        upload: uploads::path(request, precondition)?,
         number: request.part_number()?,
         source: NamedSource { range, ..copy_source::source(all)? },
         len_max: PART_BYTES_MAX,

@@ -16,6 +16,7 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::conditions::ConditionNames;
 use crate::protocol::s3::encryption;
+use crate::protocol::s3::encryption::OF_SOURCE;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::percent::decode;
 use crate::types::BlobName;
@@ -51,7 +52,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<NamedSource, Refusal> {
     }
     let path = path(raw)?;
     let conditions = conditions::of_names(all, &CONDITIONS)?;
-    let encryption = encryption::read(all, &encryption::OF_SOURCE)?;
+    let encryption = encryption::read(all, &OF_SOURCE)?;
     let precondition = Precondition { encryption, ..conditions };
     Ok(NamedSource { path, precondition, range: None })
 }

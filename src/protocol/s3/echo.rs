@@ -8,6 +8,7 @@ use crate::protocol::s3::asked::Asked;
 use crate::protocol::s3::parse;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::query::Query;
+use crate::types::OwnerIds;
 use crate::types::Timestamp;
 
 /// What an answer repeats of its request.
@@ -29,8 +30,10 @@ pub struct S3Echo {
     pub(super) key: String,
     /// The raw query, when the answer repeats some of it.
     pub(super) query: Option<String>,
-    /// Who owns the account's buckets.
+    /// The canonical id of the account's root user, and the account's name, where the answer has
+    /// them.
     pub(super) owner: String,
+    pub(super) owner_name: String,
     /// The region of buckets that were made without one.
     pub(super) region: String,
 }
@@ -51,6 +54,7 @@ impl S3Echo {
             key: String::new(),
             query: None,
             owner: String::new(),
+            owner_name: String::new(),
             region: String::new(),
         }
     }
@@ -65,13 +69,16 @@ impl S3Echo {
     /// were made without one.
     pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
+        if self.operation.is_some_and(shows_owner) {
+            self.owner = OwnerIds::of(&address.account).canonical;
+            address.account.as_str().clone_into(&mut self.owner_name);
+        }
         self.asked = Asked::of(head, self.operation);
         if self.operation.is_some_and(is_about_buckets) {
             region.clone_into(&mut self.region);
         }
         if self.operation.is_some_and(repeats) {
             self.query = head.uri.query().map(str::to_owned);
-            address.account.as_str().clone_into(&mut self.owner);
             self.bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
             self.key = address.blob.as_ref().map_or("", |name| name.as_str()).to_owned();
         }
@@ -86,6 +93,10 @@ impl S3Echo {
     pub(super) fn parameters(&self) -> Query {
         Query::parse_exact(self.query.as_deref()).unwrap_or_default()
     }
+}
+
+const fn shows_owner(operation: S3Operation) -> bool {
+    repeats(operation) || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
 }
 
 /// Whether the document of the answer repeats what the URL names.

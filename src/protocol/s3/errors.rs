@@ -93,6 +93,12 @@ error_table! {
     ChecksumMismatch => "BadDigest", 400, "The Content-MD5 or checksum value that you specified did not match what the server received.";
     BothCrc64AndMd5HeaderPresent => "InvalidRequest", 400, "The request is not valid.";
     CorsPreflightFailure => "AccessForbidden", 403, "CORSResponse: This CORS request is not allowed.";
+    SettingNotFound => "NoSuchConfiguration", 404, "The specified configuration does not exist.";
+    IncompletePreflight => "BadRequest", 400, "Insufficient information. Origin and Access-Control-Request-Method headers needed.";
+    BlobNotOpen => "AccessDenied", 403, "Access Denied";
+    MissingGrants => "MissingSecurityHeader", 400, "Your request was missing a required header.";
+    UnexpectedBody => "UnexpectedContent", 400, "This request does not support content.";
+    InvalidBucketOwner => "InvalidBucketOwnerAWSAccountID", 400, "The value of the expected bucket owner parameter must be an AWS account ID.";
     ExceedsMaxBatchRequestCount => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidDocument => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";
     InvalidElementValue => "MalformedXML", 400, "The XML you provided was not well formed or did not validate against our published schema.";

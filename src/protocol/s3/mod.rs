@@ -3,17 +3,20 @@
 //! 1. `address.rs` finds account, bucket and key in host and path.
 //! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
 //!    is asked for: `objects.rs`, `copies.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`,
-//!    `buckets.rs`, `lists.rs`, `uploads.rs`. `unserved.rs` refuses the rest.
+//!    `uploads.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`.
+//!    `unserved.rs` refuses the rest.
 //! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
 //!    answer repeats of its request.
 //!    `asked.rs` has what else the answer depends on.
 //! 4. `errors.rs`: the code, status and text of each refusal.
 //! 5. `chunked.rs`: bodies in `aws-chunked` form.
 
+mod acl;
 pub mod address;
 mod arguments;
 mod asked;
 mod attributes;
+mod beside;
 mod buckets;
 mod checksums;
 pub mod chunked;
@@ -21,7 +24,9 @@ pub mod completion;
 mod conditions;
 mod copies;
 mod copy_source;
+mod cors;
 pub mod deletions;
+mod documents;
 mod echo;
 mod encryption;
 pub mod errors;
@@ -30,12 +35,16 @@ mod markers;
 mod naming;
 mod objects;
 mod overrides;
+mod owners;
 mod parse;
 mod render;
 mod request;
 pub mod restore;
 pub mod routes;
+mod settings;
+mod tagging;
 mod unserved;
+mod untrusted;
 mod upload;
 mod upload_checksums;
 mod uploads;
@@ -45,4 +54,5 @@ pub use echo::S3Echo;
 pub use overrides::{ResponseOverrides, overrides};
 pub use parse::{operation, parse};
 pub use render::{render, render_refusal, render_refusal_without_text};
+pub use untrusted::decode_untrusted;
 pub use upload::content_len;

@@ -16,13 +16,16 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::acl;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::CannedAcl;
 use crate::types::ContentMd5;
 use crate::types::DeleteScope;
 use crate::types::Metadata;
@@ -31,7 +34,6 @@ use crate::types::NewKind;
 use crate::types::ObjectProperties;
 use crate::types::PartNumber;
 use crate::types::StorageClass;
-use crate::types::Tags;
 
 /// The longest object of one PUT, bytes: 5 GiB.
 const PUT_BYTES_MAX: u64 = 5 << 30;
@@ -91,7 +93,7 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
         precondition: conditions::write(all)?,
         properties: properties(all)?,
         metadata: metadata(all)?,
-        tags: Tags::default(),
+        tags: tagging::header(all)?,
         kind: NewKind::Block,
         tier: class.map(StorageClass::tier),
         object: object(all, class)?.if_any(),
@@ -124,7 +126,7 @@ pub(super) fn object(
         redirect: redirect(all)?,
         storage_class: class.and_then(StorageClass::kept),
         owner: None,
-        acl: None,
+        acl: acl::header(all)?.and_then(CannedAcl::if_any),
     })
 }
 

@@ -7,12 +7,15 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::attributes;
+use crate::protocol::s3::beside;
 use crate::protocol::s3::buckets;
 use crate::protocol::s3::copies;
 use crate::protocol::s3::deletions;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
+use crate::protocol::s3::owners;
 use crate::protocol::s3::request;
+use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::restore;
 use crate::protocol::s3::routes::HEADERS;
@@ -24,9 +27,6 @@ use crate::protocol::s3::uploads;
 use crate::protocol::wire::query::Query;
 
 use S3Operation as O;
-
-/// Reads one operation.
-type Parser = fn(&Request<'_>) -> Result<Parsed, Refusal>;
 
 /// The operations that are served. Others are 501.
 const SERVED: &[(S3Operation, Parser)] = &[
@@ -42,10 +42,10 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::HeadObject, objects::head),
     (O::PutObject, objects::put),
     (O::DeleteObject, objects::delete),
-    (O::CopyObject, copies::copy),
     (O::DeleteObjects, deletions::delete),
     (O::GetObjectAttributes, attributes::get),
     (O::RestoreObject, restore::restore),
+    (O::CopyObject, copies::copy),
     (O::CreateMultipartUpload, uploads::create),
     (O::UploadPart, uploads::part),
     (O::UploadPartCopy, copies::part),
@@ -91,8 +91,9 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let headers = request::headers(head);
     let operation = route(&head.method, level(address), has(&headers, &query))?;
     let request = Request { query: &query, headers: &headers, address };
-    let served = SERVED.iter().find(|(served, _)| *served == operation);
+    let served = SERVED.iter().chain(beside::SERVED).find(|(served, _)| *served == operation);
     let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
+    owners::check(&headers, &address.account)?;
     unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)

@@ -1,5 +1,6 @@
 //! Replies and refusals to response heads and bodies.
 
+mod acl;
 mod attributes;
 mod buckets;
 mod copies;
@@ -7,6 +8,7 @@ mod deletions;
 mod document;
 mod head;
 mod lists;
+mod settings;
 mod uploads;
 
 use std::ops::Range;
@@ -20,11 +22,15 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::ContainerFacts;
+use crate::protocol::model::reply::SettingReply;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::encryption;
+use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::head::begin;
 use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::settings::fixed;
+use crate::protocol::s3::settings::not_found;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
@@ -54,6 +60,10 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
             head::checksum(head, &checksum.of_whole()).empty()
         }
+        Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
+        Reply::Setting(reply) => setting(reply, echo),
+        Reply::Grants(Some(grants)) => begin(200, echo).xml(acl::grants(grants, echo)),
+        Reply::Grants(None) | Reply::BlobTagsSet => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
         Reply::BlobProperties(facts) => properties(facts, echo),
         Reply::BlobsDeleted(deleted) => begin(200, echo).xml(deletions::deleted(deleted)),
@@ -70,6 +80,25 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             headers.iter().fold(head, |head, (name, value)| head.set(name, value)).empty()
         }
         _ => render_refusal(&Reason::NotImplemented.into(), echo),
+    }
+}
+
+fn setting(reply: &SettingReply, echo: &S3Echo) -> Response<Bytes> {
+    match reply {
+        SettingReply::Value(setting) => begin(200, echo).xml(settings::setting(setting)),
+        SettingReply::Fixed => match echo.operation.and_then(fixed) {
+            Some(document) => begin(200, echo).xml(settings::fixed(document)),
+            None => render_refusal(&Reason::NotImplemented.into(), echo),
+        },
+        SettingReply::Changed => changed(echo),
+    }
+}
+
+/// The answer to a change, without a document.
+fn changed(echo: &S3Echo) -> Response<Bytes> {
+    match echo.operation {
+        Some(operation) if operation.name().starts_with("Put") => begin(200, echo).empty(),
+        Some(_) | None => begin(204, echo).bodiless(),
     }
 }
 
@@ -115,7 +144,7 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
     if echo.head || status == 304 {
         return head.bodiless();
     }
-    let row = error_row(refusal.reason);
+    let row = row(refusal, echo);
     let mut body = String::with_capacity(512);
     body.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");
     escape::element(&mut body, "Code", row.code);
@@ -150,12 +179,20 @@ pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response
     if echo.head || status == 304 { head.bodiless() } else { head.empty() }
 }
 
+/// How a refusal is answered. Each setting that a bucket lacks has a code of its own.
+fn row(refusal: &Refusal, echo: &S3Echo) -> ErrorRow {
+    match refusal.reason == Reason::SettingNotFound {
+        true => not_found(echo.operation).unwrap_or_else(|| error_row(refusal.reason)),
+        false => error_row(refusal.reason),
+    }
+}
+
 /// The second id of an answer; S3 has one for each of its machines.
 const HOST_ID: &str = "blockyard";
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most details are of the body")]
 fn refusal_head(refusal: &Refusal, echo: &S3Echo) -> (Head, u16) {
-    let row = error_row(refusal.reason);
+    let row = row(refusal, echo);
     let mut head = begin(row.status, echo).fixed("x-amz-error-code", row.code);
     for (detail, value) in &refusal.details {
         match detail {

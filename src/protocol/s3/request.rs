@@ -13,6 +13,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::Parsed;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 use crate::types::PartNumber;
@@ -47,6 +48,9 @@ fn form_urlencoded(query: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
         (String::from_utf8_lossy(&decode(name)).into_owned(), decode(value))
     })
 }
+
+/// Reads one operation.
+pub(super) type Parser = fn(&Request<'_>) -> Result<Parsed, Refusal>;
 
 /// A request, as the parsers of operations see it.
 #[derive(Clone, Copy)]

@@ -159,7 +159,8 @@ routes! {
 }
 
 /// Which operation a request asks for. `has` says whether the query has a parameter of that name,
-/// or the head a header that begins with `x-amz-`.
+/// or
+/// the head a header that begins with `x-amz-`.
 ///
 /// A parameter that chooses an operation, and that the found one does not have, is refused: a
 /// `DELETE` of an object's `?acl` must not delete the object.

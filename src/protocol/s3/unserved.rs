@@ -11,7 +11,6 @@ use crate::protocol::s3::routes::S3Operation;
 
 /// Headers, or what headers begin with, whose meaning is not served.
 const HEADERS: &[&str] = &[
-    "x-amz-acl",
     "x-amz-bypass-governance-retention",
     "x-amz-copy-source",
     "x-amz-bucket-object-lock-enabled",
@@ -23,9 +22,14 @@ const HEADERS: &[&str] = &[
     "x-amz-object-lock-",
     "x-amz-object-ownership",
     "x-amz-server-side-encryption",
-    "x-amz-tagging",
     "x-amz-write-offset-bytes",
 ];
+
+/// The operations that copy.
+const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
+/// Who owns new objects, and the one value that is served: who writes them.
+const OWNERSHIP: &str = "x-amz-object-ownership";
+const OWNERSHIP_SERVED: &str = "ObjectWriter";
 
 /// Headers of the list above that some operations serve: what they begin with, and the operations.
 const SERVED: &[(&str, &[S3Operation])] = &[
@@ -38,15 +42,15 @@ const SERVED: &[(&str, &[S3Operation])] = &[
             S3Operation::GetObjectAttributes,
             S3Operation::CreateMultipartUpload,
             S3Operation::UploadPart,
-            S3Operation::CopyObject,
-            S3Operation::UploadPartCopy,
             S3Operation::CompleteMultipartUpload,
             S3Operation::ListParts,
+            S3Operation::CopyObject,
+            S3Operation::UploadPartCopy,
         ],
     ),
+    ("x-amz-copy-source", COPIES),
+    ("x-amz-tagging-directive", COPIES),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
-    ("x-amz-copy-source", &[S3Operation::CopyObject, S3Operation::UploadPartCopy]),
-    ("x-amz-tagging-directive", &[S3Operation::CopyObject]),
 ];
 
 /// Query parameters whose meaning is not served.
@@ -63,7 +67,11 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// # Errors
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
+    let is_owned = headers.get(OWNERSHIP).is_some_and(|value| value == OWNERSHIP_SERVED);
     let is_served = |name: &str| {
+        if name == OWNERSHIP && is_owned {
+            return true;
+        }
         let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));
         served.any(|(begin, _)| name.starts_with(begin))
     };

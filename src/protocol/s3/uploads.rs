@@ -20,6 +20,7 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::s3::upload_checksums;
 use crate::protocol::wire::headers;
@@ -27,7 +28,6 @@ use crate::protocol::wire::query;
 use crate::types::PART_BYTES_MAX;
 use crate::types::PART_BYTES_MIN;
 use crate::types::StorageClass;
-use crate::types::Tags;
 use crate::types::UploadId;
 
 /// Entries of one page at most, of uploads and of parts.
@@ -42,7 +42,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         precondition: encrypted(all)?,
         properties: objects::properties(all)?,
         metadata: objects::metadata(all)?,
-        tags: Tags::default(),
+        tags: tagging::header(all)?,
         tier: class.map(StorageClass::tier),
         object: objects::object(all, class)?.if_any(),
         checksum: upload_checksums::of_upload(all)?,
@@ -129,7 +129,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
 }
 
 /// Nothing is demanded, and the content is plain or under a key.
-pub(super) fn encrypted(all: &HeaderMap) -> Result<Precondition, Refusal> {
+fn encrypted(all: &HeaderMap) -> Result<Precondition, Refusal> {
     let encryption = encryption::read(all, &encryption::OF_OBJECT)?;
     Ok(Precondition { encryption, ..Precondition::default() })
 }

@@ -8,6 +8,7 @@
 //! No name of a vendor's header stands here.
 
 pub(super) mod conditions;
+pub mod container_cors;
 pub mod cors;
 pub(super) mod escape;
 pub(super) mod head;

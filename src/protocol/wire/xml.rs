@@ -73,6 +73,12 @@ pub(in crate::protocol) fn invalid_value(name: &str, value: &str) -> Refusal {
         .detail(Detail::ElementValue, value)
 }
 
+/// An element that the document must not have.
+#[must_use]
+pub(in crate::protocol) fn unsupported(name: &str) -> Refusal {
+    Refusal::new(Reason::UnsupportedElement).detail(Detail::ElementName, name)
+}
+
 /// An element that has to be there and is not.
 #[must_use]
 pub(in crate::protocol) fn missing(name: &str) -> Refusal {

@@ -165,6 +165,7 @@ pub(super) fn make_and_delete_container(bench: &Bench) {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     }));
     for n in 0..300 {
         let name = format!("{}{n}", if n % 2 == 0 { "a" } else { "p" });
@@ -248,6 +249,7 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     }));
     let guard = Guard::default();
     let delete = DeleteContainer { account: ACCOUNT, name: name(), guard, closed: None };

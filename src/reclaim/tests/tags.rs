@@ -30,6 +30,7 @@ fn container() -> Write {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     })
 }
 

@@ -24,6 +24,17 @@ def client(account, **options):
                         config=botocore.config.Config(**config))
 
 
+def canonical_id(name):
+    """The canonical user id of an account."""
+    return hashlib.sha256(b"canonical user id\0" + name.encode()).hexdigest()
+
+
+def account_number(name):
+    """The account number of an account."""
+    digest = hashlib.sha256(b"account number\0" + name.encode()).digest()
+    return f"{int.from_bytes(digest[:8], 'big') % 10**12:012d}"
+
+
 def code(error):
     """Status and code of a refusal that boto3 raised."""
     return error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]["Code"]

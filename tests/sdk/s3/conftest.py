@@ -10,9 +10,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
 from lib import s3
-from lib.account import DEV_KEY, DEV_NAME
+from lib.account import DEV_KEY, DEV_NAME, Account
 from lib.cli import remember_operations
 from lib.server import Server
+
+
+OTHER_NAME = "otheraccount"
+OTHER_KEY = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgb3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgMDAwMA=="
 
 
 def pytest_addoption(parser):
@@ -25,7 +29,7 @@ def pytest_addoption(parser):
 def server(request, tmp_path_factory):
     """A server with the development account."""
     folder = tmp_path_factory.mktemp("s3")
-    extra = [f"--account={DEV_NAME}:{DEV_KEY}", "--blob-domain=localhost", *request.config.getoption("--serve-arg")]
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={OTHER_NAME}:{OTHER_KEY}", "--blob-domain=localhost", *request.config.getoption("--serve-arg")]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
         made.start()
         yield made
@@ -39,6 +43,12 @@ def server(request, tmp_path_factory):
 def account(server):
     """The development account."""
     return server.account
+
+
+@pytest.fixture
+def other_account(server):
+    """Another account of the store; it is closed to anonymous access."""
+    return Account(server.account.address, OTHER_NAME, OTHER_KEY)
 
 
 @pytest.fixture

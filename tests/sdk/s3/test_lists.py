@@ -212,11 +212,11 @@ def test_entries_have_what_s3_shows(client, raw, account, filled):
         head, one = client.head_object(Bucket=filled, Key=key), listed[key]
         assert (one["ETag"], one["Size"], one["StorageClass"]) == (head["ETag"], head["ContentLength"], "STANDARD")
         assert one["LastModified"].replace(microsecond=0) == head["LastModified"]
-        assert one["Owner"]["ID"] == account.name
+        assert one["Owner"]["ID"] == s3.canonical_id(account.name)
     assert "Owner" not in client.list_objects_v2(Bucket=filled)["Contents"][0]
-    assert client.list_objects_v2(Bucket=filled, FetchOwner=True)["Contents"][0]["Owner"]["ID"] == account.name
+    assert client.list_objects_v2(Bucket=filled, FetchOwner=True)["Contents"][0]["Owner"]["ID"] == s3.canonical_id(account.name)
     version = client.list_object_versions(Bucket=filled)["Versions"][0]
-    assert (version["VersionId"], version["IsLatest"], version["Owner"]["ID"]) == ("null", True, account.name)
+    assert (version["VersionId"], version["IsLatest"], version["Owner"]["ID"]) == ("null", True, s3.canonical_id(account.name))
     answer = raw.call("GET", f"/{filled}")
     assert answer.text("Name") == filled and answer.text("Prefix") == "" and answer.text("Marker") == ""
     assert answer.text("Delimiter") is None and answer.text("EncodingType") is None and answer.text("KeyCount") is None

@@ -11,6 +11,7 @@ use crate::index::IndexServer;
 use crate::index::engine::testing::World;
 use crate::types::BlobKey;
 use crate::types::BlobName;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -45,6 +46,7 @@ pub(super) async fn rig(env: &Env) -> Rig {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     };
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();

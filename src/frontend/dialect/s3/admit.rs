@@ -11,10 +11,12 @@ use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
+use crate::frontend::access::anonymous::Opened;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::permit::Identified;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::admit::demand_open;
 use crate::frontend::dialect::admit::settle;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::framing::Decoder;
@@ -28,6 +30,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
+use crate::types::AccountName;
 
 /// A sender, and what it said of the body.
 struct Sender {
@@ -54,14 +57,17 @@ pub(in crate::frontend::dialect) async fn admit(
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
-    let parsed = s3::parse(head, address);
+    let mut parsed = s3::parse(head, address);
     let is_anonymous = matches!(caller, Caller::Anyone);
-    if is_anonymous {
+    let mut closed = None;
+    if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
-        let read = AnonymousRead { account: &account, address, exposure };
+        let read = AnonymousRead { account: &account, address, exposure, audience };
         let refused = || errors::from_auth(&crate::auth::Error::Missing);
-        anonymous::permit(front, read, refused).await?;
+        if anonymous::permit(front, read, refused).await? == Opened::ByBlob {
+            closed = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+        }
     }
     let parsed = parsed?;
     let overrides = s3::overrides(head, is_anonymous)?;
@@ -76,7 +82,7 @@ pub(in crate::frontend::dialect) async fn admit(
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
     let name = s3::operation(head, address)?.name();
-    Ok(Admitted { name, overrides, decoder, ..admitted })
+    Ok(Admitted { name, overrides, decoder, closed, ..admitted })
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.
@@ -103,11 +109,25 @@ fn identify(
     let Some(claim): Option<Claim> = claim(&signed).map_err(refused)? else {
         return Ok(Sender { caller: Caller::Anyone, body: None });
     };
-    if claim.access_key_id() != account.name.as_str() {
-        return Err(refusals::unknown_key(claim.access_key_id()));
-    }
     let now = front.env.clock.now();
-    let verified = claim.verify(&signed, account.keys.s3(), now).map_err(refused)?;
-    let body = SignedBody::of(verified.payload, &head.headers)?;
-    Ok(Sender { caller: Caller::Key, body })
+    let (verified, caller) = if claim.access_key_id() == account.name.as_str() {
+        (claim.verify(&signed, account.keys.s3(), now), Caller::Key)
+    } else {
+        let other = other_account(front, claim.access_key_id())?;
+        // Everybody has the development key.
+        let is_known = other.keys.are_well_known();
+        let caller = if is_known { Caller::Anyone } else { Caller::Outsider };
+        (claim.verify(&signed, other.keys.s3(), now), caller)
+    };
+    let body = SignedBody::of(verified.map_err(refused)?.payload, &head.headers)?;
+    Ok(Sender { caller, body })
+}
+
+/// The account of an access key that is not of the account that the host names.
+fn other_account(front: &FrontEnd, access_key_id: &str) -> Result<Arc<Account>, Refusal> {
+    let unknown = || refusals::unknown_key(access_key_id);
+    let name = AccountName::new(access_key_id).map_err(|_| unknown())?;
+    let known = front.accounts.find(&name);
+    let known = known.map_err(|unread| errors::unread_account(&name, &unread))?;
+    known.ok_or_else(unknown)
 }

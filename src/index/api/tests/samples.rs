@@ -93,6 +93,7 @@ fn guard() -> Guard {
         lease: Some(Uuid::from_u128(9)),
         if_tags: Some(TagCondition::parse("a = '1' OR \"b c\" <> '' AND d >= '2'").unwrap()),
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
+        open_to: Some(Audience::Authenticated),
         over_archived: true,
     }
 }
@@ -189,6 +190,18 @@ fn container_record() -> ContainerRecord {
         })),
         ..ContainerRecord::new(CONTAINER, Collation::Utf8, TIME)
     }
+}
+
+fn setting() -> Setting {
+    let rule = CrossOriginRule {
+        id: Some("id".to_owned()),
+        origins: vec!["http://*.a".to_owned()],
+        methods: vec!["GET".to_owned()],
+        headers: vec!["*".to_owned()],
+        exposed: vec!["etag".to_owned()],
+        max_age: Some(7),
+    };
+    Setting::Cors(vec![rule])
 }
 
 fn account_record() -> AccountRecord {
@@ -310,6 +323,11 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Account(AccountName::new("account").unwrap()),
         Read::Accounts(ListAccounts { from: Some(position()), limit: 1 }),
         Read::Container(ACCOUNT, container_name()),
+        Read::Setting(ReadSetting {
+            account: ACCOUNT,
+            name: container_name(),
+            kind: SettingKind::Cors,
+        }),
         Read::Containers(containers),
         Read::Blob(blob_read),
         Read::BlockList(key(), Some(TIME), guard()),
@@ -389,6 +407,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::Account(account_record()),
         ReadReply::Accounts(AccountPage { entries, next }),
         ReadReply::Container(Box::new(container_record())),
+        ReadReply::Setting(Some(Box::new(setting()))),
         ReadReply::Containers(containers),
         ReadReply::Blob(Box::new(view)),
         ReadReply::BlockList(Box::new(list)),
@@ -545,6 +564,7 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::ContainerClosed,
         Refused::ContainerReopened,
         Refused::BlobNotFound,
+        Refused::NotOpen,
         Refused::SnapshotsPresent,
         Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },
         Refused::Archived,

@@ -175,6 +175,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         encryption_scope: Some(scope),
         owner: Some(long()),
         region: Some(long()),
+        acl: CannedAcl::Private,
     };
     let (name, written) = (container(), guard);
     let policy =
@@ -182,6 +183,10 @@ fn of_accounts() -> Vec<(Write, usize)> {
     let policies = (0..5).map(policy).collect();
     let change = ContainerChange::Access { public_access: PublicAccess::Private, policies };
     let update = UpdateContainer { account: id, name, guard: written, change };
+    let tag = |n| (format!("{n:\u{10400}>128}"), "\u{10400}".repeat(256));
+    let tags = ContainerTags::new((0..50).map(tag).collect()).unwrap();
+    let change = SettingChange::Set(Setting::Tags(tags));
+    let change = ChangeSetting { account: id, name: container(), change };
     let website = Website {
         index_document: Some(long()),
         error_document: Some(long()),
@@ -218,6 +223,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),
+        (Write::ChangeSetting(change), 50 * 4 * (128 + 256) + 63),
     ]
 }
 
@@ -494,6 +500,7 @@ const fn number(write: &Write) -> usize {
         Write::StagePart(_) => 36,
         Write::CompleteUpload(_) => 37,
         Write::AbortUpload(_) => 38,
+        Write::ChangeSetting(_) => 39,
     }
 }
 
@@ -509,5 +516,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=38).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=39).collect::<Vec<_>>());
 }

@@ -1,6 +1,7 @@
 //! Versions, delete markers and the null version, which no request makes yet; uploads.
 
 use super::*;
+use crate::index::objects::settings;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::NullVersion;
@@ -8,6 +9,7 @@ use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobFields;
 use crate::index::record::BlobRecord;
 use crate::index::record::CompletedRecord;
+use crate::index::record::ContainerRecord;
 use crate::index::record::UploadRecord;
 
 const OLDER: Timestamp = Timestamp::from_ticks(640_000_000_000_000_001);
@@ -123,9 +125,19 @@ async fn the_null_version_is_the_one_that_its_row_names() {
 }
 
 #[tokio::test]
-async fn settings_are_not_known() {
+async fn settings_are_read_and_belong_to_containers() {
     let mut store = Store::new().await;
     let container = RoutingKey::container(AccountId::new(1), &ContainerName::new("abc").unwrap());
-    store.set(Family::Versions, keys::setting(&container, 1), Bytes::from_static(&[1]));
+    let row = |number| keys::setting(&container, number);
+    let tags = ContainerTags::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
+    store.set(Family::Versions, row(1), settings::encode(&Setting::Tags(tags)));
+    assert!(store.problems().await.contains("a container that does not exist"));
+    let record = ContainerRecord::new(ContainerId::new(1), Collation::Utf8, OLDER);
+    store.set(Family::Main, container.as_bytes().clone(), values::encode_record(&record));
+    assert_eq!(store.problems().await, "");
+    store.set(Family::Versions, row(2), Bytes::from_static(&[1, 9]));
+    assert!(store.problems().await.contains("bad value"));
+    store.set(Family::Versions, row(2), settings::encode(&Setting::Cors(Vec::new())));
+    store.set(Family::Versions, row(9), Bytes::from_static(&[1]));
     assert!(store.problems().await.contains("unknown row"));
 }

@@ -29,6 +29,7 @@ use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::Crc64;
 use crate::types::DeleteScope;
@@ -115,6 +116,7 @@ fn create(id: u64) -> CreateContainer {
         encryption_scope: None,
         owner: Some("owner".to_owned()),
         region: None,
+        acl: CannedAcl::Private,
     }
 }
 

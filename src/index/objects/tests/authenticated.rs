@@ -198,8 +198,8 @@ fn content_is_shared_with_whoever_brings_its_key() {
     for other in [given(None), given(Some(Encryption::Customer([1; 32])))] {
         assert!(p.write(&share(other)).is_err());
     }
-    let told = |reply| {
-        let WriteReply::Shared(shared) = reply else { panic!("not shared") };
+    let told = |reply: WriteReply| {
+        let WriteReply::Shared(shared) = reply else { panic!("{reply:?}") };
         *shared
     };
     assert_eq!(told(p.must(&share(Guard::default()))).content, None, "no key, no content");

@@ -22,6 +22,7 @@ fn create(text: &str, id: u64) -> Write {
         encryption_scope: None,
         owner: None,
         region: None,
+        acl: CannedAcl::Private,
     })
 }
 

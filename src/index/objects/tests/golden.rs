@@ -42,6 +42,7 @@ fn everything() -> Partition {
             encryption_scope: None,
             owner: None,
             region: None,
+            acl: CannedAcl::Private,
         }));
     }
     let (name, guard) = (ContainerName::new("dead").unwrap(), Guard::default());

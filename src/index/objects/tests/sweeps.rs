@@ -148,6 +148,7 @@ fn dead_container_is_remembered_until_forgotten() {
             encryption_scope: None,
             owner: None,
             region: None,
+            acl: CannedAcl::Private,
         }));
         let blob = key("a");
         p.must(&Write::PutBlob(put(&blob, stored(&[location(account.get(), 0, 1)]))));

@@ -10,6 +10,7 @@ use crate::node::storage::open_disk;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
+use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -67,6 +68,7 @@ impl Running {
             encryption_scope: None,
             owner: None,
             region: None,
+            acl: CannedAcl::Private,
         };
         self.assembly.router.write(Write::CreateContainer(create)).await.unwrap();
     }

@@ -33,11 +33,16 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 16] = [
+const OF_OTHER_DIALECTS: [Reason; 21] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
     Reason::UnknownEncryptionAlgorithm,
     Reason::InvalidLocation,
+    Reason::SettingNotFound,
+    Reason::IncompletePreflight,
+    Reason::MissingGrants,
+    Reason::UnexpectedBody,
+    Reason::InvalidBucketOwner,
     Reason::InvalidStorageClass,
     Reason::PartNotFound,
     Reason::UploadNotFound,
@@ -53,7 +58,7 @@ const OF_OTHER_DIALECTS: [Reason; 16] = [
 ];
 
 /// Reasons that Blob answers as it does another one.
-const AS_ANOTHER: [Reason; 1] = [Reason::NothingToMatch];
+const AS_ANOTHER: [Reason; 2] = [Reason::NothingToMatch, Reason::BlobNotOpen];
 
 #[test]
 fn rows_are_distinct_errors_with_messages() {

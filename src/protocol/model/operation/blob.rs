@@ -9,6 +9,7 @@ use crate::protocol::model::operation::parts::WantedParts;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::CannedAcl;
 use crate::types::DeleteScope;
 use crate::types::LeaseAction;
 use crate::types::Metadata;
@@ -169,6 +170,18 @@ pub enum BlobOperation {
         precondition: Precondition,
         /// Replaces all tags; in the body.
         tags: Tags,
+    },
+    /// Who may use the blob without a role in the account.
+    GetBlobGrants {
+        /// The blob.
+        path: BlobPath,
+    },
+    /// Replaces who may use the blob without a role in the account.
+    SetBlobGrants {
+        /// The blob.
+        path: BlobPath,
+        /// Who may.
+        acl: CannedAcl,
     },
     /// Delete Blob.
     DeleteBlob {

@@ -5,6 +5,8 @@ use crate::protocol::model::operation::parts::AccessPolicy;
 use crate::protocol::model::operation::parts::ContainerSettings;
 use crate::protocol::model::operation::parts::ListBlobs;
 use crate::protocol::model::operation::parts::Precondition;
+use crate::protocol::model::operation::setting::SettingOperation;
+use crate::types::CannedAcl;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
@@ -52,6 +54,18 @@ pub enum ContainerOperation {
         /// Replaces all policies; in the body.
         policies: Vec<AccessPolicy>,
     },
+    /// Who may use the container without a role in the account.
+    GetContainerGrants {
+        /// The container.
+        container: ContainerName,
+    },
+    /// Replaces who may use the container without a role in the account.
+    SetContainerGrants {
+        /// The container.
+        container: ContainerName,
+        /// Who may.
+        acl: CannedAcl,
+    },
     /// Set Container Metadata.
     SetContainerMetadata {
         /// The container.
@@ -89,6 +103,8 @@ pub enum ContainerOperation {
         /// What to do.
         action: LeaseAction,
     },
+    /// A setting of a container is read or changed.
+    Setting(SettingOperation),
     /// List Blobs.
     ListBlobs(ListBlobs),
     /// Deletes several blobs, each by itself.

@@ -29,6 +29,13 @@ impl Parsed {
         }
     }
 
+    /// The operation, complete or not, to be restricted.
+    pub const fn operation_mut(&mut self) -> &mut Operation {
+        match self {
+            Self::Ready(operation) | Self::NeedsBody { operation, .. } => operation,
+        }
+    }
+
     /// The operation, complete or not.
     #[must_use]
     pub const fn operation(&self) -> &Operation {

@@ -3,7 +3,9 @@
 use uuid::Uuid;
 
 use crate::types::AccountName;
+use crate::types::Audience;
 use crate::types::BlobName;
+use crate::types::CannedAcl;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumValue;
 use crate::types::Collation;
@@ -27,6 +29,8 @@ pub struct Precondition {
     pub if_tags: Option<TagCondition>,
     /// Under what the content is encrypted.
     pub encryption: RequestEncryption,
+    /// Senders to whom the blob must be open: the sender has no other right to read it.
+    pub open_to: Option<Audience>,
     /// Whether a write may replace a blob in the archive tier.
     pub over_archived: bool,
 }
@@ -76,13 +80,16 @@ pub struct ContainerSettings {
     pub owner: Option<String>,
     /// Its region, where the request names one.
     pub region: Option<String>,
-    /// Whether a container that exists, and has this owner and region, is the answer.
+    /// Who may list it without a role in the account.
+    pub acl: CannedAcl,
+    /// Whether a container that exists, and has this owner, region and list, is the answer.
     pub keeps_own: bool,
 }
 
 impl Default for ContainerSettings {
     fn default() -> Self {
-        Self { collation: Collation::Utf16, owner: None, region: None, keeps_own: false }
+        let (owner, region, acl) = (None, None, CannedAcl::Private);
+        Self { collation: Collation::Utf16, owner, region, acl, keeps_own: false }
     }
 }
 

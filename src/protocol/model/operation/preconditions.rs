@@ -50,6 +50,9 @@ const fn of_container(operation: &ContainerOperation) -> Option<&Precondition> {
         | O::LeaseContainer { precondition, .. } => Some(precondition),
         O::CreateContainer { .. }
         | O::RestoreContainer { .. }
+        | O::Setting(_)
+        | O::GetContainerGrants { .. }
+        | O::SetContainerGrants { .. }
         | O::ListBlobs(_)
         | O::DeleteBlobs(_) => None,
     }
@@ -94,6 +97,6 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::GetBlobAttributes { precondition, .. }
         | O::RestoreBlob { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
-        O::UndeleteBlob { .. } => None,
+        O::UndeleteBlob { .. } | O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => None,
     }
 }

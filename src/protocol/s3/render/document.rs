@@ -6,6 +6,7 @@ use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 
+use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::wire::escape;
 
 /// The name space of every document.
@@ -18,11 +19,18 @@ pub(super) fn begin(root: &str) -> String {
 }
 
 /// An owner.
-pub(super) fn owner(out: &mut String, name: &str) {
+pub(super) fn owner(out: &mut String, id: &str, echo: &S3Echo) {
     out.push_str("<Owner>");
-    escape::element(out, "ID", name);
-    escape::element(out, "DisplayName", name);
+    person(out, id, echo);
     out.push_str("</Owner>");
+}
+
+/// The canonical id and the name of a user. That of an account's root is the account's; other users
+/// are shown by their ids.
+pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
+    escape::element(out, "ID", id);
+    let name = if id == echo.owner { echo.owner_name.as_str() } else { id };
+    escape::element(out, "DisplayName", name);
 }
 
 /// What S3 leaves as it is with `encoding-type=url`, besides letters and digits. A space is a plus.

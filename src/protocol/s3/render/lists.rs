@@ -181,7 +181,7 @@ impl Writer<'_> {
         escape::plain(out, "Size", facts.len);
         if shows_owner {
             let of = facts.object.as_ref().and_then(|object| object.owner.as_deref());
-            owner(out, of.unwrap_or(&self.echo.owner));
+            owner(out, of.unwrap_or(&self.echo.owner), self.echo);
         }
         escape::plain(out, "StorageClass", facts.storage_class().as_str());
         out.push_str(end);

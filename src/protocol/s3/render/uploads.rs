@@ -13,6 +13,7 @@ use crate::protocol::model::upload_reply::UploadPosition;
 use crate::protocol::model::upload_reply::UploadReply;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::render::document::person;
 use crate::protocol::s3::render::head;
 use crate::protocol::s3::render::head::begin;
 use crate::protocol::s3::upload_checksums;
@@ -110,8 +111,7 @@ fn people(out: &mut String, upload: &UploadFacts, echo: &S3Echo) {
         out.push('<');
         out.push_str(tag);
         out.push('>');
-        escape::element(out, "ID", id);
-        escape::element(out, "DisplayName", id);
+        person(out, id, echo);
         out.push_str("</");
         out.push_str(tag);
         out.push('>');

@@ -1,0 +1,72 @@
+//! Settings of containers.
+
+use crate::frontend::accounts::Account;
+use crate::frontend::commit;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup;
+use crate::frontend::rows::RowAccess;
+use crate::frontend::state::FrontEnd;
+use crate::index::ChangeSetting;
+use crate::index::ReadSetting;
+use crate::index::SettingChange;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::SettingAction;
+use crate::protocol::model::operation::SettingOperation;
+use crate::protocol::model::reply::SettingReply;
+use crate::types::ContainerName;
+use crate::types::Setting;
+use crate::types::SettingKind;
+
+/// Reads or changes a setting of a container, which must exist.
+pub(crate) async fn carry_out(
+    front: &FrontEnd,
+    account: &Account,
+    SettingOperation { container, action }: SettingOperation,
+    memory: DocumentMemory,
+) -> Result<Reply, Refusal> {
+    let change = match action {
+        SettingAction::Get(kind) => {
+            let found = read(&front.rows, account, &container, kind).await?;
+            let found = found.ok_or(Reason::SettingNotFound)?;
+            return Ok(Reply::Setting(SettingReply::Value(Box::new(found))));
+        }
+        SettingAction::GetFixed => {
+            lookup::container(&front.rows, account, &container).await?;
+            return Ok(Reply::Setting(SettingReply::Fixed));
+        }
+        SettingAction::GetAbsent => {
+            lookup::container(&front.rows, account, &container).await?;
+            return Err(Reason::SettingNotFound.into());
+        }
+        SettingAction::RemoveAbsent => {
+            lookup::container(&front.rows, account, &container).await?;
+            return Ok(Reply::Setting(SettingReply::Changed));
+        }
+        SettingAction::Set(setting) => SettingChange::Set(setting),
+        SettingAction::Remove(kind) => SettingChange::Remove(kind),
+    };
+    let write = ChangeSetting { account: account.id, name: container, change };
+    match commit::commit_holding(&front.rows, write, memory).await {
+        Ok(()) => Ok(Reply::Setting(SettingReply::Changed)),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+/// Reads a setting of a container.
+///
+/// # Errors
+/// `ContainerNotFound`, and the index's.
+pub(crate) async fn read(
+    rows: &RowAccess,
+    account: &Account,
+    container: &ContainerName,
+    kind: SettingKind,
+) -> Result<Option<Setting>, Refusal> {
+    let read = ReadSetting { account: account.id, name: container.clone(), kind };
+    let found = rows.router.ask(read).await;
+    found.map_err(|error| errors::from_index(&error, Subject::Container))
+}

@@ -1,0 +1,48 @@
+//! Operations on the settings of a container.
+
+use crate::types::ContainerName;
+use crate::types::Setting;
+use crate::types::SettingKind;
+
+/// An operation on a setting of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingOperation {
+    /// The container.
+    pub container: ContainerName,
+    /// What to do.
+    pub action: SettingAction,
+}
+
+/// What to do with a setting of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingAction {
+    /// Read it.
+    Get(SettingKind),
+    /// Replace it; in the body.
+    Set(Setting),
+    /// Remove it.
+    Remove(SettingKind),
+    /// Read one that all containers have, with the same value. The dialect knows the value.
+    GetFixed,
+    /// Read one that no container has.
+    GetAbsent,
+    /// Remove one that no container has, which succeeds.
+    RemoveAbsent,
+}
+
+impl SettingOperation {
+    /// Whether it only reads.
+    #[must_use]
+    pub const fn is_read(&self) -> bool {
+        match self.action {
+            SettingAction::Get(_) | SettingAction::GetFixed | SettingAction::GetAbsent => true,
+            SettingAction::Set(_) | SettingAction::Remove(_) | SettingAction::RemoveAbsent => false,
+        }
+    }
+
+    /// Whether it removes a setting.
+    #[must_use]
+    pub const fn is_removal(&self) -> bool {
+        matches!(self.action, SettingAction::Remove(_) | SettingAction::RemoveAbsent)
+    }
+}
