@@ -1,5 +1,5 @@
-//! The Content-MD5 of a blob and other checksums of it. Under a customer-provided key it is encrypted, because a plain digest
-//! would confirm a guess of the content.
+//! The Content-MD5 of a blob and other checksums of it. Under a customer-provided key it is
+//! encrypted, because a plain digest would confirm a guess of the content.
 
 use aes_gcm_siv::AeadInOut;
 use aes_gcm_siv::Aes256GcmSiv;

@@ -1,4 +1,5 @@
-//! Uploads in parts: ids, numbers of parts, limits. Source: S3, "Amazon S3 multipart upload limits".
+//! Uploads in parts: ids, numbers of parts, limits. Source: S3, "Amazon S3 multipart upload
+//! limits".
 
 use std::fmt;
 

@@ -196,26 +196,14 @@ impl State {
                 let lease = self.writable(demand, moment)?;
                 next.complete(*upload, list, lease)?;
             }
-            Change::Append { segment, position, len_max } => {
+            Change::Append { .. }
+            | Change::Seal { .. }
+            | Change::Write { .. }
+            | Change::Reshape { .. } => {
                 let lease = self.kept(demand, moment)?;
-                next.append(*segment, *position, *len_max)?;
-                next.changed(lease);
-            }
-            Change::Seal { position } => {
-                let lease = self.kept(demand, moment)?;
-                if next.seal(*position)? {
+                if next.grow(change)? {
                     next.changed(lease);
                 }
-            }
-            Change::Write { range, tag, sequence } => {
-                let lease = self.kept(demand, moment)?;
-                next.write(range, *tag, *sequence)?;
-                next.changed(lease);
-            }
-            Change::Reshape { len, sequence } => {
-                let lease = self.kept(demand, moment)?;
-                next.reshape(*len, *sequence)?;
-                next.changed(lease);
             }
             Change::Mark { mark } => {
                 let lease = self.writable(demand, moment)?;
@@ -247,6 +235,20 @@ impl State {
             Change::Delete { scope } => next.delete(*scope, || self.kept(demand, moment))?,
         }
         Some(next)
+    }
+
+    /// Changes an append or page blob. Returns whether that gives it a new tag.
+    fn grow(&mut self, change: &Change) -> Option<bool> {
+        if let Change::Append { segment, position, len_max } = change {
+            self.append(*segment, *position, *len_max)?;
+        } else if let Change::Seal { position } = change {
+            return self.seal(*position);
+        } else if let Change::Write { range, tag, sequence } = change {
+            self.write(range, *tag, *sequence)?;
+        } else if let Change::Reshape { len, sequence } = change {
+            self.reshape(*len, *sequence)?;
+        }
+        Some(true)
     }
 
     /// Blocks are refused where the blob is of another kind.
@@ -302,7 +304,8 @@ impl State {
         }
     }
 
-    /// A second completion changes nothing, and nothing is demanded. `None` if it is no such change.
+    /// A second completion changes nothing, and nothing is demanded. `None` if it is no such
+    /// change.
     fn completed_again(&self, change: &Change) -> Option<Option<Self>> {
         let Change::Complete { upload, list } = change else { return None };
         let completed = self.completed.get(upload)?;

@@ -74,8 +74,8 @@ pub(in crate::index) fn completed_upload(blob: &RoutingKey, id: UploadId) -> Byt
     join(blob, &[&[COMPLETED_UPLOAD], id.as_bytes()])
 }
 
-/// An id that is not below those of the uploads before a position among the rows of a blob, and below
-/// those of the others.
+/// An id that is not below those of the uploads before a position among the rows of a blob, and
+/// below those of the others.
 pub(super) fn upload_before(position: &[u8], blob: &RoutingKey) -> UploadId {
     let suffix = position.get(blob.as_bytes().len()..).unwrap_or_default();
     let id = match suffix.split_first() {

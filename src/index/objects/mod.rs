@@ -9,8 +9,8 @@
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`. `layout.rs`: the layout of
 //!    block lists. `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
-//!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds its
-//!    parts again.
+//!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
+//!    its parts again.
 //! 4. Copies: `share.rs` and `page_copy.rs` mark content as shared, so that the rows that `copy.rs`
 //!    writes may name it too. `copy_jobs.rs`: the work rows of pending copies, and how these copies
 //!    end. `accessed.rs` notes the time of a read.
@@ -22,9 +22,9 @@
 //!    rows: `api-spec/keys.md`, `api-spec/rows.md`.
 //!
 //! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: a blob's layout
-//! or layer of pages (any number of times), a staged block, a part of an upload, a garbage row. It moves between them in
-//! one batch (I10, I11). The rows and the time `now` alone determine the answer to a request. No
-//! stored byte causes a panic: a row that cannot be read is answered with
+//! or layer of pages (any number of times), a staged block, a part of an upload, a garbage row. It
+//! moves between them in one batch (I10, I11). The rows and the time `now` alone determine the
+//! answer to a request. No stored byte causes a panic: a row that cannot be read is answered with
 //! [`crate::index::Error::Corrupt`].
 //!
 //! Not here: partitions, except the range to which a page is clipped; a check that a blob's

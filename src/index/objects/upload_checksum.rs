@@ -1,5 +1,5 @@
-//! Checks the checksums of a completion, and makes that of the blob from those of its parts. Source:
-//! S3, "Checking object integrity".
+//! Checks the checksums of a completion, and makes that of the blob from those of its parts.
+//! Source: S3, "Checking object integrity".
 //!
 //! Of content under a customer-provided key rows have no plain checksums. They were compared when
 //! the parts came.
@@ -38,8 +38,8 @@ pub(super) fn may_have(part: &StagedBlock, named: &ContentChecksum) -> bool {
     }
 }
 
-/// Compares the checksum of all parts with the one that the request gives, and returns it. `None` for
-/// encrypted content.
+/// Compares the checksum of all parts with the one that the request gives, and returns it. `None`
+/// for encrypted content.
 pub(super) fn check(
     upload: &UploadRecord,
     complete: &CompleteUpload,

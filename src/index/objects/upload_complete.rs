@@ -1,5 +1,5 @@
-//! Completes uploads: one commit makes the blob of the parts and ends the upload. Its cost is linear
-//! in the parts that are staged.
+//! Completes uploads: one commit makes the blob of the parts and ends the upload. Its cost is
+//! linear in the parts that are staged.
 
 use std::cmp::Ordering;
 

@@ -1,6 +1,6 @@
 //! Answers to operations on uploads in parts.
 
-use crate::protocol::model::reply::Change;
+use crate::protocol::model::facts::Change;
 use crate::types::AccessTier;
 use crate::types::ContentChecksum;
 use crate::types::ContentEtag;

@@ -19,7 +19,6 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
-use crate::protocol::s3::uploads;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::range::any_byte_range;
 use crate::types::BlobProperties;
@@ -75,7 +74,7 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
     if !request.query.has("partNumber") {
         return Ok(None);
     }
-    let number = uploads::number(request)?;
+    let number = request.part_number()?;
     if range.is_some() {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("Cannot specify both Range header and partNumber query parameter"));

@@ -9,11 +9,13 @@ use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::protocol::model::Address;
+use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
+use crate::types::PartNumber;
 
 /// What the names of signing parameters begin with, and of all headers of S3 in lower case.
 const OWN: &str = "x-amz-";
@@ -73,5 +75,20 @@ impl Request<'_> {
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
         Ok(BlobPath { container: self.bucket()?, blob, snapshot: None })
+    }
+
+    /// `partNumber`.
+    ///
+    /// # Errors
+    /// `InvalidQueryParameterValue` for what is no number of a part.
+    pub(super) fn part_number(&self) -> Result<PartNumber, Refusal> {
+        let text = self.query.get("partNumber")?.unwrap_or_default();
+        let number = text.parse().ok().and_then(PartNumber::new);
+        number.ok_or_else(|| {
+            Refusal::new(Reason::InvalidQueryParameterValue)
+                .message("Part number must be an integer between 1 and 10000, inclusive")
+                .detail(Detail::ParameterName, "partNumber")
+                .detail(Detail::ParameterValue, text)
+        })
     }
 }

@@ -26,7 +26,6 @@ use crate::protocol::wire::headers;
 use crate::protocol::wire::query;
 use crate::types::PART_BYTES_MAX;
 use crate::types::PART_BYTES_MIN;
-use crate::types::PartNumber;
 use crate::types::StorageClass;
 use crate::types::Tags;
 use crate::types::UploadId;
@@ -55,7 +54,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
 pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let part = UploadPart {
         upload: path(request, encrypted(request.headers)?)?,
-        number: number(request)?,
+        number: request.part_number()?,
         body: upload(request.headers, PART_BYTES_MAX)?,
     };
     Ok(Parsed::Ready(UploadOperation::UploadPart(part).into()))
@@ -140,18 +139,6 @@ fn path(request: &Request<'_>, precondition: Precondition) -> Result<UploadPath,
     let path = request.object()?;
     let id = request.query.get("uploadId")?.and_then(UploadId::parse);
     Ok(UploadPath { path, precondition, id: id.ok_or(Reason::UploadNotFound)? })
-}
-
-/// `partNumber`.
-pub(super) fn number(request: &Request<'_>) -> Result<PartNumber, Refusal> {
-    let text = request.query.get("partNumber")?.unwrap_or_default();
-    let number = text.parse().ok().and_then(PartNumber::new);
-    number.ok_or_else(|| {
-        Refusal::new(Reason::InvalidQueryParameterValue)
-            .message("Part number must be an integer between 1 and 10000, inclusive")
-            .detail(Detail::ParameterName, "partNumber")
-            .detail(Detail::ParameterValue, text)
-    })
 }
 
 /// `x-amz-mp-object-size`.

@@ -471,6 +471,7 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
     let mut replies: Vec<WriteReply> = leased.map(WriteReply::Leased).collect();
     replies.extend([
         WriteReply::Account(Box::new(account_record())),
+        WriteReply::Closed(Box::new(container_record())),
         WriteReply::Written(written()),
         share(content),
         share(Some(whole)),
@@ -535,6 +536,9 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::AccountNotFound,
         Refused::ContainerNotFound,
         Refused::ContainerExists,
+        Refused::ContainerNotEmpty,
+        Refused::ContainerClosed,
+        Refused::ContainerReopened,
         Refused::BlobNotFound,
         Refused::SnapshotsPresent,
         Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },

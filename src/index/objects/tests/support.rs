@@ -175,8 +175,8 @@ impl Partition {
     }
 }
 
-/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only, `name#id`
-/// for an upload, `group>` for a prefix.
+/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only,
+/// `name#id` for an upload, `group>` for a prefix.
 pub(super) fn show(entry: &ListEntry) -> String {
     match entry {
         ListEntry::Blob { name, snapshot: None, .. } => name.clone(),

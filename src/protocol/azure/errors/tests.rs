@@ -33,10 +33,11 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 15] = [
+const OF_OTHER_DIALECTS: [Reason; 16] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
     Reason::UnknownEncryptionAlgorithm,
+    Reason::InvalidLocation,
     Reason::InvalidStorageClass,
     Reason::PartNotFound,
     Reason::UploadNotFound,
