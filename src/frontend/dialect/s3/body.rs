@@ -86,7 +86,8 @@ impl SignedBody {
                             }
                         }
                         Piece::Trailers(found) => {
-                            if let (Some(verifier), Some(signature)) = (verifier, &found.signature)
+                            if let (Some(verifier), Some(signature)) =
+                                (verifier.as_mut(), &found.signature)
                             {
                                 check(verifier.trailers(&found.signed_lines(), signature))?;
                             }
