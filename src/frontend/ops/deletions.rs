@@ -35,7 +35,8 @@ pub(crate) fn answer_memory(items: &[BlobDeletion]) -> u64 {
     items.iter().map(of).sum()
 }
 
-/// Deletes each blob by itself. One that is refused does not stop the others.
+/// Deletes each blob by itself. One that is refused does not stop the others. One that does not
+/// exist counts as deleted.
 ///
 /// # Errors
 /// Those of the container. What is wrong with a blob is in the reply.
@@ -83,11 +84,12 @@ async fn delete_one(
     let write = DeleteBlob { key, guard, scope: DeleteScope::Blob };
     match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(match errors::from_index(&error, Subject::Blob) {
+        Err(error) => match errors::from_index(&error, Subject::Blob) {
             Refusal { reason: Reason::BlobNotFound, .. } if demanded => {
-                Reason::NothingToMatch.into()
+                Err(Reason::NothingToMatch.into())
             }
-            refused => refused,
-        }),
+            Refusal { reason: Reason::BlobNotFound, .. } => Ok(()),
+            refused => Err(refused),
+        },
     }
 }

@@ -2,11 +2,14 @@
 
 import concurrent.futures
 import datetime
+import json
 
 import pytest
 from botocore.exceptions import ClientError
 
 from lib import s3, s3_signing
+from lib.account import DEV_KEY, DEV_NAME
+from lib.server import Server
 
 MALFORMED = (400, "MalformedXML")
 
@@ -223,3 +226,18 @@ def test_who_may_not_delete_deletes_nothing(client, raw, account, bucket):
     assert post(wrong, bucket, BODY).code() == "SignatureDoesNotMatch"
     assert raw.send("POST", f"/{bucket}?delete", {"host": "s3.localhost", "content-md5": s3_signing.md5(BODY)}, BODY).status == 403
     assert keys(client, bucket) == ["a"]
+
+
+def test_the_audit_log_names_each_key(request, tmp_path):
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--audit-log={tmp_path / 'audit.log'}", "--audit-requests", "on"]
+    with Server(request.config.getoption("--binary"), [tmp_path / "data"], tmp_path / "server.log", extra) as server:
+        server.start()
+        client = s3.client(server.account)
+        client.create_bucket(Bucket="logged")
+        client.put_object(Bucket="logged", Key="a/b", Body=b"x")
+        server.account.service().get_blob_client("logged", "a/b").acquire_lease(-1)
+        client.delete_objects(Bucket="logged", Delete={"Objects": [{"Key": "a/b"}, {"Key": "missing"}]})
+        assert server.stop() == 0
+    lines = [json.loads(line) for line in (tmp_path / "audit.log").read_text().splitlines()]
+    found = {line["resource"]: (line["status"], line["code"]) for line in lines if line["operation"] == "DeleteObjects"}
+    assert found == {"logged/a/b": (409, "OperationAborted"), "logged/missing": (204, None), "logged": (200, None)}

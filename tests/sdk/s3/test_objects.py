@@ -335,6 +335,16 @@ def test_overrides_add_headers(raw, bucket):
     assert {name: answer.headers[name] for name in OVERRIDES} == OVERRIDES
 
 
+def test_who_does_not_sign_overrides_nothing(service, raw, bucket):
+    container = service.get_container_client(bucket)
+    container.set_container_access_policy({}, public_access="container")
+    raw.call("PUT", f"/{bucket}/k", body=CONTENT)
+    host = {"host": f"{bucket}.s3.localhost:{raw.address.split(':')[1]}"}
+    assert raw.send("GET", "/k", host).body == CONTENT
+    for name in OVERRIDES:
+        assert outcome(raw.send("GET", f"/k?response-{name}=x", host)) == (400, "InvalidRequest")
+
+
 # Classes, restores.
 
 CLASSES = {"STANDARD": "Hot", "REDUCED_REDUNDANCY": "Hot", "INTELLIGENT_TIERING": "Hot", "STANDARD_IA": "Cool",

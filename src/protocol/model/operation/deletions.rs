@@ -8,7 +8,8 @@ use crate::types::ContainerName;
 /// Blobs of one request at most.
 pub const DELETIONS_MAX: usize = 1_000;
 
-/// Deletes several blobs. Each is deleted by itself: one that is refused does not stop the others.
+/// Deletes several blobs. Each is deleted by itself: one that is refused does not stop the others,
+/// and one that does not exist counts as deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteBlobs {
     /// The container.

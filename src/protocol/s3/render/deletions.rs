@@ -1,18 +1,17 @@
 //! The answer to DeleteObjects.
 
-use crate::protocol::model::Reason;
 use crate::protocol::model::reply::BlobDeleted;
 use crate::protocol::model::reply::BlobsDeleted;
 use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::render::document;
 use crate::protocol::wire::escape;
 
-/// `DeleteResult`. In S3 it succeeds to delete what does not exist.
+/// `DeleteResult`.
 pub(super) fn deleted(deleted: &BlobsDeleted) -> String {
     let mut out = document::begin("DeleteResult");
     for BlobDeleted { name, refused } in &deleted.items {
         match refused {
-            Some(refused) if refused.reason != Reason::BlobNotFound => {
+            Some(refused) => {
                 let row = error_row(refused.reason);
                 out.push_str("<Error>");
                 escape::referenced(&mut out, "Key", name);
@@ -21,8 +20,8 @@ pub(super) fn deleted(deleted: &BlobsDeleted) -> String {
                 escape::referenced(&mut out, "Message", message);
                 out.push_str("</Error>");
             }
-            Some(_) | None if deleted.quiet => {}
-            Some(_) | None => {
+            None if deleted.quiet => {}
+            None => {
                 out.push_str("<Deleted>");
                 escape::referenced(&mut out, "Key", name);
                 out.push_str("</Deleted>");
@@ -36,6 +35,7 @@ pub(super) fn deleted(deleted: &BlobsDeleted) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::model::Reason;
 
     #[test]
     fn each_key_has_its_outcome() {
@@ -43,11 +43,8 @@ mod tests {
             name: name.to_owned(),
             refused: reason.map(Into::into),
         };
-        let items = vec![
-            item("a<\u{1}", None),
-            item("b", Some(Reason::BlobNotFound)),
-            item("c", Some(Reason::ConditionNotMet)),
-        ];
+        let items =
+            vec![item("a<\u{1}", None), item("b", None), item("c", Some(Reason::ConditionNotMet))];
         let text = deleted(&BlobsDeleted { items: items.clone(), quiet: false });
         assert!(text.contains("<Deleted><Key>a&lt;&#x1;</Key></Deleted><Deleted><Key>b</Key>"));
         let refused = "<Error><Key>c</Key><Code>PreconditionFailed</Code><Message>";

@@ -103,3 +103,23 @@ const fn restore(tier: &TierFacts) -> Option<&'static str> {
         TierFacts { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_that_no_header_can_hold_is_counted() {
+        // Rows of earlier releases may have it.
+        let pairs = serde_json::json!([["ok", [49]], ["no name", [49]], ["no-value", [10]]]);
+        let stored: Metadata = serde_json::from_value(pairs).unwrap();
+        let head = metadata(Head::new(200), &stored).bodiless();
+        let shown = |name: &str| head.headers().get(name).map(|value| value.to_str().unwrap());
+        assert_eq!(shown("x-amz-meta-ok"), Some("1"));
+        assert_eq!(shown("x-amz-missing-meta"), Some("2"));
+        assert_eq!(head.headers().len(), 2);
+        let all = Metadata::new([("a".to_owned(), "1")]).unwrap();
+        let head = metadata(Head::new(200), &all).bodiless();
+        assert!(!head.headers().contains_key("x-amz-missing-meta"));
+    }
+}
