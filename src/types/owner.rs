@@ -9,8 +9,7 @@ use crate::types::AccountName;
 const NUMBER_DIGITS: u32 = 12;
 
 /// The ids of an account's root user. They are derived from the account's name, so that they are
-/// the
-/// same in every store.
+/// the same in every store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerIds {
     /// The canonical user id: 64 hexadecimal digits.

@@ -127,8 +127,7 @@ pub(crate) fn frames_in(
 }
 
 /// Where bytes `range` of a location's payload begin in the extent, if they are the payload of
-/// whole
-/// frames; `None` if they are not.
+/// whole frames; `None` if they are not.
 #[must_use]
 pub fn part_of_frames(location: &Location, range: &Range<u64>) -> Option<ExtentOffset> {
     let len = location.len.get();

@@ -55,6 +55,11 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::ListMultipartUploads, uploads::list),
 ];
 
+/// All operations that are served.
+fn served() -> impl Iterator<Item = &'static (S3Operation, Parser)> {
+    SERVED.iter().chain(beside::SERVED)
+}
+
 /// What the URL of a request names.
 const fn level(address: &Address) -> Level {
     match (&address.container, &address.blob) {
@@ -91,10 +96,13 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let headers = request::headers(head);
     let operation = route(&head.method, level(address), has(&headers, &query))?;
     let request = Request { query: &query, headers: &headers, address };
-    let served = SERVED.iter().chain(beside::SERVED).find(|(served, _)| *served == operation);
-    let (_, parser) = served.ok_or_else(|| unserved::operation(operation))?;
+    let found = served().find(|(served, _)| *served == operation);
+    let (_, parser) = found.ok_or_else(|| unserved::operation(operation))?;
     owners::check(&headers, &address.account)?;
     unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;
     parser(&request)
 }
+
+#[cfg(test)]
+mod tests;

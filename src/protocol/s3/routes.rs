@@ -159,8 +159,7 @@ routes! {
 }
 
 /// Which operation a request asks for. `has` says whether the query has a parameter of that name,
-/// or
-/// the head a header that begins with `x-amz-`.
+/// or the head a header that begins with `x-amz-`.
 ///
 /// A parameter that chooses an operation, and that the found one does not have, is refused: a
 /// `DELETE` of an object's `?acl` must not delete the object.
@@ -205,6 +204,26 @@ fn selectors() -> impl Iterator<Item = &'static str> {
         .into_iter()
         .chain(ROUTES.iter().flat_map(|((_, _, parameters, _), _)| *parameters).copied())
         .filter(|name| !name.starts_with(HEADERS))
+}
+
+/// Each row as `api-spec/s3.yaml` has it: method, path, operation.
+#[cfg(test)]
+pub(super) fn published() -> impl Iterator<Item = (&'static str, String, S3Operation)> {
+    ROUTES.iter().map(|((method, level, parameters, _), operation)| {
+        let path = match level {
+            Level::Service => "/",
+            Level::Bucket => "/{bucket}",
+            Level::Object => "/{bucket}/{key}",
+        };
+        let of = |is_header: bool| {
+            let those = parameters.iter().filter(|name| name.starts_with(HEADERS) == is_header);
+            those.copied().collect::<Vec<_>>().join("&")
+        };
+        let (query, header) = (of(false), of(true));
+        let query = if query.is_empty() { query } else { format!("?{query}") };
+        let header = if header.is_empty() { header } else { format!("#{header}") };
+        (*method, format!("{path}{query}{header}"), *operation)
+    })
 }
 
 #[cfg(test)]

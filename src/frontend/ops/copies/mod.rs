@@ -6,8 +6,7 @@
 //! 3. `blobs.rs` commits the content as a blob; `blocks.rs` as a block, an append or pages.
 //!
 //! `named.rs` copies blobs of the same account that are named, `named_part.rs` makes parts of them;
-//! what it cannot share is stored once
-//! more, encrypted if the destination is.
+//! what it cannot share is stored once more, encrypted if the destination is.
 //!
 //! `frames.rs` makes content of frames that a range of a source fills.
 //!
