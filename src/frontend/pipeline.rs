@@ -206,7 +206,7 @@ impl FrontEnd {
             document,
             overrides,
             create_only,
-            closed,
+            not_open,
             authenticated,
             decoder,
             pass,
@@ -249,7 +249,7 @@ impl FrontEnd {
                 }
                 Ok(answered)
             }
-            Err(error) if error.reason == Reason::BlobNotOpen => Err(closed.unwrap_or(error)),
+            Err(error) if error.reason == Reason::BlobNotOpen => Err(not_open.unwrap_or(error)),
             Err(error) if create_only => Err(access::replace::explain(error)),
             Err(error) => Err(error),
         }

@@ -12,6 +12,7 @@ use crate::auth::s3::request::parameter;
 use crate::auth::s3::resource::string_to_sign;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::shown;
+use crate::auth::s3::unhex;
 use crate::auth::s3::v4::time_of;
 use crate::types::Timestamp;
 
@@ -76,7 +77,10 @@ impl Claim {
         }
         let text = string_to_sign(request, self.expires.as_deref());
         if secrets.verify_v2(&text, &self.signature) {
-            return Ok(Verified { payload: Payload::Unsigned });
+            // Clients need not state the hash. One that is stated is signed, as every header of S3.
+            let hash = hash.and_then(|hash| unhex(std::str::from_utf8(hash).ok()?));
+            let payload = hash.map_or(Payload::Unsigned, Payload::Sha256);
+            return Ok(Verified { payload });
         }
         Err(S3Error::WrongSignature {
             string_to_sign: shown(&text),

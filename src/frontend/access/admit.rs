@@ -24,8 +24,8 @@ pub(crate) async fn admit(
     match let_in(front, arrival, notes).await {
         Err(refusal) => Err(challenged(front, refusal)),
         Ok(admitted) => {
-            let closed = admitted.closed.map(|refusal| challenged(front, refusal));
-            Ok(Admitted { closed, ..admitted })
+            let not_open = admitted.not_open.map(|refusal| challenged(front, refusal));
+            Ok(Admitted { not_open, ..admitted })
         }
     }
 }
@@ -52,8 +52,12 @@ async fn let_in(
     // Before the sender is verified: a request that claims an account's name uses only the share of
     // that account.
     let mut pass =
-        front.load.gate.enter(known.map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
+        front.load.gate.enter(known.as_ref().map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, AddressedRequest { arrival, address: &address }, notes).await?;
+    if known.is_none() {
+        // It was read while the request waited.
+        hosts::may_name(front, arrival.head, &admitted.account)?;
+    }
     if !admitted.authenticated {
         pass.open()?;
     }

@@ -31,7 +31,7 @@ pub(crate) struct Admitted {
     /// may not overwrite".
     pub(crate) create_only: bool,
     /// The refusal of a caller to whom the blob turns out not to be open.
-    pub(crate) closed: Option<Refusal>,
+    pub(crate) not_open: Option<Refusal>,
     /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
     /// Takes the content out of the body and verifies it, when the signature covers it.

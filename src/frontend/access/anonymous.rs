@@ -7,12 +7,12 @@ use crate::auth::Exposure;
 use crate::frontend::accounts::Account;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
-use crate::index::ContainerRecord;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::types::Audience;
 use crate::types::PublicAccess;
 
@@ -33,8 +33,10 @@ pub(crate) struct AnonymousRead<'a> {
 /// What permits a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// The container.
+    /// The public access of the container.
     ByContainer,
+    /// The access control list of the container: a list of its blobs, see [`only_lists`].
+    ListOnly,
     /// Nothing yet: the access control list of the blob may. [`demand_open`] adds the condition to
     /// the operation, so that the partition decides it with the read.
     ByBlob,
@@ -58,7 +60,10 @@ pub(crate) async fn permit(
         return Err(Reason::PublicAccessNotPermitted.into());
     }
     match lookup::container(&front.rows, account, container).await {
-        Ok(record) if is_open(&record, wanted, audience) => Ok(Opened::ByContainer),
+        Ok(record) if is_public(record.public_access, wanted) => Ok(Opened::ByContainer),
+        Ok(record) if wanted == Exposure::Container && record.acl().opens_to(audience) => {
+            Ok(Opened::ListOnly)
+        }
         Ok(_) if wanted == Exposure::Blob => Ok(Opened::ByBlob),
         Ok(_) => Err(refuse()),
         Err(error) if error.reason == Reason::ContainerNotFound => Err(refuse()),
@@ -66,28 +71,33 @@ pub(crate) async fn permit(
     }
 }
 
-/// Public access opens a container to all. Its access control list opens the list of its blobs, but
-/// not the blobs.
-fn is_open(record: &ContainerRecord, wanted: Exposure, audience: Audience) -> bool {
-    match (record.public_access, wanted) {
+/// Whether public access opens a container to all.
+const fn is_public(access: PublicAccess, wanted: Exposure) -> bool {
+    match (access, wanted) {
         (PublicAccess::Container, Exposure::Blob | Exposure::Container)
         | (PublicAccess::Blob, Exposure::Blob) => true,
-        (PublicAccess::Private, Exposure::Blob) => false,
-        (PublicAccess::Blob | PublicAccess::Private, Exposure::Container) => {
-            record.acl().opens_to(audience)
-        }
+        (PublicAccess::Blob, Exposure::Container) | (PublicAccess::Private, _) => false,
     }
+}
+
+/// Whether the access control list of a container permits an operation: to list the blobs, by name,
+/// length and time. It does not permit what else a list can show of blobs, which may not be open.
+pub(crate) const fn only_lists(operation: &Operation) -> bool {
+    let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else { return false };
+    !list.metadata && !list.uncommitted && !list.snapshots && !list.tags && !list.copy
 }
 
 /// Makes an operation fail unless its blob is open to `audience`. Returns whether it is one that a
 /// blob's access control list can permit: reads of the content and of its properties.
 pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool {
     if let Operation::Blob(
-        BlobOperation::GetBlob { precondition, .. }
-        | BlobOperation::GetBlobPart { precondition, .. }
-        | BlobOperation::GetBlobProperties { precondition, .. }
-        | BlobOperation::GetBlobMetadata { precondition, .. },
+        BlobOperation::GetBlob { path, precondition, .. }
+        | BlobOperation::GetBlobPart { path, precondition, .. }
+        | BlobOperation::GetBlobProperties { path, precondition }
+        | BlobOperation::GetBlobMetadata { path, precondition },
     ) = operation
+        // A snapshot keeps the list of its time, which nobody can change any more.
+        && path.snapshot.is_none()
     {
         precondition.open_to = Some(audience);
         return true;

@@ -95,7 +95,7 @@ pub(crate) fn permit(
         document,
         overrides,
         create_only,
-        closed: None,
+        not_open: None,
         authenticated,
         decoder: None,
         pass: None,

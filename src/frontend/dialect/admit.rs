@@ -18,6 +18,7 @@ use crate::frontend::access::admitted::Admitted;
 use crate::frontend::access::anonymous;
 use crate::frontend::access::anonymous::AnonymousRead;
 use crate::frontend::access::anonymous::Opened;
+use crate::frontend::access::anonymous::only_lists;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::keys::check_key_is_safe;
 use crate::frontend::access::permit::Identified;
@@ -74,22 +75,27 @@ async fn azure(
         *notes.principal = caller.named();
     }
     let mut parsed = azure::parse(head, address, &context);
-    let mut closed = None;
+    let mut not_open = None;
     if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
         let stated = head.headers.contains_key("x-ms-version").then_some(context.version);
         let read = AnonymousRead { account: &account, address, exposure, audience };
         let refused = || unauthenticated(stated);
-        if anonymous::permit(front, read, refused).await? == Opened::ByBlob {
-            closed = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+        match anonymous::permit(front, read, refused).await? {
+            Opened::ByContainer => {}
+            Opened::ListOnly if parsed.as_ref().is_ok_and(|p| only_lists(p.operation())) => {}
+            Opened::ListOnly => return Err(refused()),
+            Opened::ByBlob => {
+                not_open = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+            }
         }
     }
     let parsed = parsed?;
     azure::check_key_is_safe(&head.headers, peer)?;
     notes.echo.operation(parsed.operation(), address, peer.scheme());
     let admitted = settle(front, Identified { account, caller, address }, parsed, peer)?;
-    Ok(Admitted { closed, ..admitted })
+    Ok(Admitted { not_open, ..admitted })
 }
 
 /// Makes an operation fail unless its blob is open to `audience`. Returns the refusal then.
@@ -151,7 +157,7 @@ async fn permit_anonymous(
     let refused = || errors::from_auth(&crate::auth::Error::Missing);
     match anonymous::permit(front, read, refused).await? {
         Opened::ByContainer => Ok(()),
-        Opened::ByBlob => Err(refused()),
+        Opened::ListOnly | Opened::ByBlob => Err(refused()),
     }
 }
 

@@ -42,6 +42,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::OPERATION_NAMES;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3::S3Echo;
+use crate::protocol::s3::address as s3_address;
 use crate::protocol::s3::routes::S3Operation;
 use crate::types::Peer;
 use crate::types::Protocols;
@@ -170,7 +171,8 @@ impl<'a> Dialect<'a> {
     ) -> Refusal {
         match self {
             Self::Azure(_) => azure::explain_missing(refusal, address),
-            Self::S3(_) | Self::Foreign(_) => refusal,
+            Self::S3(_) => s3_address::explain_missing(refusal, address),
+            Self::Foreign(_) => refusal,
         }
     }
 

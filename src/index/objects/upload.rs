@@ -252,34 +252,36 @@ pub(super) async fn remove_all(
     Ok(Removed { dropped, has_more: false })
 }
 
+/// Rows of completed uploads that one write reads, and at most deletes.
+const FORGOTTEN_MAX: usize = 2_000;
+
 /// A walk over the completed uploads of a blob.
 fn completed<'a>(view: &'a dyn Rows, blob: &RoutingKey) -> Cursor<'a> {
     let (start, end) = (keys::completed_uploads_start(blob), keys::after(blob));
     Cursor::new(view, Family::Staged, start, Some(end))
 }
 
-/// The time of the first completion of an upload of the blob that is remembered.
+/// The time of completion of the first upload of the blob that is remembered: of the one that was
+/// started first. Others wait for it, so each may be remembered for longer than it has to be.
 pub(super) async fn first_completed(
     view: &dyn Rows,
     blob: &RoutingKey,
 ) -> Result<Option<Timestamp>, Error> {
-    let mut cursor = completed(view, blob);
-    let mut first: Option<Timestamp> = None;
-    while let Some(row) = cursor.take().await? {
-        let record: CompletedRecord = values::decode_record(Family::Staged, &row.key, &row.value)?;
-        first = Some(first.map_or(record.completed, |first| first.min(record.completed)));
-    }
-    Ok(first)
+    let Some(row) = completed(view, blob).take().await? else { return Ok(None) };
+    let record: CompletedRecord = values::decode_record(Family::Staged, &row.key, &row.value)?;
+    Ok(Some(record.completed))
 }
 
-/// Forgets the uploads of a blob that were completed before a time.
+/// Forgets uploads of a blob that were completed before a time, [`FORGOTTEN_MAX`] at most: the next
+/// pass forgets more.
 pub(super) async fn forget_completed(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     before: Timestamp,
 ) -> Result<(), Error> {
     let mut cursor = completed(eval.view, blob);
-    while let Some(row) = cursor.take().await? {
+    for _ in 0..FORGOTTEN_MAX {
+        let Some(row) = cursor.take().await? else { break };
         let record: CompletedRecord = values::decode_record(Family::Staged, &row.key, &row.value)?;
         if record.completed < before {
             eval.out.delete(Family::Staged, row.key);

@@ -62,7 +62,7 @@ pub(super) async fn complete(
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&complete.guard, before, eval.now)?;
-    before.map_or(Ok(()), |before| guard::not_archived(before, eval.now))?;
+    guard::replaceable(&complete.guard, before, eval.now)?;
     let fields = BlobFields {
         content_tag: Some(tag_of_parts(complete.parts.iter().map(|part| &part.tag))),
         checksums: checksum.iter().filter(|whole| !is_in_row(whole)).cloned().collect(),

@@ -1,9 +1,5 @@
 //! Operations on buckets.
 
-use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
-use http::header::TRANSFER_ENCODING;
-
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
@@ -19,7 +15,7 @@ use crate::protocol::s3::acl;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::naming;
 use crate::protocol::s3::request::Request;
-use crate::protocol::s3::upload::upload;
+use crate::protocol::s3::upload::upload_of_any_length;
 use crate::protocol::wire::xml;
 use crate::types::Collation;
 use crate::types::Metadata;
@@ -62,17 +58,10 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         },
     }
     .into();
-    if !has_body(request.headers) {
-        return Ok(Parsed::Ready(operation));
-    }
-    let upload = upload(request.headers, CONFIGURATION_BYTES_MAX)?;
+    // Without a length the body may be empty, or one of HTTP/2.
+    let upload = upload_of_any_length(request.headers, CONFIGURATION_BYTES_MAX)?;
     let body = DocumentBody { upload, decode: configuration };
     Ok(Parsed::NeedsBody { operation, body })
-}
-
-fn has_body(headers: &HeaderMap) -> bool {
-    let length = headers.get(CONTENT_LENGTH).map(http::HeaderValue::as_bytes);
-    length.is_some_and(|length| length != b"0") || headers.contains_key(TRANSFER_ENCODING)
 }
 
 /// Reads a `CreateBucketConfiguration`.

@@ -58,12 +58,23 @@ pub(super) fn delete(headers: &HeaderMap) -> Result<Precondition, Refusal> {
         return Err(unsupported(&IF_NONE_MATCH));
     }
     let mut precondition = write(headers)?;
-    precondition.conditions.if_modified_at = match headers::text(headers, MODIFIED_AT)? {
+    precondition.conditions.if_modified_at = match given(headers, MODIFIED_AT)? {
         Some(text) => Some(time(text).ok_or_else(|| headers::invalid(MODIFIED_AT, text))?),
         None => None,
     };
-    precondition.conditions.if_len = headers::number(headers, SIZE)?;
+    precondition.conditions.if_len = given(headers, SIZE)?
+        .and_then(|_| headers::number(headers, SIZE).transpose())
+        .transpose()?;
     Ok(precondition)
+}
+
+/// A header that is a condition. To take an empty one for none would do without the condition what
+/// the client asks for with it.
+fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match headers::text(headers, name)? {
+        None if headers.contains_key(name) => Err(headers::invalid(name, "")),
+        text => Ok(text),
+    }
 }
 
 /// A time as conditions of deletions have it: an HTTP date, or ISO 8601.
@@ -97,7 +108,7 @@ pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
 /// Conditions in headers of these names.
 ///
 /// # Errors
-/// `InvalidHeaderValue` for tags beyond ASCII.
+/// `InvalidHeaderValue` for tags beyond ASCII, and for a header without a tag.
 pub(super) fn of_names(
     headers: &HeaderMap,
     names: &ConditionNames,
@@ -133,7 +144,10 @@ fn content_tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMat
     for value in headers.get_all(name) {
         texts.push(value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?);
     }
-    Ok(tags(texts))
+    match tags(texts.iter().copied()) {
+        None if !texts.is_empty() => Err(headers::invalid(name.as_str(), &texts.join(","))),
+        tags => Ok(tags),
+    }
 }
 
 /// Tags of content in a text.

@@ -27,8 +27,6 @@ use crate::types::Pairing;
 const DOCUMENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// Elements of the document at most: six of each object.
 const ELEMENTS_MAX: usize = 8 * DELETIONS_MAX;
-/// The longest key, bytes of UTF-8.
-const KEY_BYTES_MAX: usize = 1_024;
 
 /// `DeleteObjects`.
 ///
@@ -107,7 +105,10 @@ fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
     let name = key.ok_or_else(|| xml::missing("Key"))?.text.clone();
     let invalid = |name: &'static str| move |text: &str| xml::invalid_value(name, text);
     let conditions = Conditions {
-        if_match: element.child_text("ETag").and_then(conditions::tags_of),
+        if_match: element
+            .child_text("ETag")
+            .map(|text| conditions::tags_of(text).ok_or_else(|| invalid("ETag")(text)))
+            .transpose()?,
         if_modified_at: element
             .child_text("LastModifiedTime")
             .map(|text| conditions::time(text).ok_or_else(|| invalid("LastModifiedTime")(text)))
@@ -136,12 +137,8 @@ fn size(text: &str) -> Option<u64> {
 }
 
 fn blob(name: &str) -> Result<BlobName, Refusal> {
-    let long = || Refusal::from(Reason::OutOfRangeInput);
-    if name.len() > KEY_BYTES_MAX {
-        return Err(long());
-    }
     BlobName::new(name).map_err(|error| match error {
-        NameError::Length => long(),
+        NameError::Length => Reason::OutOfRangeInput.into(),
         NameError::Invalid => Reason::InvalidUri.into(),
     })
 }
@@ -188,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_one_key_does_not_stop_the_others() {
-        let long = "k".repeat(KEY_BYTES_MAX + 1);
+        let long = "k".repeat(1_025);
         let found = read_all(&format!(
             "<Object><Key>{long}</Key></Object><Object><Key>a</Key></Object>\
              <Object><Key>b</Key><VersionId>v1</VersionId></Object>"

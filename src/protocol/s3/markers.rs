@@ -6,9 +6,8 @@
 //! on after that key, inside the common prefix.
 
 use crate::protocol::model::operation::ListAfter;
+use crate::protocol::s3::address::KEY_BYTES_MAX;
 
-/// The longest key, bytes of UTF-8.
-const KEY_BYTES_MAX: usize = 1_024;
 /// Between the key and what makes it longer. Neither is a character of text.
 const END: char = '\u{10fffe}';
 const FILL: char = '\u{10ffff}';

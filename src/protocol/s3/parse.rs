@@ -6,6 +6,7 @@ use http::request::Parts;
 use crate::protocol::model::Address;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::address;
 use crate::protocol::s3::attributes;
 use crate::protocol::s3::beside;
 use crate::protocol::s3::buckets;
@@ -55,6 +56,9 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::ListMultipartUploads, uploads::list),
 ];
 
+/// Operations that make an object of the key in their URL.
+const MAKES: [S3Operation; 3] = [O::PutObject, O::CopyObject, O::CreateMultipartUpload];
+
 /// All operations that are served.
 fn served() -> impl Iterator<Item = &'static (S3Operation, Parser)> {
     SERVED.iter().chain(beside::SERVED)
@@ -98,6 +102,9 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let request = Request { query: &query, headers: &headers, address };
     let found = served().find(|(served, _)| *served == operation);
     let (_, parser) = found.ok_or_else(|| unserved::operation(operation))?;
+    if MAKES.contains(&operation) {
+        address::check_made(address)?;
+    }
     owners::check(&headers, &address.account)?;
     unserved::check_headers(&headers, operation)?;
     unserved::check_query(&request)?;

@@ -21,15 +21,21 @@ use crate::types::PartNumber;
 /// What the names of signing parameters begin with, and of all headers of S3 in lower case.
 const OWN: &str = "x-amz-";
 
+/// The parameter that a presigned URL of version 4 has, and no other.
+const ALGORITHM: &str = "X-Amz-Algorithm";
+
 /// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
-/// query: some clients put them there, because only the query is part of a URL. Source: S3,
+/// query: some clients put them there, because only the query is part of a URL. Those of other
+/// requests are parameters and nothing more: only version 4 signs the whole query. Source: S3,
 /// "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");
-    let is_presigned = query.contains("X-Amz-Signature=");
-    let Some(query) = Some(query).filter(|query| is_presigned && query.contains(OWN)) else {
+    // As `auth::claim` tells the versions apart: with this parameter the request is of version 4,
+    // or refused.
+    let is_v4 = || form_urlencoded(query).any(|(name, _)| name == ALGORITHM);
+    if query.is_empty() || !is_v4() {
         return Cow::Borrowed(&head.headers);
-    };
+    }
     let mut headers = head.headers.clone();
     for (name, value) in form_urlencoded(query).filter(|(name, _)| name.starts_with(OWN)) {
         let name = HeaderName::from_bytes(name.as_bytes());
@@ -94,5 +100,30 @@ impl Request<'_> {
                 .detail(Detail::ParameterName, "partNumber")
                 .detail(Detail::ParameterValue, text)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promoted(query: &str) -> Option<String> {
+        let (head, ()) = http::Request::put(format!("/b/k?{query}")).body(()).unwrap().into_parts();
+        let headers = headers(&head);
+        headers.get("x-amz-acl").map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn headers_in_the_query_count_only_where_the_query_is_signed() {
+        let v4 = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=1";
+        assert_eq!(promoted(&format!("{v4}&x-amz-acl=a%20b")).as_deref(), Some("a b"));
+        for unsigned in [
+            "x-amz-acl=public-read",
+            "X-Amz-Signature=&x-amz-acl=public-read",
+            "AWSAccessKeyId=a&Expires=9&Signature=s&X-Amz-Signature=&x-amz-acl=public-read",
+            "x-amz-algorithm=AWS4-HMAC-SHA256&x-amz-acl=public-read",
+        ] {
+            assert_eq!(promoted(unsigned), None, "{unsigned}");
+        }
     }
 }

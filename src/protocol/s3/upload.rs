@@ -23,8 +23,23 @@ const CHUNKED: &str = "STREAMING-";
 /// `MissingContentLengthHeader` (411) without a length, unless HTTP's own chunks carry the body;
 /// `RequestBodyTooLarge` beyond `len_max`; `InvalidMd5`, `InvalidHeaderValue`.
 pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
+    of_len(all, content_len(all)?, len_max)
+}
+
+/// As [`upload`], for a body that may be missing: without a length, only its end says how long it
+/// is, as in HTTP/2.
+///
+/// # Errors
+/// As [`upload`], but for `MissingContentLengthHeader` of a body that is not in chunks.
+pub(super) fn upload_of_any_length(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
+    let is_stated = all.contains_key(CONTENT_LENGTH) || all.contains_key(DECODED_LENGTH);
+    let len = if is_stated { content_len(all)? } else { None };
+    of_len(all, len, len_max)
+}
+
+fn of_len(all: &HeaderMap, len: Option<u64>, len_max: u64) -> Result<Upload, Refusal> {
     let md5 = headers::md5(all, "content-md5")?;
-    let framing = match content_len(all)? {
+    let framing = match len {
         Some(len) => Framing::Known { len },
         None => Framing::Open { len_max },
     };

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use http::Method;
+use http::header::AUTHORIZATION;
+use http::header::ORIGIN;
+use http::request::Parts;
+
 use crate::auth::Claim;
 use crate::auth::Overrides;
 use crate::auth::claim;
@@ -27,6 +32,7 @@ use crate::frontend::dialect::s3::refusals;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
+use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
@@ -53,20 +59,24 @@ pub(in crate::frontend::dialect) async fn admit(
         echo.admitted(head, address, &settings.region);
     }
     let account = account(front, address)?;
+    check_origin(head, &account)?;
     let Sender { caller, body } = identify(front, settings, request, &account)?;
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
     let mut parsed = s3::parse(head, address);
     let is_anonymous = matches!(caller, Caller::Anyone);
-    let mut closed = None;
+    let mut not_open = None;
     if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
         let read = AnonymousRead { account: &account, address, exposure, audience };
         let refused = || errors::from_auth(&crate::auth::Error::Missing);
-        if anonymous::permit(front, read, refused).await? == Opened::ByBlob {
-            closed = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+        match anonymous::permit(front, read, refused).await? {
+            Opened::ByContainer | Opened::ListOnly => {}
+            Opened::ByBlob => {
+                not_open = Some(demand_open(parsed.as_mut().ok(), audience, refused)?);
+            }
         }
     }
     let parsed = parsed?;
@@ -82,7 +92,23 @@ pub(in crate::frontend::dialect) async fn admit(
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
     let name = s3::operation(head, address)?.name();
-    Ok(Admitted { name, overrides, decoder, closed, ..admitted })
+    Ok(Admitted { name, overrides, decoder, not_open, ..admitted })
+}
+
+/// Refuses what a web page could have a browser send without asking first: a POST without headers
+/// of its own, signed in the URL. Every page can sign for the account with the well-known key.
+///
+/// # Errors
+/// `CorsPreflightFailure`.
+fn check_origin(head: &Parts, account: &Account) -> Result<(), Refusal> {
+    let is_simple = head.method == Method::POST && !head.headers.contains_key(AUTHORIZATION);
+    if is_simple && head.headers.contains_key(ORIGIN) && account.keys.are_well_known() {
+        return Err(Refusal::new(Reason::CorsPreflightFailure).message(
+            "The account has the well-known development key, so a web page must sign a POST in \
+             its Authorization header, which makes the browser ask first.",
+        ));
+    }
+    Ok(())
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.
