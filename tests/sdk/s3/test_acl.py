@@ -302,3 +302,20 @@ def test_a_copy_has_the_list_that_it_names(client, bucket):
     assert shown(client.get_object_acl(Bucket=bucket, Key="open")) == SHOWN["public-read"]
     client.copy_object(Bucket=bucket, Key="tagged", CopySource=f"{bucket}/from", TaggingDirective="REPLACE", Tagging="a=b")
     assert client.get_object_tagging(Bucket=bucket, Key="tagged")["TagSet"] == [{"Key": "a", "Value": "b"}]
+
+
+def test_an_open_list_shows_names_only(raw, client, account, bucket):
+    client.put_object(Bucket=bucket, Key="k", Body=b"x", Metadata={"secret": "1"})
+    client.put_bucket_acl(Bucket=bucket, ACL="public-read")
+    assert on_azure(raw, account, bucket) == 200
+    for include in ("metadata", "tags", "snapshots", "uncommittedblobs", "copy"):
+        target = f"/{account.name}/{bucket}?restype=container&comp=list&include={include}"
+        assert raw.send("GET", target, AZURE).status == 401, include
+    assert raw.send("GET", f"/{account.name}/{bucket}?restype=container", AZURE).status == 401
+
+
+def test_a_snapshot_is_not_open(raw, client, service, account, bucket):
+    client.put_object(Bucket=bucket, Key="k", Body=b"x", ACL="public-read")
+    taken = service.get_blob_client(bucket, "k").create_snapshot()["snapshot"]
+    assert on_azure(raw, account, bucket, "k") == 200
+    assert raw.send("GET", f"/{account.name}/{bucket}/k?snapshot={taken}", AZURE).status == 401

@@ -215,3 +215,15 @@ def test_each_protocol_compares_its_own_tag(client, service, raw, bucket, tag):
     # The content is the same, so S3's tag is.
     assert raw.call("GET", f"/{bucket}/k", headers={"if-match": tag}).status == 200
     assert client.head_object(Bucket=bucket, Key="k")["ETag"] == tag
+
+
+@pytest.mark.parametrize("method, header", [
+    ("DELETE", "if-match"), ("PUT", "if-match"), ("PUT", "if-none-match"), ("DELETE", "x-amz-if-match-size"),
+    ("DELETE", "x-amz-if-match-last-modified-time"), ("DELETE", "x-amz-expected-bucket-owner"),
+    ("GET", "if-none-match"),
+])
+@pytest.mark.parametrize("value", ["", ","])
+def test_a_condition_without_a_value_is_refused(raw, client, bucket, tag, method, header, value):
+    answer = raw.call(method, f"/{bucket}/k", headers={header: value}, body=b"new" if method == "PUT" else b"")
+    assert answer.status == 400, (answer.status, answer.body)
+    assert client.head_object(Bucket=bucket, Key="k")["ETag"] == tag

@@ -409,3 +409,10 @@ def test_checksums_of_parts_and_of_the_whole(raw, bucket, algorithm, kind):
 def test_checksums_that_no_upload_has(raw, bucket, headers):
     answer = raw.call("POST", f"/{bucket}/k", [("uploads", "")], headers=headers)
     assert (answer.status, answer.code()) == (400, "InvalidRequest")
+
+
+def test_a_completion_replaces_an_archived_object(client, bucket, upload, send, complete):
+    client.put_object(Bucket=bucket, Key="k", Body=b"old", StorageClass="GLACIER")
+    upload_id = upload()
+    complete(upload_id, [send(upload_id, 1, b"new")])
+    assert client.get_object(Bucket=bucket, Key="k")["Body"].read() == b"new"

@@ -573,3 +573,14 @@ def test_a_long_head_is_refused(raw, bucket):
         assert raw.send("GET", f"/{bucket}/k", headers).status in (400, 431)
     except (http.client.HTTPException, ConnectionError):
         pass
+
+
+def test_a_key_that_blob_made_longer_is_read_listed_and_deleted(client, service, bucket):
+    name = "\N{EURO SIGN}" * 700
+    service.get_blob_client(bucket, name).upload_blob(b"long")
+    assert [one["Key"] for one in client.list_objects_v2(Bucket=bucket)["Contents"]] == [name]
+    assert client.get_object(Bucket=bucket, Key=name)["Body"].read() == b"long"
+    client.delete_object(Bucket=bucket, Key=name)
+    service.get_blob_client(bucket, name).upload_blob(b"long")
+    client.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": name}]})
+    client.delete_bucket(Bucket=bucket)

@@ -479,3 +479,37 @@ def test_a_hash_of_the_payload_is_verified(raw, shared, body):
     answer = raw.call("PUT", f"/{shared}/new", body=body, sha256="0" * 64)
     assert outcome(answer) == (400, "XAmzContentSHA256Mismatch")
     assert raw.call("GET", f"/{shared}/new").status == 404
+
+
+def test_parameters_that_version_2_does_not_sign_are_no_headers(account, raw, client, bucket):
+    client.put_object(Bucket=bucket, Key="private", Body=b"secret")
+    for version in ("s3", "s3-query"):
+        signer = s3.client(account, signature_version=version)
+        url = signer.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": "upload"})
+        target = url.split(account.address, 1)[1]
+        assert "AWSAccessKeyId=" in target
+        more = f"&X-Amz-Signature=&x-amz-acl=public-read&x-amz-copy-source=%2F{bucket}%2Fprivate"
+        assert raw.send("PUT", target + more, body=b"own").status == 200
+        assert client.get_object(Bucket=bucket, Key="upload")["Body"].read() == b"own"
+        assert len(client.get_object_acl(Bucket=bucket, Key="upload")["Grants"]) == 1
+
+
+def test_a_hash_that_version_2_signs_is_that_of_the_body(account, bucket):
+    signer = s3.client(account, signature_version="s3")
+    def state(request, **_):
+        request.headers["x-amz-content-sha256"] = "0" * 64
+    signer.meta.events.register("before-sign.s3.PutObject", state)
+    with pytest.raises(Exception) as refused:
+        signer.put_object(Bucket=bucket, Key="k", Body=b"other")
+    assert s3.code(refused.value) == (400, "XAmzContentSHA256Mismatch")
+
+
+def test_a_web_page_posts_nothing_under_the_development_key(raw, client, bucket):
+    client.put_object(Bucket=bucket, Key="k", Body=b"x")
+    body = b"<Delete><Object><Key>k</Key></Object></Delete>"
+    query = [("delete", ""), ("x-amz-checksum-crc32", crc32(body))]
+    target = raw.presign("POST", f"/{bucket}", query)
+    answer = raw.send("POST", target, {"origin": "https://evil.example"}, body)
+    assert (answer.status, answer.code()) == (403, "AccessForbidden")
+    assert client.head_object(Bucket=bucket, Key="k")["ContentLength"] == 1
+    assert raw.send("POST", target, {}, body).status == 200
