@@ -12,8 +12,8 @@
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
 //!    its parts again.
-//! 4. Copies: `share.rs` (with `share_frames.rs`) and `page_copy.rs` mark content as shared, so that
-//!    the rows that `copy.rs` writes may name it too. `copy_jobs.rs`: the work rows of pending
+//! 4. Copies: `share.rs` (with `share_frames.rs`) and `page_copy.rs` mark content as shared, so
+//!    that the rows that `copy.rs` writes may name it too. `copy_jobs.rs`: the work rows of pending
 //!    copies, and how these copies end. `accessed.rs` notes the time of a read.
 //! 5. `read.rs`, `blob_parts.rs`, `page_ranges.rs`, `list.rs` and `upload_list.rs` (with `page.rs`,
 //!    `cursor.rs`) answer reads.
