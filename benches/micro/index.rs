@@ -163,7 +163,7 @@ fn read_blob(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         let read = ReadBlob {
             key: key(500),
-            snapshot: None,
+            revision: Revision::Current,
             guard: Guard::default(),
             range: None,
             pieces: true,
@@ -193,7 +193,7 @@ fn read_hot_blob(bencher: Bencher<'_, '_>, (flushed, way): (bool, Way)) {
                     for _ in 0..EACH {
                         let read = Read::Blob(ReadBlob {
                             key: key(7),
-                            snapshot: None,
+                            revision: Revision::Current,
                             guard: Guard::default(),
                             range: None,
                             pieces: true,

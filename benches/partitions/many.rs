@@ -208,7 +208,7 @@ async fn light_load(args: &Args, bed: &Bed) -> Result<(Vec<f64>, f64), String> {
             let routing = RoutingKey::blob(&key);
             let read = ReadBlob {
                 key,
-                snapshot: None,
+                revision: Revision::Current,
                 guard: Guard::default(),
                 range: None,
                 pieces: true,

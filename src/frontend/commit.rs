@@ -8,6 +8,8 @@ use crate::frontend::rows::RowAccess;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::Containers;
+use crate::index::Deleted;
+use crate::index::Entered;
 use crate::index::FoundContainer;
 use crate::index::Write;
 use crate::index::WriteReply;
@@ -16,6 +18,7 @@ use crate::index::Written;
 use crate::index::inflight::ChangeGuard;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::reply::Change;
+use crate::protocol::model::reply::Deletion;
 
 /// Commits a change of rows. It runs in a task of its own, so that a client that disconnects cannot
 /// stop it half-way. If the index refuses the change, the stored bytes are freed.
@@ -41,7 +44,7 @@ pub(crate) async fn commit_into<W: WriteRequest>(
 async fn commit_write(
     rows: &RowAccess,
     container: Option<FoundContainer>,
-    write: Write,
+    mut write: Write,
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let containers = Arc::clone(&rows.containers);
@@ -50,7 +53,8 @@ async fn commit_write(
     let task = rows.tasks.spawn_part("commit", async move {
         let committing = stored.map(Stored::committing);
         let (answer, may_refer) = match enter(&containers, commit, container).await {
-            Ok(_commit) => {
+            Ok(entered) => {
+                let _commit = entered.tell(&mut write);
                 let answer = containers.router.write(write).await;
                 let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
                 (answer, may_refer)
@@ -65,14 +69,35 @@ async fn commit_write(
     task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
 }
 
+/// A commit that may begin.
+enum MayCommit {
+    /// It does not depend on a container.
+    Alone(ChangeGuard),
+    /// The container was read again.
+    Into(Entered),
+}
+
+impl MayCommit {
+    /// Tells the write what the container says. The answer is kept until the commit is answered.
+    fn tell(self, write: &mut Write) -> ChangeGuard {
+        match self {
+            Self::Alone(note) => note,
+            Self::Into(Entered { note, versioning }) => {
+                write.set_versioning(versioning);
+                note
+            }
+        }
+    }
+}
+
 async fn enter(
     containers: &Containers,
     commit: ChangeGuard,
     container: Option<FoundContainer>,
-) -> Result<ChangeGuard, index::Error> {
+) -> Result<MayCommit, index::Error> {
     match container {
-        Some(found) => containers.enter(commit, &found).await,
-        None => Ok(commit),
+        Some(found) => containers.enter(commit, &found).await.map(MayCommit::Into),
+        None => Ok(MayCommit::Alone(commit)),
     }
 }
 
@@ -94,10 +119,13 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     holding: G,
 ) -> Result<W::Reply, index::Error> {
     let containers = Arc::clone(&rows.containers);
-    let (commit, write) = (rows.inflight.commit(), write.into());
+    let (commit, mut write) = (rows.inflight.commit(), write.into());
     let task = rows.tasks.spawn_part("commit", async move {
         let answer = match enter(&containers, commit, container).await {
-            Ok(_commit) => containers.router.write(write).await,
+            Ok(entered) => {
+                let _commit = entered.tell(&mut write);
+                containers.router.write(write).await
+            }
             Err(error) => Err(error),
         };
         drop(holding);
@@ -117,13 +145,25 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     changed(commit(rows, write, stored).await, Subject::Blob)
 }
 
+/// What clients see of a change.
+pub(crate) const fn change(written: Written) -> Change {
+    let Written { etag, last_modified, version } = written;
+    Change { etag, last_modified, version }
+}
+
+/// What clients see of a deletion.
+pub(crate) const fn deletion(deleted: Deleted) -> Deletion {
+    let Deleted { version, is_marker } = deleted;
+    Deletion { version, is_marker }
+}
+
 /// The reply to a change.
 pub(crate) fn changed(
     answer: Result<Written, index::Error>,
     subject: Subject,
 ) -> Result<Change, Refusal> {
     match answer {
-        Ok(w) => Ok(Change { etag: w.etag, last_modified: w.last_modified }),
+        Ok(w) => Ok(change(w)),
         Err(error) => Err(errors::from_index(&error, subject)),
     }
 }

@@ -111,8 +111,11 @@ mod tests {
         let (head, ()) = http::Request::head("/acct/con/b").body(()).unwrap().into_parts();
         let dialects = Dialects::default();
         let echo = dialects.of(&head, Protocols::All).echo(&head, "id".to_owned(), Timestamp::ZERO);
-        let change =
-            Change { etag: Etag::from_commit(Timestamp::ZERO), last_modified: Timestamp::ZERO };
+        let change = Change {
+            etag: Etag::from_commit(Timestamp::ZERO),
+            last_modified: Timestamp::ZERO,
+            version: None,
+        };
         let copy = CopyFacts {
             id: uuid::Uuid::nil(),
             source: String::new(),

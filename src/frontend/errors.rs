@@ -64,6 +64,10 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
         R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
+        R::BlobDeleted(marker) => Refusal::new(Reason::BlobNotFound).marker(*marker),
+        R::VersionNotFound => Reason::VersionNotFound.into(),
+        R::DeleteMarker(marker) => Refusal::new(Reason::DeleteMarker).marker(*marker),
+        R::CurrentVersion => Reason::CurrentVersion.into(),
         R::NotOpen => Reason::BlobNotOpen.into(),
         R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
             Reason::NotModified.into()

@@ -15,6 +15,8 @@ use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::Timestamp;
+use crate::types::VersionId;
+use crate::types::Versioning;
 
 /// The properties of a container, as of now.
 pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
@@ -23,7 +25,7 @@ pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> Container
         created: record.created,
         owner,
         region,
-        change: Change { etag: record.etag, last_modified: record.last_modified },
+        change: Change { etag: record.etag, last_modified: record.last_modified, version: None },
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         metadata: record.metadata,
         public_access: record.public_access,
@@ -31,14 +33,21 @@ pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> Container
     }
 }
 
+/// Tag, time and version of a blob.
+pub(crate) fn change(record: &BlobRecord) -> Change {
+    let BlobRecord { etag, last_modified, .. } = *record;
+    Change { etag, last_modified, version: record.version() }
+}
+
 /// The properties of a blob, as of now.
 pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
-    let change = Change { etag: record.etag, last_modified: record.last_modified };
+    let change = change(&record);
     let (content_etag, crc64) = (record.content_etag(), record.content_crc64());
     let object = record.fields.as_ref().and_then(|fields| fields.object());
     Box::new(BlobFacts {
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
+        is_marker: record.is_delete_marker(),
         kind: record.kind,
         tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
         properties: record.properties,
@@ -52,6 +61,21 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         object,
         ..BlobFacts::new(change, record.created, record.len)
     })
+}
+
+/// As [`of_blob`], for a blob of a container that may keep versions: what was written before it did
+/// is the null version.
+pub(crate) fn of_version(
+    front: &FrontEnd,
+    record: BlobRecord,
+    now: Timestamp,
+    versioning: Option<Versioning>,
+) -> Box<BlobFacts> {
+    let mut facts = of_blob(front, record, now);
+    if versioning.is_some() && facts.change.version.is_none() {
+        facts.change.version = Some(VersionId::null(facts.change.last_modified));
+    }
+    facts
 }
 
 /// The state of a copy.

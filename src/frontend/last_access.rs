@@ -56,10 +56,10 @@ impl LastAccess {
         }
     }
 
-    /// Notes that a blob, found as `record`, was read at `now`; snapshots are not tracked.
+    /// Notes that a blob, found as `record`, was read at `now`; snapshots and versions are not tracked.
     pub(crate) fn note(&self, blob: &BlobVersion, record: &BlobRecord, now: Timestamp) {
         let key = &blob.key;
-        if blob.snapshot.is_some() || !record.notes_read(now) {
+        if !blob.revision.is_current() || !record.notes_read(now) {
             return;
         }
         let mut notes = self.notes();

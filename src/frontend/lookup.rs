@@ -15,7 +15,7 @@ use crate::protocol::model::operation::BlobPath;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::ContainerName;
-use crate::types::Timestamp;
+use crate::types::Revision;
 
 /// The container that a request is about, and what must hold before the request is carried out.
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(crate) struct BlobTarget<'a> {
     pub(crate) precondition: Precondition,
 }
 
-/// A blob, or one of its snapshots.
+/// A blob in one of its states.
 #[derive(Clone, Debug)]
 pub(crate) struct BlobVersion {
     pub(crate) key: BlobKey,
-    /// `None` for the blob itself.
-    pub(crate) snapshot: Option<Timestamp>,
+    /// Which of them.
+    pub(crate) revision: Revision,
 }
 
 /// The target of a request once its container was found. The blob itself may not exist.
@@ -76,12 +76,13 @@ impl BlobTarget<'_> {
 fn located(
     (account, record): (&Account, &ContainerRecord),
     path: BlobPath,
-    precondition: Precondition,
+    mut precondition: Precondition,
 ) -> Located {
-    let BlobPath { container: name, blob, snapshot } = path;
+    let BlobPath { container: name, blob, revision } = path;
+    precondition.versioning = record.versioning();
     Located {
         container: FoundContainer { account: account.id, name, id: record.id },
-        blob: BlobVersion { key: key_in(account, record, blob), snapshot },
+        blob: BlobVersion { key: key_in(account, record, blob), revision },
         precondition,
     }
 }
@@ -113,5 +114,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         encryption,
         open_to: precondition.open_to,
         over_archived: precondition.over_archived,
+        versioning: precondition.versioning,
     }
 }

@@ -266,7 +266,7 @@ impl BlobSource {
 /// Looks up the next range of a long layout, of the same content.
 async fn look_up_next(
     router: &Router,
-    BlobVersion { key, snapshot }: BlobVersion,
+    BlobVersion { key, revision }: BlobVersion,
     ContentVersion { etag, generation }: ContentVersion,
     range: Range<u64>,
 ) -> Result<BlobView, index::Error> {
@@ -275,7 +275,7 @@ async fn look_up_next(
     let conditions = Conditions { if_match, ..Conditions::default() };
     let read = ReadBlob {
         key,
-        snapshot,
+        revision,
         guard: Guard { conditions, ..Guard::default() },
         range: ByteRange::new(range.start, Some(range.end.saturating_sub(1))),
         pieces: true,

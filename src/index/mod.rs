@@ -42,12 +42,13 @@ pub use api::{
 pub use api::{
     AccountChange, AccountEntry, AccountPage, AppendBlock, BlobChange, BlobView, BlockListView,
     BlockView, CloseContainer, CommitBlocks, ContainerChange, ContainerEntry, ContainerPage,
-    CreateContainer, Damage, DeleteBlob, DeleteContainer, EncryptionClaim, EncryptionFault, Error,
-    Full, GarbageRow, Guard, IndexHost, LeaseBlob, LeaseContainer, LeaseRefusal, LeaseResult,
-    Leased, ListAccounts, ListBlobs, ListContainers, ListEntry, ListPage, ListReferences,
-    NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob, ReadReply, ReferencePlace,
-    References, Refused, ReopenContainer, SealBlob, SetTier, SnapshotBlob, Snapshotted, StageBlock,
-    StagedBlocks, Target, UpdateBlob, UpdateContainer, Write, WriteReply, Written, check_lease,
+    CreateContainer, Damage, DeleteBlob, DeleteContainer, Deleted, EncryptionClaim,
+    EncryptionFault, Error, Full, GarbageRow, Guard, History, IndexHost, LeaseBlob, LeaseContainer,
+    LeaseRefusal, LeaseResult, Leased, ListAccounts, ListBlobs, ListContainers, ListEntry,
+    ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob,
+    ReadReply, ReferencePlace, References, Refused, ReopenContainer, SealBlob, SetTier,
+    SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
+    Write, WriteReply, Written, check_lease,
 };
 pub use api::{
     AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
@@ -66,7 +67,7 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
-pub use client::{Containers, FixedMap, FoundContainer, Router};
+pub use client::{Containers, Entered, FixedMap, FoundContainer, Router};
 pub use engine::open_offline;
 pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,

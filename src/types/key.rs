@@ -11,6 +11,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::types::Timestamp;
 use crate::types::{AccountId, AccountName, BlobName, ContainerId, ContainerName};
 
 pub use tag::{TAG_INDEX, TagEntryKey};
@@ -115,6 +116,20 @@ impl RoutingKey {
     ) -> Bytes {
         let key = Self::build(account.get(), container.get(), name, collation);
         after_prefix(key.as_bytes()).unwrap_or_default()
+    }
+
+    /// The least position above the version of this time of a blob of this name, whether or not a
+    /// blob may have it.
+    #[must_use]
+    pub fn after_version(
+        account: AccountId,
+        container: ContainerId,
+        (name, time): (&str, Timestamp),
+        collation: Collation,
+    ) -> Bytes {
+        let key = Self::build(account.get(), container.get(), name, collation);
+        let ticks = (!time.ticks()).to_be_bytes();
+        [key.as_bytes().as_ref(), &ticks, &[0]].concat().into()
     }
 
     /// The last name that a position of a list has passed, if the position tells it: then it is

@@ -100,4 +100,4 @@ pub use upload::{
     Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum,
     UploadId, part_tag, tag_of_parts,
 };
-pub use versioning::{VersionId, Versioning};
+pub use versioning::{Revision, VersionId, Versioning};

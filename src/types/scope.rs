@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::types::Revision;
 use crate::types::Timestamp;
 
 /// What Delete Blob removes. Source: `x-ms-delete-snapshots`, `snapshot` of Delete Blob.
@@ -17,4 +18,12 @@ pub enum DeleteScope {
     Snapshots,
     /// The snapshot of this time.
     Snapshot(Timestamp),
+    /// The blob, as an S3 object: where versions are kept a blob that does not exist gets a delete
+    /// marker, and snapshots do not prevent that the blob becomes a version.
+    Object,
+    /// A version, which is removed for ever. If it is the current blob, the one before becomes
+    /// current.
+    Version(Revision),
+    /// A version that is not current. It is removed for ever.
+    FormerVersion(Timestamp),
 }

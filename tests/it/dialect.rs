@@ -312,7 +312,7 @@ impl Foreign for Plain {
         let Some(blob) = address.blob.clone() else {
             return of_container(head, container).map(Parsed::Ready);
         };
-        let operation = of_blob(head, BlobPath { container, blob, snapshot: None })?;
+        let operation = of_blob(head, BlobPath { container, blob, revision: Revision::Current })?;
         if let Operation::Content(ContentOperation::PutBlockList { .. }) = operation {
             let body = DocumentBody { upload: upload(head)?, decode: joined };
             return Ok(Parsed::NeedsBody { operation, body });

@@ -143,8 +143,12 @@ impl World<'_> {
     async fn copy(&self, name: &str) -> Result<(), Violation> {
         let (stack, source) = (self.calls.stack, self.name());
         let guard = stack.inflight.copy();
-        let share =
-            Share { key: key(&source), snapshot: None, guard: Guard::default(), range: None };
+        let share = Share {
+            key: key(&source),
+            revision: Revision::Current,
+            guard: Guard::default(),
+            range: None,
+        };
         let Ok(WriteReply::Shared(shared)) =
             stack.router.write(Write::Share(Box::new(share))).await
         else {

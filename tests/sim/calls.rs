@@ -106,7 +106,13 @@ impl<'a> Calls<'a> {
         let mut guard = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let (key, range) = (key(name), None);
         let position = RoutingKey::blob(&key);
-        let read = ReadBlob { key, snapshot: None, guard: Guard::default(), range, pieces: true };
+        let read = ReadBlob {
+            key,
+            revision: Revision::Current,
+            guard: Guard::default(),
+            range,
+            pieces: true,
+        };
         match self.stack.router.read(position.as_bytes(), Read::Blob(read)).await {
             Ok(ReadReply::Blob(view)) => {
                 guard.names(extents(&view));

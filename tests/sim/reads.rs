@@ -210,7 +210,7 @@ impl Client<'_> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
         let guard = guard(demand);
-        let read = Read::Blob(ReadBlob { key, snapshot, guard, range, pieces: true });
+        let read = Read::Blob(ReadBlob { key, revision, guard, range, pieces: true });
         let reply = self.stack.router.read(position.as_bytes(), read).await?;
         let ReadReply::Blob(view) = reply else { panic!("a blob was asked for: {reply:?}") };
         Ok(view)
@@ -297,7 +297,7 @@ impl Client<'_> {
             let range = ByteRange::new(start, Some(len - 1));
             let read = ReadPages {
                 key: key.clone(),
-                snapshot: None,
+                revision: Revision::Current,
                 since: None,
                 guard: Guard::default(),
                 range,

@@ -105,15 +105,15 @@ pub(crate) fn request(key: BlobKey, change: &Change, demand: Demand, given: Give
         }
         Change::Mark { mark } => {
             let change = BlobChange::Metadata(metadata(*mark));
-            Write::UpdateBlob(UpdateBlob { key, snapshot: None, guard, change })
+            Write::UpdateBlob(UpdateBlob { key, revision: Revision::Current, guard, change })
         }
         Change::Tags { tags: new } => {
             let change = BlobChange::Tags(tags(*new));
-            Write::UpdateBlob(UpdateBlob { key, snapshot: None, guard, change })
+            Write::UpdateBlob(UpdateBlob { key, revision: Revision::Current, guard, change })
         }
         Change::Tier { tier } => Write::SetTier(SetTier {
             key,
-            snapshot: None,
+            revision: Revision::Current,
             guard,
             tier: *tier,
             priority: RehydratePriority::Standard,

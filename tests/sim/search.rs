@@ -138,7 +138,13 @@ impl Client<'_> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
         let guard = Guard::default();
-        let read = Read::Blob(ReadBlob { key, snapshot: None, guard, range: None, pieces: false });
+        let read = Read::Blob(ReadBlob {
+            key,
+            revision: Revision::Current,
+            guard,
+            range: None,
+            pieces: false,
+        });
         match self.stack.router.read(position.as_bytes(), read).await {
             Ok(ReadReply::Blob(view)) => Ok(view.record.tags.get("k") == Some(value)),
             Ok(other) => panic!("a blob was asked for: {other:?}"),

@@ -84,7 +84,12 @@ const fn is_public(access: PublicAccess, wanted: Exposure) -> bool {
 /// length and time. It does not permit what else a list can show of blobs, which may not be open.
 pub(crate) const fn only_lists(operation: &Operation) -> bool {
     let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else { return false };
-    !list.metadata && !list.uncommitted && !list.snapshots && !list.tags && !list.copy
+    !list.metadata
+        && !list.uncommitted
+        && !list.snapshots
+        && list.versions.is_none()
+        && !list.tags
+        && !list.copy
 }
 
 /// Makes an operation fail unless its blob is open to `audience`. Returns whether it is one that a
@@ -97,7 +102,7 @@ pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool
         | BlobOperation::GetBlobMetadata { path, precondition },
     ) = operation
         // A snapshot keeps the list of its time, which nobody can change any more.
-        && path.snapshot.is_none()
+        && path.revision.snapshot().is_none()
     {
         precondition.open_to = Some(audience);
         return true;

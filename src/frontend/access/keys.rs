@@ -41,7 +41,7 @@ mod tests {
 
     fn get(encryption: RequestEncryption) -> Operation {
         let (container, blob) = (ContainerName::new("con").unwrap(), BlobName::new("b").unwrap());
-        let path = BlobPath { container, blob, snapshot: None };
+        let path = BlobPath { container, blob, revision: Revision::Current };
         let precondition = Precondition { encryption, ..Precondition::default() };
         BlobOperation::GetBlobProperties { path, precondition }.into()
     }

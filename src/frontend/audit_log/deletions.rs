@@ -27,7 +27,7 @@ impl FrontEnd {
             let blob = BlobName::new(&item.name).ok();
             let address = Address { blob, ..container.clone() };
             let mut draft = self.draft_at(Some(&address), start);
-            let refusal = item.refused.as_ref();
+            let refusal = item.outcome.as_ref().err();
             let refused = refusal.map(|refusal| echo.render_refusal(refusal));
             let answer = match &refused {
                 Some(refused) => AnswerFacts {

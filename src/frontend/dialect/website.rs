@@ -35,6 +35,7 @@ use crate::protocol::model::operation::RequestEncryption;
 use crate::types::AccountId;
 use crate::types::BlobName;
 use crate::types::ContainerName;
+use crate::types::Revision;
 use crate::types::Website;
 
 /// The container with the documents.
@@ -159,7 +160,7 @@ impl SiteRequest<'_> {
     async fn read(self, account: &Account, blob: BlobName, conditions: WebConditions) -> Answer {
         let WebConditions { precondition, range } = conditions;
         let container = ContainerName::new(CONTAINER).map_err(|_| Reason::InternalError)?;
-        let path = BlobPath { container, blob, snapshot: None };
+        let path = BlobPath { container, blob, revision: Revision::Current };
         let blob = BlobTarget { account, path, precondition };
         if self.arrival.head.method == Method::HEAD {
             return Ok(Reply::BlobProperties(content::facts(self.front, blob).await?).into());

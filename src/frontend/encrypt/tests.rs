@@ -63,7 +63,7 @@ fn decrypting(first: char) -> Decrypting {
     let path = BlobPath {
         container: ContainerName::new("photos").unwrap(),
         blob: BlobName::new("a b").unwrap(),
-        snapshot: None,
+        revision: Revision::Current,
     };
     let account = AccountName::new("devstore").unwrap();
     Decrypting::new(&key(first), &account, &path, Counter::default())

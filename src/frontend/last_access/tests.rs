@@ -80,7 +80,7 @@ fn key(name: &str) -> BlobKey {
 }
 
 fn version(name: &str) -> BlobVersion {
-    BlobVersion { key: key(name), snapshot: None }
+    BlobVersion { key: key(name), revision: Revision::Current }
 }
 
 fn record(accessed: Option<Timestamp>) -> BlobRecord {
@@ -99,7 +99,7 @@ async fn a_blob_is_written_once_a_day() {
     let hours = |n: u64| now.plus(Duration::from_secs(3_600 * n));
     let known = record(Some(now));
     reads.note(&a, &known, hours(23));
-    reads.note(&BlobVersion { snapshot: Some(now), ..a.clone() }, &record(None), now);
+    reads.note(&BlobVersion { revision: Revision::Snapshot(now), ..a.clone() }, &record(None), now);
     reads.write(&router).await;
     assert_eq!(index.heard(), [], "known already, or of a snapshot");
     reads.note(&a, &known, hours(24));

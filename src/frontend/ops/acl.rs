@@ -33,7 +33,7 @@ pub(crate) async fn get(
         AccessPolicy { id, start, expiry, permissions }
     });
     Ok(Reply::ContainerAcl {
-        change: Change { etag: record.etag, last_modified: record.last_modified },
+        change: Change { etag: record.etag, last_modified: record.last_modified, version: None },
         public_access: record.public_access,
         policies: policies.collect(),
     })

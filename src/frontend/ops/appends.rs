@@ -18,7 +18,6 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::Upload;
-use crate::protocol::model::reply::Change;
 
 /// An Append Block, but for its bytes.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ pub(crate) async fn append(
 /// The reply to an Append Block whose row was committed.
 pub(crate) fn appended_reply(appended: AppendedBlock, checksum: BodyChecksum) -> Reply {
     let AppendedBlock { written, offset, blocks } = appended;
-    let change = Change { etag: written.etag, last_modified: written.last_modified };
+    let change = commit::change(written);
     Reply::BlockAppended { change, offset, blocks, checksum }
 }
 

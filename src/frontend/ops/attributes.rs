@@ -27,11 +27,11 @@ pub(crate) async fn get(
     wanted: WantedParts,
 ) -> Result<Reply, Refusal> {
     let decrypting = content::decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let WantedParts { after, limit } = wanted;
-    let found = front.rows.router.ask(ReadBlobParts { key, snapshot, guard, after, limit }).await;
+    let found = front.rows.router.ask(ReadBlobParts { key, revision, guard, after, limit }).await;
     let BlobPartsView { mut record, total, parts, more } =
         found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut record.properties)?;

@@ -153,13 +153,16 @@ pub(super) async fn update(
     blob: BlobTarget<'_>,
     mut change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let guard = lookup::guard(precondition);
-    let write = UpdateBlob { key: blob.key, snapshot: None, guard, change };
-    commit::commit_blob(&front.rows, write, None).await
+    // Only other metadata makes a version.
+    let into = matches!(change, BlobChange::Metadata(_)).then_some(container);
+    let write = UpdateBlob { key: blob.key, revision: blob.revision, guard, change };
+    let answer = commit::commit_into(&front.rows, into, write, None).await;
+    commit::changed(answer, Subject::Blob)
 }
 
 /// Delete Blob.
@@ -168,10 +171,10 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
-    match commit::commit(&front.rows, write, None).await {
-        Ok(_) => Ok(Reply::BlobDeleted),
+    match commit::commit_into(&front.rows, Some(container), write, None).await {
+        Ok(deleted) => Ok(Reply::BlobDeleted(commit::deletion(deleted))),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

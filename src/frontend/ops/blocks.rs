@@ -7,6 +7,7 @@ use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
+use crate::frontend::facts;
 use crate::frontend::ingest;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
@@ -26,7 +27,6 @@ use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::BlockListKind;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::BlockItem;
-use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::BLOCKS_COMMITTED_MAX;
 use crate::types::BLOCKS_UNCOMMITTED_MAX;
@@ -140,18 +140,16 @@ pub(crate) async fn list(
     blob: BlobTarget<'_>,
     kind: BlockListKind,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
-    let view = front.rows.router.ask(ReadBlockList { key, snapshot, guard }).await;
+    let view = front.rows.router.ask(ReadBlockList { key, revision, guard }).await;
     let view = view.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     let items = |blocks: Vec<BlockView>| {
         blocks.into_iter().map(|b| BlockItem { id: b.id, len: b.len }).collect()
     };
     Ok(Reply::BlockList {
-        committed_blob: view
-            .record
-            .map(|r| (Change { etag: r.etag, last_modified: r.last_modified }, r.len)),
+        committed_blob: view.record.map(|r| (facts::change(&r), r.len)),
         committed: (kind != BlockListKind::Uncommitted).then(|| items(view.committed)),
         uncommitted: (kind != BlockListKind::Committed).then(|| items(view.uncommitted)),
     })

@@ -92,7 +92,8 @@ async fn keep(
     let record = lookup::container(&front.rows, account, name).await?;
     let has = (record.owner(), record.region(), record.acl());
     if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl) {
-        let change = Change { etag: record.etag, last_modified: record.last_modified };
+        let change =
+            Change { etag: record.etag, last_modified: record.last_modified, version: None };
         return Ok(Reply::ContainerKept(change));
     }
     Err(Reason::ContainerAlreadyExists.into())

@@ -51,10 +51,11 @@ pub(crate) async fn get(
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
-    let BlobVersion { key, snapshot } = blob.clone();
+    let BlobVersion { key, revision } = blob.clone();
     let guard_of_read = lookup::guard(precondition);
+    let versioning = guard_of_read.versioning;
     let look_up =
-        ReadBlob { key, snapshot, guard: guard_of_read, range: bytes.range, pieces: true };
+        ReadBlob { key, revision, guard: guard_of_read, range: bytes.range, pieces: true };
     let mut view = match read_blob(front, look_up).await {
         Ok(view) => view,
         Err(refused) if is_archived(&refused) => {
@@ -72,12 +73,12 @@ pub(crate) async fn get(
     }
     let wanted = view.range.clone();
     if let (None, Some(content)) = (bytes.checksum, read::in_row(&view)) {
-        let facts = facts::of_blob(front, view.record, now);
+        let facts = facts::of_version(front, view.record, now, versioning);
         let range = bytes.range.map(|_| wanted);
         let stream = Some(ResponseBody::full(content));
         return Ok(Answered { reply: Reply::Blob { facts, range, checksum: None }, stream });
     }
-    let facts = facts::of_blob(front, view.record.clone(), now);
+    let facts = facts::of_version(front, view.record.clone(), now, versioning);
     let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
         Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
@@ -108,15 +109,16 @@ pub(crate) async fn facts(
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
     let decrypting = decrypting(front, &blob);
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
-    let look_up = ReadBlob { key, snapshot, guard, range: None, pieces: false };
+    let versioning = guard.versioning;
+    let look_up = ReadBlob { key, revision, guard, range: None, pieces: false };
     let mut view = read_blob(front, look_up).await?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
-    Ok(facts::of_blob(front, view.record, front.env.clock.now()))
+    Ok(facts::of_version(front, view.record, front.env.clock.now(), versioning))
 }
 
 const fn is_archived(refused: &Refusal) -> bool {
@@ -125,8 +127,8 @@ const fn is_archived(refused: &Refusal) -> bool {
 
 /// Adds the storage class to the refusal of a blob in the archive tier.
 async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Refusal {
-    let BlobVersion { key, snapshot } = blob;
-    let look_up = ReadBlob { key, snapshot, guard: Guard::default(), range: None, pieces: false };
+    let BlobVersion { key, revision } = blob;
+    let look_up = ReadBlob { key, revision, guard: Guard::default(), range: None, pieces: false };
     match read_blob(front, look_up).await {
         Ok(view) => {
             let class = facts::of_blob(front, view.record, front.env.clock.now()).storage_class();

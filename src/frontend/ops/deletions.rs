@@ -11,6 +11,7 @@ use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::DeleteBlob;
+use crate::index::FoundContainer;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -19,6 +20,7 @@ use crate::protocol::model::operation::BlobDeletion;
 use crate::protocol::model::operation::DeleteBlobs;
 use crate::protocol::model::reply::BlobDeleted;
 use crate::protocol::model::reply::BlobsDeleted;
+use crate::protocol::model::reply::Deletion;
 use crate::types::BlobKey;
 use crate::types::DeleteScope;
 
@@ -48,24 +50,26 @@ pub(crate) async fn delete(
 ) -> Result<Reply, Refusal> {
     let DeleteBlobs { container, items, quiet } = deletions;
     let record = lookup::container(&front.rows, account, &container).await?;
+    let found = FoundContainer { account: account.id, name: container, id: record.id };
+    let found = &found;
     let mut deleted = Vec::with_capacity(items.len());
     // A deletion's future is created only when it may run: creating all of them immediately would
     // take much memory.
     let mut running = FuturesOrdered::new();
-    for BlobDeletion { name, blob, precondition } in items {
+    for BlobDeletion { name, blob, scope, version, precondition } in items {
         if running.len() == PARALLEL {
             deleted.extend(running.next().await);
         }
         let blob = blob.map(|blob| lookup::key_in(account, &record, blob));
         running.push_back(async move {
-            let refused = match blob {
-                Ok(key) => delete_one(front, key, precondition).await.err(),
-                Err(refused) => Some(refused),
+            let outcome = match blob {
+                Ok(key) => delete_one(front, found, One { key, scope, precondition }).await,
+                Err(refused) => Err(refused),
             };
-            if let Some(refused) = &refused {
+            if let Err(refused) = &outcome {
                 front.count_refused(refused);
             }
-            BlobDeleted { name, refused }
+            BlobDeleted { name, version, outcome }
         });
     }
     deleted.extend(running.collect::<Vec<_>>().await);
@@ -73,22 +77,33 @@ pub(crate) async fn delete(
     Ok(Reply::BlobsDeleted(BlobsDeleted { items: deleted, quiet }))
 }
 
+/// One of the blobs.
+struct One {
+    key: BlobKey,
+    scope: DeleteScope,
+    precondition: Precondition,
+}
+
 async fn delete_one(
     front: &FrontEnd,
-    key: BlobKey,
-    precondition: Precondition,
-) -> Result<(), Refusal> {
+    container: &FoundContainer,
+    one: One,
+) -> Result<Deletion, Refusal> {
+    let One { key, scope, precondition } = one;
     front.load.rates.count(key.account, || front.env.clock.monotonic())?;
     let demanded = precondition.conditions.if_match.is_some();
     let guard = lookup::guard(precondition);
-    let write = DeleteBlob { key, guard, scope: DeleteScope::Blob };
-    match commit::commit(&front.rows, write, None).await {
-        Ok(_) => Ok(()),
+    let write = DeleteBlob { key, guard, scope };
+    let answer = commit::commit_into(&front.rows, Some(container.clone()), write, None).await;
+    match answer {
+        Ok(deleted) => Ok(commit::deletion(deleted)),
         Err(error) => match errors::from_index(&error, Subject::Blob) {
             Refusal { reason: Reason::BlobNotFound, .. } if demanded => {
                 Err(Reason::NothingToMatch.into())
             }
-            Refusal { reason: Reason::BlobNotFound, .. } => Ok(()),
+            Refusal { reason: Reason::BlobNotFound | Reason::VersionNotFound, .. } => {
+                Ok(Deletion::default())
+            }
             refused => Err(refused),
         },
     }

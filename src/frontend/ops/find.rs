@@ -42,6 +42,7 @@ use crate::types::BlobName;
 use crate::types::Comparison;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::TagClause;
 use crate::types::TagEntryKey;
@@ -283,7 +284,7 @@ impl Search<'_> {
             name,
         };
         let guard = Guard::default();
-        let read = ReadBlob { key, snapshot: None, guard, range: None, pieces: false };
+        let read = ReadBlob { key, revision: Revision::Current, guard, range: None, pieces: false };
         match self.front.rows.router.ask(read).await {
             Ok(view) => Ok(Some(view.record.tags)),
             Err(index::Error::Refused(index::Refused::BlobNotFound)) => Ok(None),

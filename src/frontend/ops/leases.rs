@@ -19,7 +19,6 @@ use crate::index::Leased;
 use crate::index::WriteRequest;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::types::LeaseAction;
 
@@ -63,7 +62,7 @@ async fn carry_out<W: WriteRequest<Reply = Leased>>(
 ) -> Result<Reply, Refusal> {
     let leased = commit::commit(&front.rows, write, None).await;
     let leased = leased.map_err(|error| errors::from_index(&error, subject))?;
-    let change = Change { etag: leased.written.etag, last_modified: leased.written.last_modified };
+    let change = commit::change(leased.written);
     Ok(Reply::Leased { change, outcome: outcome(leased.result) })
 }
 

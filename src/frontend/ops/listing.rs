@@ -17,6 +17,7 @@ use crate::frontend::ops::deletions;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerRecord;
+use crate::index::History;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
 use crate::protocol::model::Detail;
@@ -31,6 +32,7 @@ use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::UploadOperation;
+use crate::protocol::model::operation::VersionOrder;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerItem;
@@ -170,6 +172,7 @@ pub(crate) async fn blobs(
     }
     // One more than is shown tells whether more follows.
     let fetch = limit + usize::from(exact);
+    let history = history(&list);
     let mut query = index::ListBlobs {
         account: account.id,
         container: container.id,
@@ -181,7 +184,7 @@ pub(crate) async fn blobs(
         limit: fetch,
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
-        snapshots: list.snapshots,
+        history,
         shown: index::ListedFields {
             metadata: list.metadata,
             copy: list.copy,
@@ -236,6 +239,16 @@ impl End {
     }
 }
 
+/// What the list has beside current blobs.
+const fn history(list: &ListBlobs) -> History {
+    match (list.versions, list.snapshots) {
+        (None, false) => History::None,
+        (None, true) => History::Snapshots,
+        (Some(VersionOrder::OldestFirst), snapshots) => History::VersionsUp { snapshots },
+        (Some(VersionOrder::NewestFirst), _) => History::VersionsDown,
+    }
+}
+
 /// The position at which a list begins that has no marker.
 fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> Option<Bytes> {
     let (id, collation) = (container.id, container.collation);
@@ -246,6 +259,9 @@ fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> O
         name.get(..end).map(str::to_owned)
     };
     let (name, group) = match list.after.as_ref()? {
+        ListAfter::Version(name, time) => {
+            return Some(RoutingKey::after_version(account, id, (name, *time), collation));
+        }
         ListAfter::Name(name) => (name, None),
         ListAfter::NameOrPrefix(name) => (name, group(name)),
     };
@@ -260,9 +276,9 @@ fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> O
 
 fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
-        ListEntry::Blob { name, snapshot, mut record } => {
+        ListEntry::Blob { name, revision, mut record } => {
             front.copies.show_progress(&mut record);
-            BlobItem::Blob { name, snapshot, facts: facts::of_blob(front, *record, now) }
+            BlobItem::Blob { name, revision, facts: facts::of_blob(front, *record, now) }
         }
         // A list of blobs has no uploads.
         ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {

@@ -9,6 +9,7 @@ use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
+use crate::frontend::facts;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Ingested;
 use crate::frontend::lookup;
@@ -208,7 +209,7 @@ pub(crate) async fn ranges(
     blob: BlobTarget<'_>,
     RangeQuery { since, range, marker, max_results }: RangeQuery,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
@@ -221,7 +222,7 @@ pub(crate) async fn ranges(
         };
         let guard = lookup::guard(precondition.clone());
         let (key, limit) = (key.clone(), limit - items.len());
-        let read = ReadPages { key, snapshot, since, guard, range, limit };
+        let read = ReadPages { key, revision, since, guard, range, limit };
         let found = front.rows.router.ask(read).await;
         let found = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
         let PageRanges { record, ranges, next } = found;
@@ -236,7 +237,7 @@ pub(crate) async fn ranges(
             }
         }
         if next.is_none() || items.len() >= limit {
-            let change = Change { etag: record.etag, last_modified: record.last_modified };
+            let change = facts::change(&record);
             return Ok(Reply::PageRanges { change, len: record.len, items, next });
         }
         from = next;
@@ -258,5 +259,5 @@ fn written(done: PagesWritten, checksum: Option<BodyChecksum>) -> Reply {
 }
 
 fn change(done: PagesWritten) -> Change {
-    Change { etag: done.written.etag, last_modified: done.written.last_modified }
+    commit::change(done.written)
 }

@@ -43,7 +43,7 @@ pub(crate) async fn get(
         let located = target(precondition.clone()).locate(&front.rows).await?;
         let read = ReadPart {
             key: located.blob.key,
-            snapshot: located.blob.snapshot,
+            revision: located.blob.revision,
             guard: lookup::guard(located.precondition),
             number: wanted.number,
         };

@@ -1,5 +1,7 @@
 //! Settings of containers.
 
+use std::sync::Arc;
+
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
@@ -8,9 +10,13 @@ use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
+use crate::index;
 use crate::index::ChangeSetting;
+use crate::index::ContainerChange;
+use crate::index::Guard;
 use crate::index::ReadSetting;
 use crate::index::SettingChange;
+use crate::index::UpdateContainer;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -20,6 +26,7 @@ use crate::protocol::model::reply::SettingReply;
 use crate::types::ContainerName;
 use crate::types::Setting;
 use crate::types::SettingKind;
+use crate::types::Versioning;
 
 /// Reads or changes a setting of a container, which must exist.
 pub(crate) async fn carry_out(
@@ -46,11 +53,42 @@ pub(crate) async fn carry_out(
             lookup::container(&front.rows, account, &container).await?;
             return Ok(Reply::Setting(SettingReply::Changed));
         }
+        SettingAction::GetVersioning => {
+            let record = lookup::container(&front.rows, account, &container).await?;
+            return Ok(Reply::Setting(SettingReply::Versioning(record.versioning())));
+        }
+        SettingAction::SetVersioning(versioning) => {
+            return set_versioning(front, account, container, versioning).await;
+        }
         SettingAction::Set(setting) => SettingChange::Set(setting),
         SettingAction::Remove(kind) => SettingChange::Remove(kind),
     };
     let write = ChangeSetting { account: account.id, name: container, change };
     match commit::commit_holding(&front.rows, write, memory).await {
+        Ok(()) => Ok(Reply::Setting(SettingReply::Changed)),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+async fn set_versioning(
+    front: &FrontEnd,
+    account: &Account,
+    container: ContainerName,
+    versioning: Versioning,
+) -> Result<Reply, Refusal> {
+    let change = UpdateContainer {
+        account: account.id,
+        name: container,
+        guard: Guard::default(),
+        change: ContainerChange::Versioning(versioning),
+    };
+    let containers = Arc::clone(&front.rows.containers);
+    let task = front
+        .rows
+        .tasks
+        .spawn_part("versioning", async move { containers.set_versioning(change).await });
+    let answer = task.await;
+    match answer.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string()))) {
         Ok(()) => Ok(Reply::Setting(SettingReply::Changed)),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
     }

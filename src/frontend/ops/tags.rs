@@ -97,11 +97,11 @@ pub(crate) async fn set(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let container = blob.path.container.clone();
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
-    let tagged = Tagged::new(&key, &container, &tags).filter(|_| snapshot.is_none());
+    let tagged = Tagged::new(&key, &container, &tags).filter(|_| revision.is_current());
     let change = BlobChange::Tags(tags);
-    let write = UpdateBlob { key, snapshot, guard: lookup::guard(precondition), change };
+    let write = UpdateBlob { key, revision, guard: lookup::guard(precondition), change };
     let answer = commit::commit_holding(&front.rows, write, memory).await;
     answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
     update_index(&front.rows, tagged).await;

@@ -11,6 +11,7 @@ use crate::frontend::ops::uploads;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::ContainerRecord;
+use crate::index::History;
 use crate::index::ListEntry;
 use crate::index::ListedFields;
 use crate::index::PAGE_WEIGHT_MAX;
@@ -110,7 +111,7 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
         limit: list.limit,
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: false,
-        snapshots: false,
+        history: History::None,
         shown: ListedFields::ALL,
     };
     let mut after = None;

@@ -31,7 +31,6 @@ use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::CompleteUpload;
 use crate::protocol::model::operation::CreateUpload;
 use crate::protocol::model::operation::Upload;
-use crate::protocol::model::reply::Change;
 use crate::protocol::model::upload_reply::PartFacts;
 use crate::protocol::model::upload_reply::UploadFacts;
 use crate::protocol::model::upload_reply::UploadReply;
@@ -206,9 +205,8 @@ pub(crate) async fn complete(
         tags::update_index(rows, tagged).await;
     }
     let completed = answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
-    let index::Written { etag, last_modified } = completed.written;
     Ok(reply(UploadReply::Completed {
-        change: Change { etag, last_modified },
+        change: commit::change(completed.written),
         tag: completed.tag,
         checksums: completed.checksums,
     }))

@@ -16,7 +16,6 @@ use crate::index::SnapshotBlob;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
 use crate::types::ContainerName;
 use crate::types::Metadata;
@@ -34,8 +33,7 @@ pub(crate) async fn snapshot(
     let write = SnapshotBlob { key: blob.key, guard, metadata };
     match commit::commit_into(&front.rows, Some(container), write, None).await {
         Ok(taken) => {
-            let (etag, last_modified) = (taken.written.etag, taken.written.last_modified);
-            let change = Change { etag, last_modified };
+            let change = commit::change(taken.written);
             Ok(with_encryption_header(
                 Reply::Snapshotted { snapshot: taken.snapshot, change },
                 &encryption,
@@ -59,11 +57,11 @@ pub(crate) async fn set_tier(
     blob: BlobTarget<'_>,
     NewTier { tier, priority }: NewTier,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, snapshot }, precondition, .. } =
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let rehydration = front.config().rehydration;
-    let write = SetTier { key, snapshot, guard, tier, priority, rehydration };
+    let write = SetTier { key, revision, guard, tier, priority, rehydration };
     match commit::commit(&front.rows, write, None).await {
         Ok(pending) => Ok(Reply::TierSet { pending }),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),

@@ -174,8 +174,8 @@ async fn look_up(
     guard: Guard,
     range: Option<ByteRange>,
 ) -> Result<BlobView, Refusal> {
-    let (key, snapshot) = (blob.key.clone(), blob.snapshot);
-    let read = ReadBlob { key, snapshot, guard, range, pieces: true };
+    let (key, revision) = (blob.key.clone(), blob.revision);
+    let read = ReadBlob { key, revision, guard, range, pieces: true };
     front.rows.router.ask(read).await.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 
@@ -225,7 +225,7 @@ impl Inside {
         let guard = front.rows.inflight.copy();
         let share = Share {
             key: self.blob.key.clone(),
-            snapshot: self.blob.snapshot,
+            revision: self.blob.revision,
             guard: self.unchanged(),
             range: Some(self.view.range.clone()),
         };
@@ -261,7 +261,7 @@ impl Inside {
         let guard = front.rows.inflight.copy();
         let share = SharePages {
             key: self.blob.key.clone(),
-            snapshot: self.blob.snapshot,
+            revision: self.blob.revision,
             guard: self.unchanged(),
             from,
         };

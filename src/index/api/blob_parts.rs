@@ -7,7 +7,7 @@ use crate::index::api::Guard;
 use crate::index::record::BlobRecord;
 use crate::types::BlobKey;
 use crate::types::ContentChecksum;
-use crate::types::Timestamp;
+use crate::types::Revision;
 
 /// Asks for a blob and a page of the parts in which it was uploaded. Source: S3,
 /// GetObjectAttributes.
@@ -15,8 +15,8 @@ use crate::types::Timestamp;
 pub struct ReadBlobParts {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold.
     pub guard: Guard,
     /// Only parts with higher numbers.

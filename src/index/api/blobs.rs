@@ -24,9 +24,10 @@ use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::Tags;
-use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// What a request demands of the current state before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,9 @@ pub struct Guard {
     pub open_to: Option<Audience>,
     /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
     pub over_archived: bool,
+    /// Whether the container keeps versions. Of a write, what the container said when the write was
+    /// about to commit.
+    pub versioning: Option<Versioning>,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it
@@ -182,15 +186,15 @@ pub enum BlobChange {
 pub struct UpdateBlob {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it: only its tags may change.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states. Of a revision or version, only tags may change.
+    pub revision: Revision,
     /// What must hold.
     pub guard: Guard,
     /// The change.
     pub change: BlobChange,
 }
 
-/// Deletes a blob with its staged blocks, or snapshots of it.
+/// Deletes a blob with its staged blocks, or snapshots or a version of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteBlob {
     /// The blob.

@@ -19,6 +19,7 @@ use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// Creates a container under an id already issued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,8 @@ pub enum ContainerChange {
     },
     /// Replaces its access control list, and takes anonymous access back.
     Acl(CannedAcl),
+    /// Says whether versions are kept; leaves tag and time alone.
+    Versioning(Versioning),
 }
 
 /// Changes a container.

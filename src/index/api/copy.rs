@@ -23,11 +23,11 @@ use crate::types::Crc64;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Metadata;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::Tags;
 use crate::types::TierState;
-use crate::types::Timestamp;
 
 /// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
 /// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
@@ -36,8 +36,8 @@ use crate::types::Timestamp;
 pub struct Share {
     /// The source.
     pub key: BlobKey,
-    /// The snapshot of it that is meant; `None` for the blob itself.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold; conditions as of a read.
     pub guard: Guard,
     /// The wanted bytes; `None` for all.

@@ -10,6 +10,7 @@ use thiserror::Error as ThisError;
 use crate::types::ContentEtag;
 use crate::types::Outcome;
 use crate::types::PartitionId;
+use crate::types::VersionId;
 
 /// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
@@ -113,6 +114,18 @@ pub enum Refused {
     /// No such blob (one with staged blocks only does not exist either).
     #[error("no such blob")]
     BlobNotFound,
+    /// No such blob: its newest version is this delete marker.
+    #[error("the blob was deleted")]
+    BlobDeleted(VersionId),
+    /// The blob has no such version.
+    #[error("no such version")]
+    VersionNotFound,
+    /// The version is a delete marker, which has no content.
+    #[error("the version is a delete marker")]
+    DeleteMarker(VersionId),
+    /// The version is the current blob, which the request may not remove by its version.
+    #[error("the version is the current blob")]
+    CurrentVersion,
     /// The blob is not open to the sender, or does not exist.
     #[error("the blob is not open to the sender")]
     NotOpen,

@@ -12,8 +12,8 @@ use crate::index::record::UploadRecord;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::Revision;
 use crate::types::RoutingKey;
-use crate::types::Timestamp;
 use crate::types::UploadId;
 
 /// List Blobs: one page of one container, as far as this partition reaches.
@@ -40,8 +40,8 @@ pub struct ListBlobs {
     pub weight_max: usize,
     /// Also blobs that have only staged blocks.
     pub uncommitted: bool,
-    /// Also snapshots: those of a blob by time, before it.
-    pub snapshots: bool,
+    /// Which snapshots and versions are listed beside current blobs.
+    pub history: History,
     /// Which fields the records have that are shown on request.
     pub shown: ListedFields,
 }
@@ -67,7 +67,7 @@ impl ListBlobs {
             limit,
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
-            snapshots: false,
+            history: History::None,
             shown: ListedFields::ALL,
         }
     }
@@ -84,15 +84,43 @@ impl ListBlobs {
     }
 }
 
+/// What a list has of a blob beside the current one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum History {
+    /// Nothing.
+    #[default]
+    None,
+    /// Its snapshots by time, before it.
+    Snapshots,
+    /// Its versions by time, before it, without delete markers; of snapshots, those too if wanted,
+    /// before the versions.
+    VersionsUp {
+        /// Whether snapshots are listed.
+        snapshots: bool,
+    },
+    /// Its versions from the newest on, after it, and delete markers.
+    VersionsDown,
+    /// Everything: it is looked for whether anything is there.
+    All,
+}
+
+impl History {
+    /// Whether a list has rows of the versions family.
+    #[must_use]
+    pub const fn has_rows(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
 /// An entry of a blob list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListEntry {
-    /// A committed blob, or a snapshot of one.
+    /// A committed blob, a snapshot of one, or a version.
     Blob {
         /// The name.
         name: String,
-        /// When the snapshot was taken; `None` for the blob itself.
-        snapshot: Option<Timestamp>,
+        /// Which of them: [`Revision::Version`] is one that is not current.
+        revision: Revision,
         /// The record, without fields that are not in [`ListBlobs::shown`].
         record: Box<BlobRecord>,
     },

@@ -64,7 +64,7 @@ pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
-pub use list::{ENTRY_WEIGHT, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
+pub use list::{ENTRY_WEIGHT, History, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
 pub use load::{LoadReport, PartitionLoad};
 pub use new_fields::NewBlobFields;
 pub use pages::{
@@ -97,7 +97,7 @@ pub use uploads::{
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted};
 pub use write::{Write, WriteReply, purge_key};
-pub use written::Written;
+pub use written::{Deleted, Written};
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ use crate::index::record::BlobRecord;
 use crate::types::BlobKey;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -95,9 +96,9 @@ pub struct PagesWritten {
 pub struct ReadPages {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
-    /// The older snapshot it is compared with: only what changed since then is wanted.
+    /// Which of its states.
+    pub revision: Revision,
+    /// The older revision it is compared with: only what changed since then is wanted.
     pub since: Option<Timestamp>,
     /// What must hold.
     pub guard: Guard,
@@ -145,8 +146,8 @@ pub struct PageSpan {
 pub struct SharePages {
     /// The source.
     pub key: BlobKey,
-    /// The snapshot of it that is meant; `None` for the blob itself.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold; conditions as of a read.
     pub guard: Guard,
     /// Where the part begins: 0, then as answered.

@@ -47,6 +47,7 @@ use crate::types::ContainerName;
 use crate::types::ExtentId;
 use crate::types::KeyedNonce;
 use crate::types::Location;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Setting;
 use crate::types::Timestamp;
@@ -56,8 +57,8 @@ use crate::types::Timestamp;
 pub struct ReadBlob {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold.
     pub guard: Guard,
     /// Which bytes are wanted; `None` for all. A range past the end answers
@@ -186,7 +187,7 @@ pub enum Read {
     /// A blob with the pieces that cover a range.
     Blob(ReadBlob),
     /// A blob's block lists; of a snapshot, the committed one.
-    BlockList(BlobKey, Option<Timestamp>, Guard),
+    BlockList(BlobKey, Revision, Guard),
     /// Page ranges of a page blob.
     Pages(ReadPages),
     /// A blob and the parts in which it was uploaded.

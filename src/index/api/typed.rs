@@ -25,6 +25,7 @@ use crate::index::api::CopyJobPage;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::Deleted;
 use crate::index::api::EndCopy;
 use crate::index::api::Error;
 use crate::index::api::FillLayer;
@@ -88,9 +89,9 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::BlobKey;
 use crate::types::ContainerName;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Setting;
-use crate::types::Timestamp;
 
 pub use commands::{
     CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage, ForgetTagWork,
@@ -147,8 +148,8 @@ pub struct ReadContainer(pub AccountId, pub ContainerName);
 pub struct ReadBlockList {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold.
     pub guard: Guard,
 }
@@ -210,7 +211,7 @@ read_requests! {
     ReadBlob => BlobView:
         read => Self::Blob(read), ReadReply::Blob(view) => *view;
     ReadBlockList => BlockListView:
-        read => Self::BlockList(read.key, read.snapshot, read.guard),
+        read => Self::BlockList(read.key, read.revision, read.guard),
         ReadReply::BlockList(view) => *view;
     ReadBlobParts => BlobPartsView:
         read => Self::BlobParts(read), ReadReply::BlobParts(view) => *view;
@@ -294,7 +295,7 @@ write_requests! {
     WritePages => PagesWritten: WritePages, WriteReply::Pages(written) => written;
     UpdatePages => PagesWritten: UpdatePages, WriteReply::Pages(written) => written;
     UpdateBlob => Written: UpdateBlob, WriteReply::Written(written) => written;
-    DeleteBlob => (): DeleteBlob, WriteReply::Done => ();
+    DeleteBlob => Deleted: DeleteBlob, WriteReply::Deleted(deleted) => deleted;
     LeaseBlob => Leased: LeaseBlob, WriteReply::Leased(leased) => leased;
     SnapshotBlob => Snapshotted: SnapshotBlob, WriteReply::Snapshotted(taken) => taken;
     SetTier => bool: SetTier, WriteReply::TierSet { pending } => pending;

@@ -25,6 +25,7 @@ use crate::types::Etag;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PartNumber;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::Timestamp;
@@ -162,8 +163,8 @@ pub struct ListParts {
 pub struct ReadPart {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// What must hold.
     pub guard: Guard,
     /// The number of the part.

@@ -12,6 +12,7 @@ use crate::types::AccessTier;
 use crate::types::BlobKey;
 use crate::types::Metadata;
 use crate::types::RehydratePriority;
+use crate::types::Revision;
 use crate::types::Timestamp;
 
 /// Snapshot Blob.
@@ -49,8 +50,8 @@ pub struct Snapshotted {
 pub struct SetTier {
     /// The blob.
     pub key: BlobKey,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
     /// Only the lease and tags count.
     pub guard: Guard,
     /// The tier.

@@ -218,7 +218,7 @@ fn container_change(change: &ContainerChange) -> usize {
             let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
             list(policies) + texts.sum::<usize>()
         }
-        ContainerChange::Acl(_) => 0,
+        ContainerChange::Acl(_) | ContainerChange::Versioning(_) => 0,
     }
 }
 

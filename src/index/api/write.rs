@@ -17,6 +17,7 @@ use crate::index::api::CompleteUpload;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
+use crate::index::api::Deleted;
 use crate::index::api::EndCopy;
 use crate::index::api::FillLayer;
 use crate::index::api::IndexTag;
@@ -56,6 +57,7 @@ use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// A change of one partition's rows, durable when answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +194,53 @@ pub enum Write {
 }
 
 impl Write {
+    /// Says whether the container keeps versions, to a change that makes or removes a blob.
+    pub(crate) fn set_versioning(&mut self, versioning: Option<Versioning>) {
+        let guard = match self {
+            Self::PutBlob(put) => &mut put.guard,
+            Self::PutCopy(put) => &mut put.guard,
+            Self::CommitBlocks(commit) => &mut commit.guard,
+            Self::CompleteUpload(complete) => &mut complete.guard,
+            Self::UpdateBlob(update) => &mut update.guard,
+            Self::DeleteBlob(delete) => &mut delete.guard,
+            Self::SnapshotBlob(snapshot) => &mut snapshot.guard,
+            Self::CreateAccount { .. }
+            | Self::UpdateAccount { .. }
+            | Self::DeleteAccount { .. }
+            | Self::CreateContainer(_)
+            | Self::UpdateContainer(_)
+            | Self::ChangeSetting(_)
+            | Self::DeleteContainer(_)
+            | Self::CloseContainer(_)
+            | Self::ReopenContainer(_)
+            | Self::LeaseContainer(_)
+            | Self::Share(_)
+            | Self::SharePages(_)
+            | Self::FillLayer(_)
+            | Self::EndCopy(_)
+            | Self::ResealCopy(_)
+            | Self::StageBlock(_)
+            | Self::StartUpload(_)
+            | Self::StagePart(_)
+            | Self::AbortUpload(_)
+            | Self::AppendBlock(_)
+            | Self::SealBlob(_)
+            | Self::WritePages(_)
+            | Self::UpdatePages(_)
+            | Self::LeaseBlob(_)
+            | Self::SetTier(_)
+            | Self::NoteRead(_)
+            | Self::ExpireStaged { .. }
+            | Self::PurgeContainer { .. }
+            | Self::ForgetContainer { .. }
+            | Self::IndexTag(_)
+            | Self::ForgetTagWork { .. }
+            | Self::ForgetGarbage { .. }
+            | Self::Prove => return,
+        };
+        guard.versioning = versioning;
+    }
+
     /// Which keys the request is about.
     #[must_use]
     pub fn place(&self) -> Place {
@@ -342,6 +391,8 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
+    /// A blob, or a part of what it consists of, was deleted.
+    Deleted(Deleted),
     /// A container was closed; its record.
     Closed(Box<ContainerRecord>),
     /// A lease was acted on.

@@ -23,12 +23,14 @@ use crate::index::Router;
 use crate::index::api::CloseContainer;
 use crate::index::api::DeleteContainer;
 use crate::index::api::Error;
+use crate::index::api::History;
 use crate::index::api::ListBlobs;
 use crate::index::api::ReadContainer;
 use crate::index::api::Refused;
 use crate::index::api::ReopenContainer;
 use crate::index::api::Running;
 use crate::index::api::RunningRequests;
+use crate::index::api::UpdateContainer;
 use crate::index::inflight::ChangeGuard;
 use crate::index::inflight::InFlight;
 use crate::index::record::ContainerRecord;
@@ -36,6 +38,7 @@ use crate::types::AccountId;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// How long a closing is honoured. Who has seen the same one for so long opens the container again.
 const CLOSED_MAX: Duration = Duration::from_secs(10);
@@ -59,6 +62,15 @@ pub struct FoundContainer {
     pub name: ContainerName,
     /// Its id: a container made later under the same name has another one.
     pub id: ContainerId,
+}
+
+/// A container that a write may commit into.
+#[derive(Debug)]
+pub struct Entered {
+    /// The note of the commit. The caller keeps it until the commit is answered.
+    pub note: ChangeGuard,
+    /// Whether the container keeps versions.
+    pub versioning: Option<Versioning>,
 }
 
 /// What writes into containers and deletions of empty ones use.
@@ -86,7 +98,7 @@ impl Containers {
         &self,
         noted: ChangeGuard,
         found: &FoundContainer,
-    ) -> Result<ChangeGuard, Error> {
+    ) -> Result<Entered, Error> {
         let mut noted = Some(noted);
         let mut wait = Wait::new(self.clock.as_ref());
         loop {
@@ -95,10 +107,24 @@ impl Containers {
             if record.id != found.id {
                 return Err(Refused::ContainerNotFound.into());
             }
-            let Some(closed) = record.closed() else { return Ok(note) };
+            let Some(closed) = record.closed() else {
+                return Ok(Entered { note, versioning: record.versioning() });
+            };
             drop(note);
             self.wait_for(&mut wait, &found.name, (found.account, closed)).await?;
         }
+    }
+
+    /// Changes whether a container keeps versions. Every write that is acknowledged after this has
+    /// seen the change.
+    ///
+    /// # Errors
+    /// Those of the guard and of the partition; [`Error::Overloaded`] if commits that began before
+    /// take too long. The change is made then, and may be repeated.
+    pub async fn set_versioning(&self, change: UpdateContainer) -> Result<(), Error> {
+        let until = self.clock.monotonic() + DELETION_MAX;
+        self.router.tell(change).await?;
+        self.commits_end(until).await
     }
 
     /// Deletes a container if it has no blobs and no snapshots. Staged blocks do not count. Not
@@ -178,7 +204,7 @@ impl Containers {
         until: Duration,
     ) -> Result<(), Error> {
         let first = ListBlobs::first_page(account, record.id, record.collation, 1);
-        let mut list = ListBlobs { snapshots: true, ..first };
+        let mut list = ListBlobs { history: History::All, ..first };
         loop {
             let page = self.router.list(&list).await?;
             if !page.entries.is_empty() {

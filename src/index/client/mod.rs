@@ -21,6 +21,6 @@ mod stripes;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use containers::{Containers, FoundContainer};
+pub use containers::{Containers, Entered, FoundContainer};
 pub use fixed::FixedMap;
 pub use router::Router;

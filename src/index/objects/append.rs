@@ -23,6 +23,7 @@ use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::SegmentStart;
+use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::types::APPENDS_MAX;
 use crate::types::BlobKind;
@@ -87,7 +88,7 @@ pub(super) async fn append(
     record.etag = Etag::from_commit(eval.now);
     let content = BlobContent { id_len: ID_LEN, layout };
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(record, &content));
-    let written = Written { etag: record.etag, last_modified: eval.now };
+    let written = Written::at(eval.now, record.version());
     Ok(WriteReply::Appended(AppendedBlock { written, offset, blocks }))
 }
 
@@ -105,7 +106,9 @@ pub(super) async fn seal(eval: &mut Evaluation<'_>, seal: &SealBlob) -> Result<W
         eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
     }
     let Blob { record, .. } = blob;
-    Ok(WriteReply::Written(Written { etag: record.etag, last_modified: record.last_modified }))
+    let BlobRecord { etag, last_modified, .. } = record;
+    let version = record.version();
+    Ok(WriteReply::Written(Written { etag, last_modified, version }))
 }
 
 /// Builds the layout of a new append blob of these blocks, and renumbers them.

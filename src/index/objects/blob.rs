@@ -1,7 +1,6 @@
 //! Current blobs: Put Blob, property and metadata changes, Delete Blob.
 
 use crate::index::api::BlobChange;
-use crate::index::api::DeleteBlob;
 use crate::index::api::Error;
 use crate::index::api::LeaseBlob;
 use crate::index::api::Leased;
@@ -13,15 +12,18 @@ use crate::index::api::Written;
 use crate::index::objects::append;
 use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
+use crate::index::objects::blob_row::Place;
+use crate::index::objects::chain;
+use crate::index::objects::chain::Fate;
+use crate::index::objects::chain::InTheWay;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
-use crate::index::objects::keys;
-use crate::index::objects::layout;
 use crate::index::objects::lease as machine;
 use crate::index::objects::new_fields;
-use crate::index::objects::snapshot;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -32,12 +34,9 @@ use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::types::BlobKind;
 use crate::types::Crc64;
-use crate::types::DeleteScope;
 use crate::types::Etag;
-use crate::types::Location;
 use crate::types::NewKind;
 use crate::types::RoutingKey;
-use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
@@ -51,7 +50,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     let content = Content::from(&put.content);
     let kept = content.locations().to_vec();
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);
-    let record = BlobRecord {
+    let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
         kind,
@@ -64,14 +63,13 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
-    if let Some(old) = old {
-        let layout = old.content(&key)?.layout;
-        dropped.extend(layout::owned(eval, &key, &layout).await?);
-        layout::remove_rows(eval, &key, &layout);
-    }
+    let of = InTheWay { old: old.as_ref(), taken: &kept };
+    let way = chain::make_way(eval, &key, &put.guard, of).await?;
+    way.finish(&mut record);
+    dropped.extend(way.dropped);
     garbage::write(eval, &key, &dropped, &kept);
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(blob_row::written(eval.now))
+    Ok(blob_row::written_as(eval.now, &record))
 }
 
 /// A blob as Put Blob makes it.
@@ -105,23 +103,44 @@ fn begin(kind: NewKind, content: Content, crc64: Crc64, now: Timestamp) -> NewBl
     }
 }
 
-/// Set Blob Properties, Set Blob Metadata.
+/// Set Blob Properties, Set Blob Metadata, Set Blob Tags.
 pub(super) async fn update(
     eval: &mut Evaluation<'_>,
     update: &UpdateBlob,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&update.key);
-    if let Some(taken) = update.snapshot {
-        return snapshot::set_tags(eval, &key, taken, update).await;
+    if !update.revision.is_current() {
+        return update_revision(eval, &key, update).await;
     }
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
-    blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
+    let lease = guard::change(&update.guard, &blob.record, eval.now)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
     // tags and of access.
     if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
         guard::not_archived(&blob.record, eval.now)?;
     }
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
+    if matches!(update.change, BlobChange::Metadata(_))
+        && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record)
+    {
+        blob = chain::fork(eval, &key, &update.guard, &chain::Fork { version, blob }).await?;
+    }
+    blob.record.lease = lease;
+    apply(eval, &key, &mut blob, update)?;
+    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
+        blob.record.last_modified = eval.now;
+        blob.record.etag = Etag::from_commit(eval.now);
+    }
+    blob.store(eval, &key);
+    Ok(blob_row::written_as(eval.now, &blob.record))
+}
+
+fn apply(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    blob: &mut Blob,
+    update: &UpdateBlob,
+) -> Result<(), Error> {
     match &update.change {
         BlobChange::Properties(properties) => {
             encryption::check_properties(properties, blob.record.encryption.as_ref())?;
@@ -129,17 +148,35 @@ pub(super) async fn update(
         }
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),
         BlobChange::Tags(new) => {
-            tags::changed(eval, &key, &blob.record.tags, new);
+            // Searches find only the tags of current blobs.
+            if blob.place() == Place::Main {
+                tags::changed(eval, key, &blob.record.tags, new);
+            }
             blob.record.tags = new.clone();
         }
         BlobChange::Acl(acl) => blob.record.set_acl(*acl),
     }
-    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
-        blob.record.last_modified = eval.now;
-        blob.record.etag = Etag::from_commit(eval.now);
+    Ok(())
+}
+
+/// Changes the tags or the access control list of a snapshot or a version.
+async fn update_revision(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    update: &UpdateBlob,
+) -> Result<WriteReply, Error> {
+    let of = RevisionOf { revision: update.revision, guard: &update.guard };
+    let mut found = revision::load(eval.view, key, of).await?;
+    guard::change(&update.guard, &found.record, eval.now)?;
+    match update.change {
+        // The front end takes no other change.
+        BlobChange::Properties(_) | BlobChange::Metadata(_) => {
+            return Err(Refused::WrongKind.into());
+        }
+        BlobChange::Tags(_) | BlobChange::Acl(_) => apply(eval, key, &mut found, update)?,
     }
-    eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Ok(blob_row::written(eval.now))
+    found.store(eval, key);
+    Ok(blob_row::written_as(eval.now, &found.record))
 }
 
 /// Lease Blob. ETag and last-modified time do not change.
@@ -153,92 +190,8 @@ pub(super) async fn lease(
     let result = machine::act(blob.record.lease, lease.action, eval.now)?;
     blob.record.lease = result.lease();
     let BlobRecord { etag, last_modified, .. } = blob.record;
-    let now = eval.now;
-    eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Ok(WriteReply::Leased(Leased { written: Written { etag, last_modified }, result, now }))
-}
-
-/// Delete Blob.
-pub(super) async fn delete(
-    eval: &mut Evaluation<'_>,
-    delete: &DeleteBlob,
-) -> Result<WriteReply, Error> {
-    let key = RoutingKey::blob(&delete.key);
-    let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
-    match delete.scope {
-        DeleteScope::Snapshot(taken) => {
-            return delete_snapshot(eval, &key, blob, &SnapshotOf { taken, delete }).await;
-        }
-        DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Snapshots => {
-            guard::change(&delete.guard, &blob.record, eval.now)?;
-        }
-    }
-    match delete.scope {
-        DeleteScope::Blob if blob.record.snapshots > 0 => {
-            return Err(Refused::SnapshotsPresent.into());
-        }
-        DeleteScope::Snapshots => {
-            let dropped = snapshot::remove_all(eval, &key).await?;
-            garbage::write(eval, &key, &dropped, &[]);
-            blob.record.snapshots = 0;
-            eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-        }
-        DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Snapshot(_) => {
-            remove(eval, &key).await?;
-        }
-    }
-    Ok(WriteReply::Done)
-}
-
-/// The snapshot that a request deletes.
-struct SnapshotOf<'a> {
-    taken: Timestamp,
-    delete: &'a DeleteBlob,
-}
-
-/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not protect them.
-async fn delete_snapshot(
-    eval: &mut Evaluation<'_>,
-    key: &RoutingKey,
-    mut blob: Blob,
-    snapshot: &SnapshotOf<'_>,
-) -> Result<WriteReply, Error> {
-    let SnapshotOf { taken, delete } = *snapshot;
-    let found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
-    guard::change(&delete.guard, &found.record, eval.now)?;
-    let row = keys::snapshot(key, taken);
-    let dropped = snapshot::remove(eval, key, &row, &found.content(key)?).await?;
-    garbage::write(eval, key, &dropped, &[]);
-    blob.record.snapshots = blob.record.snapshots.saturating_sub(1);
-    eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Ok(WriteReply::Done)
-}
-
-/// Removes all rows of a blob but its uploads: the committed one, staged blocks and snapshots.
-/// Writes garbage rows for what they own.
-async fn remove(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<(), Error> {
-    let dropped = remove_rows(eval, key).await?;
-    garbage::write(eval, key, &dropped, &[]);
-    Ok(())
-}
-
-/// As [`remove`]. Returns the locations that the rows own; the caller writes the garbage rows.
-pub(super) async fn remove_rows(
-    eval: &mut Evaluation<'_>,
-    key: &RoutingKey,
-) -> Result<Vec<Location>, Error> {
-    let mut dropped = staged::discard(eval, key).await?;
-    dropped.extend(snapshot::remove_all(eval, key).await?);
-    if let Some(blob) = blob_row::current(eval, key).await? {
-        if guard::is_copying(&blob.record) {
-            eval.out.delete(Family::Work, keys::copy_work(key));
-        }
-        tags::changed(eval, key, &blob.record.tags, &Tags::default());
-        let layout = blob.content(key)?.layout;
-        dropped.extend(layout::owned(eval, key, &layout).await?);
-        layout::remove_rows(eval, key, &layout);
-        eval.out.delete(Family::Main, key.as_bytes().clone());
-    }
-    Ok(dropped)
+    let (now, version) = (eval.now, blob.record.version());
+    blob.store(eval, &key);
+    let written = Written { etag, last_modified, version };
+    Ok(WriteReply::Leased(Leased { written, result, now }))
 }

@@ -4,13 +4,13 @@ use crate::index::api::BlobPartView;
 use crate::index::api::BlobPartsView;
 use crate::index::api::Error;
 use crate::index::api::ReadBlobParts;
-use crate::index::api::Refused;
-use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
 use crate::index::objects::layout::Segments;
 use crate::index::objects::part_range::has_parts;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::record::BlobRecord;
@@ -28,8 +28,8 @@ pub(super) async fn page(
     now: Timestamp,
 ) -> Result<BlobPartsView, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
+    let of = RevisionOf { revision: read.revision, guard: &read.guard };
+    let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
     encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
     let record = blob.record.clone();

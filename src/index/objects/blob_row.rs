@@ -1,4 +1,4 @@
-//! The row of a blob, or of a snapshot of it.
+//! The row of a blob, of a snapshot or of a version of it.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -15,17 +15,30 @@ use crate::index::objects::values::BlobContent;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
-use crate::types::Etag;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// A blob's main row.
+/// The row of a blob, a snapshot or a version.
+#[derive(Clone, Debug)]
 pub(super) struct Blob {
     /// The record.
     pub(super) record: BlobRecord,
     /// The encoded content.
     content: Bytes,
+    /// Where the row is.
+    place: Place,
+}
+
+/// Where the row of a blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is the current blob.
+    Main,
+    /// It is the snapshot of this time.
+    Snapshot(Timestamp),
+    /// It is the version of this time, which is not current.
+    Version(Timestamp),
 }
 
 impl Blob {
@@ -34,15 +47,39 @@ impl Blob {
         values::decode_content(key.as_bytes(), &self.content)
     }
 
+    /// Where its row is.
+    pub(super) const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Gives it other content, in the same place.
+    pub(super) fn with_content(self, content: &BlobContent) -> Self {
+        Self { content: values::encode_content(content), ..self }
+    }
+
     /// Encodes the row with the present record and the unchanged content.
     pub(super) fn encode(&self) -> Bytes {
         values::encode_blob_raw(&self.record, &self.content)
     }
+
+    /// Writes the row, with the present record, where it was read.
+    pub(super) fn store(&self, eval: &mut Evaluation<'_>, key: &RoutingKey) {
+        let value = self.encode();
+        match self.place {
+            Place::Main => eval.out.put(Family::Main, key.as_bytes().clone(), value),
+            Place::Snapshot(taken) => {
+                eval.out.put(Family::Versions, keys::snapshot(key, taken), value);
+            }
+            Place::Version(time) => {
+                eval.out.put(Family::Versions, keys::version(key, time), value);
+            }
+        }
+    }
 }
 
-/// Reads a committed blob.
+/// Reads the current blob.
 pub(super) async fn load(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Blob>, Error> {
-    load_row(view, Family::Main, key.as_bytes()).await
+    load_row(view, key, Place::Main).await
 }
 
 /// Reads the blob that a write changes.
@@ -64,25 +101,32 @@ pub(super) async fn current(
     Ok(blob)
 }
 
-/// Reads a committed blob or a snapshot of it.
-pub(super) async fn load_version(
+/// Reads the row at a place.
+pub(super) async fn load_row(
     view: &dyn Rows,
     key: &RoutingKey,
-    snapshot: Option<Timestamp>,
+    place: Place,
 ) -> Result<Option<Blob>, Error> {
-    match snapshot {
-        None => load(view, key).await,
-        Some(taken) => load_row(view, Family::Versions, &keys::snapshot(key, taken)).await,
-    }
-}
-
-async fn load_row(view: &dyn Rows, family: Family, key: &[u8]) -> Result<Option<Blob>, Error> {
-    let Some(value) = view.get(family, key).await? else {
+    let (family, row) = match place {
+        Place::Main => (Family::Main, key.as_bytes().clone()),
+        Place::Snapshot(taken) => (Family::Versions, keys::snapshot(key, taken)),
+        Place::Version(time) => (Family::Versions, keys::version(key, time)),
+    };
+    let Some(value) = view.get(family, &row).await? else {
         return Ok(None);
     };
-    let (record, content) = values::decode_record_head(family, key, &value)?;
+    decode(&row, &value, place).map(Some)
+}
+
+/// Decodes the row of a blob, a snapshot or a version.
+pub(super) fn decode(row: &[u8], value: &Bytes, place: Place) -> Result<Blob, Error> {
+    let family = match place {
+        Place::Main => Family::Main,
+        Place::Snapshot(_) | Place::Version(_) => Family::Versions,
+    };
+    let (record, content) = values::decode_record_head(family, row, value)?;
     let content = value.slice(value.len() - content.len()..);
-    Ok(Some(Blob { record, content }))
+    Ok(Blob { record, content, place })
 }
 
 /// The index tags of a replaced blob.
@@ -92,5 +136,10 @@ pub(super) fn tags_of(blob: Option<&Blob>) -> Tags {
 
 /// The answer to a change made at `now`.
 pub(super) fn written(now: Timestamp) -> WriteReply {
-    WriteReply::Written(Written { etag: Etag::from_commit(now), last_modified: now })
+    WriteReply::Written(Written::at(now, None))
+}
+
+/// The answer to a change at `now` that made a blob of this record.
+pub(super) fn written_as(now: Timestamp, record: &BlobRecord) -> WriteReply {
+    WriteReply::Written(Written::at(now, record.version()))
 }

@@ -10,6 +10,11 @@ use crate::index::api::Refused;
 use crate::index::api::WriteReply;
 use crate::index::invariant::{Invariant, Violation};
 use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
+use crate::index::objects::chain;
+use crate::index::objects::chain::Fate;
+use crate::index::objects::chain::InTheWay;
+use crate::index::objects::chain::Way;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
@@ -17,6 +22,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::new_fields;
+use crate::index::objects::share;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::tags;
@@ -62,27 +68,8 @@ pub(super) async fn commit(
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Refused::TooManyBlocks.into());
     }
-    let mut dropped = Vec::new();
-    let mut committed = Vec::new();
-    if let Some(old) = &old {
-        let layout = old.content(&key)?.layout;
-        committed = layout::entries(eval.view, &key, &layout).await?;
-        match &layout {
-            Layout::Whole(content) => {
-                eval.out.shared_dropped += content.shared_len();
-                dropped.extend_from_slice(content.owned());
-            }
-            Layout::Blocks(_)
-            | Layout::Segments { .. }
-            | Layout::Appended { .. }
-            | Layout::Pages { .. } => {
-                eval.out.shared_dropped +=
-                    committed.iter().map(|e| e.content.shared_len()).sum::<u64>();
-                dropped.extend(committed.iter().flat_map(|e| e.content.owned()).copied());
-            }
-        }
-        layout::remove_rows(eval, &key, &layout);
-    }
+    let Replaced { committed, way } = replace(eval, &key, commit, old.as_ref()).await?;
+    let mut dropped = way.dropped.clone();
     let staged = unstage(eval, &key, &commit.list, &mut dropped).await?;
     let entries = resolve(eval.view, &commit.list, &committed, &staged).await?;
     check_entries(&commit.list, &entries).map_err(|violation| eval.view.violated(violation))?;
@@ -95,7 +82,7 @@ pub(super) async fn commit(
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &commit.tags);
     let Total { len, crc64 } = sum(&entries, &key)?;
     let fields = NewBlobFields { content_tag: tag(commit, eval.now), ..NewBlobFields::default() };
-    let record = BlobRecord {
+    let mut record = BlobRecord {
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
         tier: commit.tier.map(|tier| TierState::new(tier, eval.now)),
@@ -105,11 +92,48 @@ pub(super) async fn commit(
         fields: new_fields::of(BlobKind::Block, &fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
+    way.finish(&mut record);
     let content = layout::build(eval, &key, entries);
     check_layout(&content.layout, commit.list.len(), len)
         .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
-    Ok(blob_row::written(eval.now))
+    Ok(blob_row::written_as(eval.now, &record))
+}
+
+/// What a block list replaces.
+struct Replaced {
+    /// The blocks of the blob before.
+    committed: Vec<Entry>,
+    way: Way,
+}
+
+/// Makes way for the new blob. If the blob before stays as a version and the list may take blocks
+/// of it, their bytes are marked as shared first.
+async fn replace(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    commit: &CommitBlocks,
+    old: Option<&Blob>,
+) -> Result<Replaced, Error> {
+    let mut committed = Vec::new();
+    let Some(old) = old else {
+        let way =
+            chain::make_way(eval, key, &commit.guard, InTheWay { old: None, taken: &[] }).await?;
+        return Ok(Replaced { committed, way });
+    };
+    let layout = old.content(key)?.layout;
+    committed = layout::entries(eval.view, key, &layout).await?;
+    let takes_committed = commit.list.iter().any(|named| named.source != BlockSource::Uncommitted);
+    let is_kept = matches!(chain::fate(&commit.guard, &old.record), Fate::Kept(_));
+    let way = if is_kept && takes_committed && !committed.is_empty() {
+        let marked = share::with_marked_content(eval, key, old.clone()).await?;
+        committed.iter_mut().for_each(|entry| entry.content.mark());
+        let of = InTheWay { old: Some(&marked), taken: &[] };
+        chain::make_way(eval, key, &commit.guard, of).await?
+    } else {
+        chain::make_way(eval, key, &commit.guard, InTheWay { old: Some(old), taken: &[] }).await?
+    };
+    Ok(Replaced { committed, way })
 }
 
 /// The tag of content under a customer's key. No checksum of it is kept from which one could be

@@ -217,11 +217,16 @@ pub(super) async fn update(
             record.public_access = PublicAccess::Private;
             record.set_acl(*acl);
         }
+        ContainerChange::Versioning(versioning) => {
+            record.change_fields(|fields| fields.versioning = Some(*versioning));
+        }
     }
-    record.last_modified = eval.now;
-    record.etag = Etag::from_commit(eval.now);
+    if !matches!(update.change, ContainerChange::Versioning(_)) {
+        record.last_modified = eval.now;
+        record.etag = Etag::from_commit(eval.now);
+    }
     store(eval, update.account, &update.name, &record);
-    Ok(blob_row::written(eval.now))
+    Ok(blob_row::written(record.last_modified))
 }
 
 /// Lease Container. ETag and last-modified time do not change.
@@ -234,7 +239,7 @@ pub(super) async fn lease(
     let result = machine::act(record.lease, lease.action, eval.now)?;
     record.lease = result.lease();
     store(eval, lease.account, &lease.name, &record);
-    let written = Written { etag: record.etag, last_modified: record.last_modified };
+    let written = Written { etag: record.etag, last_modified: record.last_modified, version: None };
     Ok(WriteReply::Leased(Leased { written, result, now: eval.now }))
 }
 

@@ -7,6 +7,8 @@ use crate::index::api::PutCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::append;
 use crate::index::objects::blob_row;
+use crate::index::objects::chain;
+use crate::index::objects::chain::InTheWay;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
@@ -41,7 +43,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);
     let pending_pages = put.job.is_some() && matches!(put.kind, BlobKind::Page { .. });
     let len = if pending_pages { total } else { laid.len };
-    let record = BlobRecord {
+    let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
         kind: laid.kind,
@@ -55,17 +57,16 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
-    if let Some(old) = old {
-        let layout = old.content(&key)?.layout;
-        dropped.extend(layout::owned(eval, &key, &layout).await?);
-        layout::remove_rows(eval, &key, &layout);
-    }
+    let of = InTheWay { old: old.as_ref(), taken: &laid.kept };
+    let way = chain::make_way(eval, &key, &put.guard, of).await?;
+    way.finish(&mut record);
+    dropped.extend(way.dropped);
     if let Some(job) = &put.job {
         eval.out.put(Family::Work, keys::copy_work(&key), values::encode_record(&**job));
     }
     garbage::write(eval, &key, &dropped, &laid.kept);
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &laid.content));
-    Ok(blob_row::written(eval.now))
+    Ok(blob_row::written_as(eval.now, &record))
 }
 
 /// Copied content in the layout of a blob's row.

@@ -164,11 +164,6 @@ fn open(guard: &Guard, acl: Option<CannedAcl>) -> Result<(), Refused> {
     }
 }
 
-/// How a read of a blob that does not exist is refused.
-pub(super) const fn missing(guard: &Guard) -> Refused {
-    if guard.open_to.is_some() { Refused::NotOpen } else { Refused::BlobNotFound }
-}
-
 /// Checks the condition on tags. A blob that does not exist satisfies no condition.
 fn tags(guard: &Guard, current: Option<&Tags>) -> Result<(), Refused> {
     match &guard.if_tags {

@@ -26,6 +26,12 @@ const COMPLETED_UPLOAD: u8 = 0x03;
 const AFTER_PARTS: u8 = 0xFF;
 /// The suffix of the row that names the null version of a blob.
 const NULL_VERSION: u8 = 0x00;
+/// The first byte after the routing key in the keys of versions is at least this one, and that in
+/// the keys of snapshots is lower.
+const VERSIONS_START: u8 = 0x80;
+/// The first byte after the routing key of positions among versions that are listed by time. No
+/// snapshot has so late a time.
+const UP_BEGIN: u8 = 0x7F;
 /// The first byte after the routing key in the key of a setting.
 const SETTING: u8 = 0x01;
 /// The kind of a work row: a change of tags.
@@ -150,24 +156,41 @@ pub(in crate::index) fn snapshot(blob: &RoutingKey, taken: Timestamp) -> Bytes {
     join(blob, &[&taken.ticks().to_be_bytes()])
 }
 
-/// The time of a snapshot, from the key of its row.
-pub(crate) fn parse_snapshot(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
+/// The time of a version, from the key of its row.
+pub(super) fn parse_version_time(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
     match parse_version(row, blob)? {
-        VersionKey::Snapshot(taken) => Ok(taken),
-        VersionKey::Version(_) | VersionKey::Null => {
-            Err(corrupt(Family::Versions, row, "not a snapshot"))
+        VersionKey::Version(committed) => Ok(committed),
+        VersionKey::Snapshot(_) | VersionKey::Null => {
+            Err(corrupt(Family::Versions, row, "not a version"))
         }
     }
 }
 
+/// The position in a list behind the version of this time, where versions are listed by time. It is
+/// the key of no row.
+pub(super) fn version_up(blob: &RoutingKey, time: Timestamp) -> Bytes {
+    join(blob, &[&[UP_BEGIN], &time.ticks().to_be_bytes()])
+}
+
+/// The time of such a position; `None` for another one.
+pub(super) fn version_up_of(position: &[u8], blob: &RoutingKey) -> Option<Timestamp> {
+    let suffix = position.strip_prefix(blob.as_bytes().as_ref())?;
+    let ticks = suffix.strip_prefix(&[UP_BEGIN])?.try_into().ok()?;
+    Some(Timestamp::from_ticks(u64::from_be_bytes(ticks)))
+}
+
+/// The first position of the versions of a blob, after its snapshots.
+pub(super) fn versions_start(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[VERSIONS_START]])
+}
+
 /// The key of a version: a former current blob, a delete marker, or a blob that can be restored.
-/// Versions sort newest first, after the snapshots. `committed` is the time of its commit. No
-/// release writes it yet.
+/// Versions sort newest first, after the snapshots. `committed` is the time of its commit.
 pub(in crate::index) fn version(blob: &RoutingKey, committed: Timestamp) -> Bytes {
     join(blob, &[&(!committed.ticks()).to_be_bytes()])
 }
 
-/// The key of the row that names the null version. No release writes it yet.
+/// The key of the row that names the null version.
 pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])
 }

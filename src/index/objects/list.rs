@@ -5,22 +5,29 @@
 //! that the later snapshots and the blob itself follow, although the blob's own row sorts before
 //! it.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 
 use crate::index::api::ENTRY_WEIGHT;
 use crate::index::api::Error;
+use crate::index::api::History;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListEntry;
 use crate::index::api::ListPage;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
+use crate::index::objects::keys::VersionKey;
 use crate::index::objects::page::Window;
 use crate::index::objects::values;
+use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
 use crate::types::KeyRange;
+use crate::types::Revision;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 
 /// List Blobs: one page.
 pub(super) async fn list(
@@ -35,11 +42,18 @@ pub(super) async fn list(
         let cursor = Cursor::new(view, family, from, window.to.clone()).expecting(hint);
         (family, cursor)
     };
-    // Only snapshots continue inside a blob; the other families continue at its start.
+    // Only snapshots and versions continue inside a blob; the other families continue at its start.
+    // Where versions come after the current blob, a position inside says that it was passed.
     let (inside, blob) = (window.position.clone(), blob_of(&window.position));
+    let is_down = list.history == History::VersionsDown;
     let mut cursors = Vec::new();
-    cursors.extend(list.snapshots.then(|| open(Family::Versions, inside)));
-    cursors.push(open(Family::Main, blob.clone()));
+    if is_down {
+        cursors.push(open(Family::Main, inside.clone()));
+        cursors.push(open(Family::Versions, inside));
+    } else {
+        cursors.extend(list.history.has_rows().then(|| open(Family::Versions, inside)));
+        cursors.push(open(Family::Main, blob.clone()));
+    }
     cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
     let mut rows = MergedFamilies { view, start: window.position.clone(), cursors, paused: None };
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
@@ -56,23 +70,28 @@ pub(super) async fn list(
             window.pass(after_group(list, &group)).map_err(|violation| view.violated(violation))?;
             entries.push(ListEntry::Prefix { name: group });
         } else if family == Family::Versions {
+            weight -= ENTRY_WEIGHT + key.as_bytes().len();
+            let mut page = Page { list, entries, after, weight };
+            history(&mut rows, &mut window, &key, &mut page).await?;
+            Page { entries, after, weight, .. } = page;
+            continue;
+        } else if family == Family::Main && is_down {
             let row = rows.take(family).await?;
             window
-                .pass(keys::just_after(&row.key))
+                .pass(keys::just_after(key.as_bytes()))
                 .map_err(|violation| view.violated(violation))?;
-            let snapshot = Some(keys::parse_snapshot(&row.key, &key)?);
             let listed = values::decode_listed(family, &row, list.shown)?;
             weight += listed.weight;
-            entries.push(ListEntry::Blob { name, snapshot, record: Box::new(listed.record) });
-            after.push(window.position.clone());
-            continue;
+            let record = Box::new(listed.record);
+            entries.push(ListEntry::Blob { name, revision: Revision::Current, record });
         } else {
             window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
                 let listed = values::decode_listed(family, &row, list.shown)?;
                 weight += listed.weight;
-                ListEntry::Blob { name, snapshot: None, record: Box::new(listed.record) }
+                let record = Box::new(listed.record);
+                ListEntry::Blob { name, revision: Revision::Current, record }
             } else {
                 ListEntry::Uncommitted { name }
             });
@@ -85,6 +104,134 @@ pub(super) async fn list(
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    list: &'a ListBlobs,
+    entries: Vec<ListEntry>,
+    after: Vec<Bytes>,
+    weight: usize,
+}
+
+impl Page<'_> {
+    fn is_full(&self) -> bool {
+        self.entries.len() >= self.list.limit || self.weight >= self.list.weight_max
+    }
+
+    fn add(&mut self, key: &RoutingKey, row: &Row, revision: Revision) -> Result<(), Error> {
+        let name = key
+            .name(self.list.collation)
+            .ok_or_else(|| keys::corrupt(Family::Versions, key.as_bytes(), "no blob name"))?;
+        let listed = values::decode_listed(Family::Versions, row, self.list.shown)?;
+        self.weight += ENTRY_WEIGHT + key.as_bytes().len() + listed.weight;
+        self.entries.push(ListEntry::Blob { name, revision, record: Box::new(listed.record) });
+        Ok(())
+    }
+}
+
+/// Takes the next row of the versions family, or passes the rows that the list does not have.
+async fn history(
+    rows: &mut MergedFamilies<'_>,
+    window: &mut Window,
+    key: &RoutingKey,
+    page: &mut Page<'_>,
+) -> Result<(), Error> {
+    let row = rows.take(Family::Versions).await?;
+    let view = rows.view;
+    let pass = |window: &mut Window, position: Bytes| {
+        window.pass(position).map_err(|violation| view.violated(violation))
+    };
+    let version = keys::parse_version(&row.key, key)?;
+    match (version, page.list.history) {
+        (VersionKey::Null, _) => {}
+        (
+            VersionKey::Snapshot(taken),
+            History::Snapshots | History::VersionsUp { snapshots: true } | History::All,
+        ) => {
+            pass(window, keys::just_after(&row.key))?;
+            page.add(key, &row, Revision::Snapshot(taken))?;
+            page.after.push(window.position.clone());
+        }
+        (VersionKey::Snapshot(_), _) => {
+            rows.seek_in(Family::Versions, &keys::versions_start(key));
+        }
+        (VersionKey::Version(time), History::VersionsDown | History::All) => {
+            pass(window, keys::just_after(&row.key))?;
+            page.add(key, &row, Revision::Version(time))?;
+            page.after.push(window.position.clone());
+        }
+        (VersionKey::Version(_), History::VersionsUp { .. }) => {
+            versions_up(rows, window, key, page).await?;
+        }
+        (VersionKey::Version(_), History::None | History::Snapshots) => {
+            rows.seek_in(Family::Versions, &keys::after(key));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the oldest versions of a blob that the page has room for. The rows are newest first, so all
+/// of them are read, and the oldest are kept.
+async fn versions_up(
+    rows: &mut MergedFamilies<'_>,
+    window: &mut Window,
+    key: &RoutingKey,
+    page: &mut Page<'_>,
+) -> Result<(), Error> {
+    let view = rows.view;
+    loop {
+        let shown = keys::version_up_of(&window.position, key);
+        let room = page.list.limit.saturating_sub(page.entries.len()).max(1);
+        let Oldest { versions, has_more } = oldest(view, key, shown, room).await?;
+        for (time, row) in versions {
+            if page.is_full() {
+                return Ok(());
+            }
+            let position = keys::version_up(key, time);
+            window.pass(position).map_err(|violation| view.violated(violation))?;
+            let (record, _) =
+                values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
+            if !record.is_delete_marker() {
+                page.add(key, &row, Revision::Version(time))?;
+                page.after.push(window.position.clone());
+            }
+        }
+        if !has_more {
+            rows.seek_in(Family::Versions, &keys::after(key));
+            return Ok(());
+        }
+    }
+}
+
+/// The oldest versions of a blob after a time.
+struct Oldest {
+    versions: BTreeMap<Timestamp, Row>,
+    /// Whether there are newer ones.
+    has_more: bool,
+}
+
+async fn oldest(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    after: Option<Timestamp>,
+    count: usize,
+) -> Result<Oldest, Error> {
+    let mut oldest = Oldest { versions: BTreeMap::new(), has_more: false };
+    let (from, to) = (keys::versions_start(key), keys::after(key));
+    let mut rows = Cursor::new(view, Family::Versions, from, Some(to));
+    while let Some(row) = rows.take().await? {
+        let time = keys::parse_version_time(&row.key, key)?;
+        if after.is_some_and(|after| time <= after) {
+            break;
+        }
+        oldest.versions.insert(time, row);
+        if oldest.versions.len() > count {
+            oldest.versions.pop_last();
+            oldest.has_more = true;
+        }
+    }
+    Ok(oldest)
 }
 
 /// The families of a listing. Of the rows of one blob, those of an earlier family in the list come
@@ -140,6 +287,11 @@ impl MergedFamilies<'_> {
             None => None,
         };
         row.ok_or_else(|| Error::damaged_rows("a row that a view has shown is missing in it"))
+    }
+
+    fn seek_in(&mut self, family: Family, position: &Bytes) {
+        let of = self.cursors.iter_mut().filter(|(known, _)| *known == family);
+        of.for_each(|(_, cursor)| cursor.seek(position));
     }
 
     fn seek(&mut self, position: &Bytes) {

@@ -17,6 +17,7 @@ use crate::index::objects::commit;
 use crate::index::objects::container;
 use crate::index::objects::copy;
 use crate::index::objects::copy_jobs;
+use crate::index::objects::delete;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::list;
 use crate::index::objects::page_copy;
@@ -90,7 +91,7 @@ impl Machine for Objects {
             Write::WritePages(write) => pages::write(eval, write).await,
             Write::UpdatePages(update) => pages::update(eval, update).await,
             Write::UpdateBlob(update) => blob::update(eval, update).await,
-            Write::DeleteBlob(delete) => blob::delete(eval, delete).await,
+            Write::DeleteBlob(delete) => delete::delete(eval, delete).await,
             Write::LeaseBlob(lease) => blob::lease(eval, lease).await,
             Write::SnapshotBlob(snapshot) => snapshot::take(eval, snapshot).await,
             Write::SetTier(set) => tier::set(eval, set).await,
@@ -139,8 +140,8 @@ impl Machine for Objects {
                 ReadReply::Containers(container::list(view, range, page).await?)
             }
             Read::Blob(read) => ReadReply::Blob(Box::new(blob_read::blob(view, read, now).await?)),
-            Read::BlockList(key, snapshot, guard) => {
-                let of = blob_read::BlockListOf { key, snapshot: *snapshot, guard };
+            Read::BlockList(key, revision, guard) => {
+                let of = blob_read::BlockListOf { key, revision: *revision, guard };
                 let list = blob_read::block_list(view, of, now).await?;
                 ReadReply::BlockList(Box::new(list))
             }

@@ -4,9 +4,10 @@
 //! 1. `machine.rs` dispatches each request to its file. `evaluation.rs`: the view, the time and the
 //!    changes of a write that is evaluated.
 //! 2. `guard.rs` and `encryption.rs` check the preconditions of a request against the current
-//!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob or
-//!    snapshot.
-//! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
+//!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob,
+//!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
+//!    becomes of a blob that is replaced or deleted, and which version is current.
+//! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of containers).
 //!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
@@ -37,12 +38,14 @@ mod append;
 mod blob;
 mod blob_parts;
 mod blob_row;
+mod chain;
 mod commit;
 mod container;
 mod contents;
 mod copy;
 pub(in crate::index) mod copy_jobs;
 mod cursor;
+mod delete;
 mod encryption;
 mod evaluation;
 mod garbage;
@@ -61,6 +64,7 @@ pub(in crate::index) mod part_fields;
 mod part_range;
 mod read;
 mod references;
+mod revision;
 pub(in crate::index) mod settings;
 mod share;
 mod share_frames;

@@ -14,10 +14,11 @@ use crate::index::api::Refused;
 use crate::index::api::SharePages;
 use crate::index::api::SharedPages;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob_row;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::share;
 use crate::index::objects::spans::LayerSpans;
 use crate::index::objects::spans::Overlay;
@@ -44,9 +45,8 @@ pub(super) async fn share(
     share: &SharePages,
 ) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob = blob_row::load_version(eval.view, &key, share.snapshot)
-        .await?
-        .ok_or(Refused::BlobNotFound)?;
+    let of = RevisionOf { revision: share.revision, guard: &share.guard };
+    let blob = revision::load(eval.view, &key, of).await?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Refused::WrongKind.into());
     }

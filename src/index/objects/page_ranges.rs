@@ -12,8 +12,11 @@ use crate::index::api::PageRanges;
 use crate::index::api::ReadPages;
 use crate::index::api::Refused;
 use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Place;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::spans::Overlay;
 use crate::index::objects::values::Layout;
 use crate::index::rows::Family;
@@ -33,8 +36,8 @@ pub(super) async fn ranges(
     now: Timestamp,
 ) -> Result<PageRanges, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob =
-        blob_row::load_version(view, &key, read.snapshot).await?.ok_or(Refused::BlobNotFound)?;
+    let of = RevisionOf { revision: read.revision, guard: &read.guard };
+    let blob = revision::load(view, &key, of).await?;
     if !matches!(blob.record.kind, BlobKind::Page { .. }) {
         return Err(Refused::WrongKind.into());
     }
@@ -43,7 +46,7 @@ pub(super) async fn ranges(
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
     };
     if let Some(since) = read.since {
-        if read.snapshot.is_some_and(|snapshot| snapshot < since) {
+        if read.revision.snapshot().is_some_and(|snapshot| snapshot < since) {
             return Err(Refused::ComparedWithNewer.into());
         }
         layers = layers_since(view, &key, layers, since).await?;
@@ -82,7 +85,7 @@ async fn layers_since(
     mut layers: Vec<u64>,
     since: Timestamp,
 ) -> Result<Vec<u64>, Error> {
-    let before = blob_row::load_version(view, key, Some(since)).await?;
+    let before = blob_row::load_row(view, key, Place::Snapshot(since)).await?;
     let before = before.ok_or(Refused::ComparedWithNothing)?;
     let Layout::Pages { layers: old } = before.content(key)?.layout else {
         return Err(Refused::MadeAnew.into());

@@ -23,6 +23,7 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::keys::VersionKey;
 use crate::index::objects::spans::LayerSpans;
 use crate::index::objects::spans::Placed;
 use crate::index::objects::values;
@@ -135,7 +136,7 @@ fn touch(eval: &mut Evaluation<'_>, blob: &mut Blob, key: &RoutingKey) -> Writte
     blob.record.last_modified = eval.now;
     blob.record.etag = Etag::from_commit(eval.now);
     eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-    Written { etag: blob.record.etag, last_modified: eval.now }
+    Written::at(eval.now, blob.record.version())
 }
 
 /// The current state of a page blob.
@@ -325,7 +326,7 @@ pub(super) fn drop_layers(
     }
 }
 
-/// Whether the blob or a snapshot of it names a layer.
+/// Whether the blob, a snapshot or a version of it names a layer.
 async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool, Error> {
     let names = |content: BlobContent| match content.layout {
         Layout::Pages { layers } => layers.contains(&layer),
@@ -340,8 +341,11 @@ async fn is_named(view: &dyn Rows, key: &RoutingKey, layer: u64) -> Result<bool,
         return Ok(true);
     }
     let (low, high) = (key.as_bytes().clone(), keys::after(key));
-    let mut snapshots = Cursor::new(view, Family::Versions, low, Some(high));
-    while let Some(row) = snapshots.take().await? {
+    let mut rows = Cursor::new(view, Family::Versions, low, Some(high));
+    while let Some(row) = rows.take().await? {
+        if keys::parse_version(&row.key, key)? == VersionKey::Null {
+            continue;
+        }
         let (_record, content) =
             values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
         if names(values::decode_content(&row.key, content)?) {

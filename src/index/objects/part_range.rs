@@ -7,10 +7,11 @@ use crate::index::api::Error;
 use crate::index::api::PartRange;
 use crate::index::api::ReadPart;
 use crate::index::api::UploadRefusal;
-use crate::index::objects::blob_row;
 use crate::index::objects::guard;
 use crate::index::objects::layout;
 use crate::index::objects::layout::Segments;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::SegmentStart;
@@ -28,8 +29,8 @@ pub(super) async fn part(
     now: Timestamp,
 ) -> Result<PartRange, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob_row::load_version(view, &key, read.snapshot).await?;
-    let blob = blob.ok_or_else(|| guard::missing(&read.guard))?;
+    let of = RevisionOf { revision: read.revision, guard: &read.guard };
+    let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
     let BlobRecord { len, etag, .. } = blob.record;
     let wanted = read.number.block_id();

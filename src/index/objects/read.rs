@@ -12,12 +12,13 @@ use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
 use crate::index::api::Refused;
-use crate::index::objects::blob_row;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::layout::Segments;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::spans::Overlay;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
@@ -32,6 +33,7 @@ use crate::types::BlobKey;
 use crate::types::BlobKind;
 use crate::types::CHUNK_BYTES;
 use crate::types::Location;
+use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::authenticated_range;
@@ -49,8 +51,8 @@ pub(super) async fn blob(
     now: Timestamp,
 ) -> Result<BlobView, Error> {
     let key = RoutingKey::blob(&read.key);
-    let blob = blob_row::load_version(view, &key, read.snapshot).await?;
-    let blob = blob.ok_or_else(|| guard::missing(&read.guard))?;
+    let of = RevisionOf { revision: read.revision, guard: &read.guard };
+    let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
     if read.pieces {
         guard::not_archived(&blob.record, now)?;
@@ -270,10 +272,10 @@ impl Held<'_> {
     }
 }
 
-/// A request for the blocks of a blob or snapshot.
+/// A request for the blocks of a blob, a snapshot or a version.
 pub(super) struct BlockListOf<'a> {
     pub(super) key: &'a BlobKey,
-    pub(super) snapshot: Option<Timestamp>,
+    pub(super) revision: Revision,
     pub(super) guard: &'a Guard,
 }
 
@@ -283,16 +285,18 @@ pub(super) async fn block_list(
     of: BlockListOf<'_>,
     now: Timestamp,
 ) -> Result<BlockListView, Error> {
-    let BlockListOf { key, snapshot, guard } = of;
+    let BlockListOf { key, revision, guard } = of;
     let key = RoutingKey::blob(key);
-    let blob = blob_row::load_version(view, &key, snapshot).await?;
-    let summary = match snapshot {
-        None => staged::summary(view, &key).await?,
-        Some(_) => None,
+    let of = RevisionOf { revision, guard };
+    let blob = revision::find(view, &key, revision).await?;
+    let blob = blob.filter(|blob| !blob.record.is_delete_marker());
+    let summary = match revision {
+        Revision::Current => staged::summary(view, &key).await?,
+        Revision::Snapshot(_) | Revision::Version(_) | Revision::Null => None,
     };
     match &blob {
         Some(blob) => guard::read(guard, &blob.record, now)?,
-        None if summary.is_none() => return Err(Refused::BlobNotFound.into()),
+        None if summary.is_none() => return Err(revision::missing(view, &key, of).await?),
         None => guard::lease_of_read(guard.lease, None, now)?,
     }
     let mut committed = Vec::new();

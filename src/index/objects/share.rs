@@ -11,11 +11,11 @@ use crate::index::api::CopiedContent;
 use crate::index::api::EncryptionClaim;
 use crate::index::api::Error;
 use crate::index::api::NewContent;
-use crate::index::api::Refused;
 use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
+use crate::index::objects::blob_row::Place;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
@@ -23,15 +23,15 @@ use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SegmentPlace;
 use crate::index::objects::layout::Segments;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::share_frames;
 use crate::index::objects::share_frames::FramesOfRange;
 use crate::index::objects::share_frames::touched;
 use crate::index::objects::values;
-use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
-use crate::index::record::BlobRecord;
 use crate::index::record::Encryption;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
@@ -40,9 +40,8 @@ use crate::types::RoutingKey;
 /// Share.
 pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&share.key);
-    let blob = blob_row::load_version(eval.view, &key, share.snapshot)
-        .await?
-        .ok_or(Refused::BlobNotFound)?;
+    let of = RevisionOf { revision: share.revision, guard: &share.guard };
+    let blob = revision::load(eval.view, &key, of).await?;
     guard::read(&share.guard, &blob.record, eval.now)?;
     guard::not_archived(&blob.record, eval.now)?;
     encryption::check(&share.guard.encryption, blob.record.encryption.as_ref())?;
@@ -61,12 +60,13 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
         None | Some(_) => FramesOfRange::default(),
     };
     let owned = cut.is_owned || content.iter().flat_map(CopiedContent::pieces).any(is_owned);
-    if owned && share.snapshot.is_some() {
+    if owned && matches!(blob.place(), Place::Snapshot(_)) {
         // The content of a snapshot was marked when the snapshot was taken (`layout::share`).
         return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
     }
     if owned {
-        mark(eval, &key, &blob.record, found).await?;
+        let marked = with_marked_content(eval, &key, blob.clone()).await?;
+        marked.store(eval, &key);
     }
     let (content, frames) = (content.map(shared), cut.frames);
     Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content, frames })))
@@ -191,28 +191,28 @@ fn shared(content: CopiedContent) -> CopiedContent {
     }
 }
 
-/// Rewrites the rows of a blob with its content marked as shared.
-async fn mark(
+/// Marks the content of a blob as shared. Rewrites the segments of its layout; the caller writes
+/// its row.
+pub(super) async fn with_marked_content(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    record: &BlobRecord,
-    mut content: BlobContent,
-) -> Result<(), Error> {
+    blob: Blob,
+) -> Result<Blob, Error> {
+    let mut content = blob.content(key)?;
     match &mut content.layout {
-        Layout::Pages { .. } => return Ok(()),
+        Layout::Pages { .. } => return Ok(blob),
         Layout::Whole(whole) => whole.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {
-            return mark_segments(eval, key, Segments { generation: *generation, directory }).await;
+            mark_segments(eval, key, Segments { generation: *generation, directory }).await?;
+            return Ok(blob);
         }
         Layout::Appended { generation, directory, tail } => {
             mark_segments(eval, key, Segments { generation: *generation, directory }).await?;
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
     }
-    let row = values::encode_blob(record, &content);
-    eval.out.put(Family::Main, key.as_bytes().clone(), row);
-    Ok(())
+    Ok(blob.with_content(&content))
 }
 
 async fn mark_segments(

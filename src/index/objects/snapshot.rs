@@ -5,12 +5,10 @@
 
 use bytes::Bytes;
 
-use crate::index::api::BlobChange;
 use crate::index::api::Error;
 use crate::index::api::Refused;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
-use crate::index::api::UpdateBlob;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob_row;
@@ -19,6 +17,7 @@ use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::keys::VersionKey;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
 use crate::index::objects::values;
@@ -45,12 +44,17 @@ pub(super) async fn take(
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout).await?;
 
     let mut record = BlobRecord { lease: None, snapshots: 0, ..blob.record.clone() };
+    record.set_version(None);
     if let Some(metadata) = &snapshot.metadata {
         record.metadata = metadata.clone();
         record.last_modified = eval.now;
         record.etag = Etag::from_commit(eval.now);
     }
-    let written = Written { etag: record.etag, last_modified: record.last_modified };
+    let written = Written {
+        etag: record.etag,
+        last_modified: record.last_modified,
+        version: blob.record.version(),
+    };
     let content = BlobContent { id_len, layout: copy };
     let row = keys::snapshot(&key, eval.now);
     eval.out.put(Family::Versions, row, values::encode_blob(&record, &content));
@@ -59,26 +63,6 @@ pub(super) async fn take(
     let content = BlobContent { id_len, layout: kept };
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&blob.record, &content));
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
-}
-
-/// Set Blob Tags of a snapshot. Searches find only the tags of blobs, so the tag index does not
-/// change.
-pub(super) async fn set_tags(
-    eval: &mut Evaluation<'_>,
-    key: &RoutingKey,
-    taken: Timestamp,
-    update: &UpdateBlob,
-) -> Result<WriteReply, Error> {
-    let mut found =
-        blob_row::load_version(eval.view, key, Some(taken)).await?.ok_or(Refused::BlobNotFound)?;
-    guard::change(&update.guard, &found.record, eval.now)?;
-    let BlobChange::Tags(tags) = &update.change else {
-        // The front end takes no other change of a snapshot.
-        return Err(Refused::WrongKind.into());
-    };
-    found.record.tags = tags.clone();
-    eval.out.put(Family::Versions, keys::snapshot(key, taken), found.encode());
-    Ok(blob_row::written(eval.now))
 }
 
 /// Removes one snapshot, whose row has `content`, and returns the locations that it owns.
@@ -102,9 +86,10 @@ pub(super) async fn remove_all(
     blob: &RoutingKey,
 ) -> Result<Vec<Location>, Error> {
     let low = blob.as_bytes().clone();
-    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::after(blob)));
+    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::versions_start(blob)));
     let mut dropped = Vec::new();
     while let Some(row) = rows.take().await? {
+        let VersionKey::Snapshot(_) = keys::parse_version(&row.key, blob)? else { continue };
         let (_record, content) =
             values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
         let content = values::decode_content(&row.key, content)?;

@@ -9,8 +9,8 @@ use crate::index::api::GarbagePage;
 use crate::index::api::GarbageRow;
 use crate::index::api::StagedBlocks;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob;
 use crate::index::objects::cursor::Cursor;
+use crate::index::objects::delete;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::keys;
@@ -177,7 +177,7 @@ pub(super) async fn purge(
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: blobs.paused().cloned() });
         };
-        let mut dropped = blob::remove_rows(eval, &key).await?;
+        let mut dropped = delete::remove_rows(eval, &key).await?;
         let uploads = upload::remove_all(eval, &key, PURGE_CHANGES_MAX).await?;
         dropped.extend(uploads.dropped);
         garbage::write(eval, &key, &dropped, &[]);

@@ -7,12 +7,11 @@ use crate::index::api::Error;
 use crate::index::api::Refused;
 use crate::index::api::SetTier;
 use crate::index::api::WriteReply;
-use crate::index::objects::blob_row;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
-use crate::index::objects::keys;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
 use crate::index::record::BlobRecord;
-use crate::index::rows::Family;
 use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::Rehydration;
@@ -20,12 +19,11 @@ use crate::types::RoutingKey;
 use crate::types::StorageClass;
 use crate::types::TierState;
 
-/// Set Blob Tier, of a blob or a snapshot. ETag and last-modified time do not change.
+/// Set Blob Tier, of a blob, a snapshot or a version. ETag and last-modified time do not change.
 pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
     let key = RoutingKey::blob(&set.key);
-    let mut blob = blob_row::load_version(eval.view, &key, set.snapshot)
-        .await?
-        .ok_or(Refused::BlobNotFound)?;
+    let of = RevisionOf { revision: set.revision, guard: &set.guard };
+    let mut blob = revision::load(eval.view, &key, of).await?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
     if blob.record.kind != BlobKind::Block {
         return Err(Refused::TierOfKind.into());
@@ -56,11 +54,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     };
     forget_class(&mut blob.record, before_tier, state.tier);
     blob.record.tier = Some(state);
-    let (family, row) = match set.snapshot {
-        Some(time) => (Family::Versions, keys::snapshot(&key, time)),
-        None => (Family::Main, key.as_bytes().clone()),
-    };
-    eval.out.put(family, row, blob.encode());
+    blob.store(eval, &key);
     Ok(WriteReply::TierSet { pending })
 }
 

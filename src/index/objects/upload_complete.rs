@@ -11,7 +11,8 @@ use crate::index::api::UploadRefusal;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob_row;
-use crate::index::objects::blob_row::Blob;
+use crate::index::objects::chain;
+use crate::index::objects::chain::InTheWay;
 use crate::index::objects::commit;
 use crate::index::objects::commit::Total;
 use crate::index::objects::evaluation::Evaluation;
@@ -68,8 +69,13 @@ pub(super) async fn complete(
         checksums: checksum.iter().filter(|whole| !is_in_row(whole)).cloned().collect(),
         ..upload.blob.fields.as_deref().cloned().unwrap_or_default()
     };
-    let record = record(eval, &upload, &Replaced { before, lease }, &fields, &total);
-    dropped.extend(displace(eval, &key, old.as_ref(), &record).await?);
+    let mut record = record(eval, &upload, &Replaced { before, lease }, &fields, &total);
+    tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &record.tags);
+    dropped.extend(staged::discard(eval, &key).await?);
+    let of = InTheWay { old: old.as_ref(), taken: &[] };
+    let way = chain::make_way(eval, &key, &complete.guard, of).await?;
+    way.finish(&mut record);
+    dropped.extend(way.dropped);
     garbage::write(eval, &key, &dropped, entries.iter().flat_map(|e| e.content.locations()));
     let count = entries.len();
     let content = layout::build(eval, &key, entries);
@@ -77,7 +83,8 @@ pub(super) async fn complete(
         .map_err(|violation| eval.view.violated(violation))?;
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
     eval.out.delete(Family::Staged, keys::upload(&key, complete.upload));
-    let fields = BlobFields { checksums: checksum.into_iter().collect(), ..fields };
+    let checksums = checksum.into_iter().collect();
+    let fields = BlobFields { checksums, version: record.version(), ..fields };
     Ok(remember(eval, &key, complete.upload, fields))
 }
 
@@ -192,23 +199,6 @@ fn record(
     }
 }
 
-/// Removes what the new blob replaces. Returns the locations that become garbage.
-async fn displace(
-    eval: &mut Evaluation<'_>,
-    key: &RoutingKey,
-    old: Option<&Blob>,
-    new: &BlobRecord,
-) -> Result<Vec<Location>, Error> {
-    tags::changed(eval, key, &blob_row::tags_of(old), &new.tags);
-    let mut dropped = staged::discard(eval, key).await?;
-    if let Some(old) = old {
-        let layout = old.content(key)?.layout;
-        dropped.extend(layout::owned(eval, key, &layout).await?);
-        layout::remove_rows(eval, key, &layout);
-    }
-    Ok(dropped)
-}
-
 /// Writes the row that lets a second completion answer what the first one did.
 fn remember(
     eval: &mut Evaluation<'_>,
@@ -227,10 +217,10 @@ fn remember(
 /// What the completion of an upload answers.
 fn answer(record: CompletedRecord) -> WriteReply {
     let CompletedRecord { completed, fields } = record;
-    let BlobFields { content_tag, checksums, .. } =
+    let BlobFields { content_tag, checksums, version, .. } =
         fields.map(|fields| *fields).unwrap_or_default();
     WriteReply::UploadCompleted(Box::new(UploadCompleted {
-        written: Written { etag: Etag::from_commit(completed), last_modified: completed },
+        written: Written::at(completed, version),
         tag: content_tag
             .and_then(|tag| tag.etag(None))
             .unwrap_or_else(|| ContentEtag::of_commit(Etag::from_commit(completed), 0, 1)),

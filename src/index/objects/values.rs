@@ -222,6 +222,11 @@ pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) 
     append_content(append(vec![BlobRecord::VERSION], record), content).into()
 }
 
+/// Encodes the content part of a blob's row.
+pub(super) fn encode_content(content: &BlobContent) -> Bytes {
+    append_content(Vec::new(), content).into()
+}
+
 /// Encodes a segment of a long layout.
 pub(in crate::index) fn encode_segment(entries: &[Entry]) -> Bytes {
     let fields = part_fields::numbered(entries.iter().map(|entry| &entry.fields));

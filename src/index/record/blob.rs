@@ -20,6 +20,7 @@ use crate::types::Metadata;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
+use crate::types::VersionId;
 
 /// Of the reads within this time only the first is noted, as on the service.
 const ACCESS_GRAIN: Duration = Duration::from_secs(24 * 3_600);
@@ -122,8 +123,36 @@ impl BlobRecord {
 
     /// Replaces its access control list.
     pub fn set_acl(&mut self, acl: CannedAcl) {
+        self.change_fields(|fields| fields.acl = acl.if_any());
+    }
+
+    /// Its version; `None` if versions were not kept when it was written.
+    #[must_use]
+    pub fn version(&self) -> Option<VersionId> {
+        self.fields.as_ref()?.version
+    }
+
+    /// Whether it is a delete marker.
+    #[must_use]
+    pub fn is_delete_marker(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields.delete_marker)
+    }
+
+    /// Says which version it is.
+    pub fn set_version(&mut self, version: Option<VersionId>) {
+        if self.version() != version {
+            self.change_fields(|fields| fields.version = version);
+        }
+    }
+
+    /// Makes a delete marker of it.
+    pub fn set_delete_marker(&mut self) {
+        self.change_fields(|fields| fields.delete_marker = true);
+    }
+
+    fn change_fields(&mut self, change: impl FnOnce(&mut BlobFields)) {
         let mut fields = self.fields.take().unwrap_or_default();
-        fields.acl = acl.if_any();
+        change(&mut fields);
         self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());
     }
 

@@ -13,6 +13,7 @@ use crate::types::Lease;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +78,12 @@ impl ContainerRecord {
     #[must_use]
     pub fn closed(&self) -> Option<Timestamp> {
         self.fields.as_ref().and_then(|fields| fields.closing)
+    }
+
+    /// Whether it keeps versions; `None` if it never did.
+    #[must_use]
+    pub fn versioning(&self) -> Option<Versioning> {
+        self.fields.as_ref().and_then(|fields| fields.versioning)
     }
 
     /// Canonical id of the user that owns it; `None` for the account's root.

@@ -46,6 +46,10 @@ error_table! {
     ResourceNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
     ContainerNotFound => "ContainerNotFound", 404, "The specified container does not exist.";
     BlobNotFound => "BlobNotFound", 404, "The specified blob does not exist.";
+    VersionNotFound => "BlobNotFound", 404, "The specified blob does not exist.";
+    IllegalVersioning => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
+    DeleteMarker => "BlobNotFound", 404, "The specified blob does not exist.";
+    CurrentVersion => "OperationNotAllowedOnRootBlob", 403, "The operation is not allowed on the current version of the blob.";
     ContainerNotEmpty => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";

@@ -26,7 +26,9 @@ use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::Revision;
 use crate::types::Timestamp;
+use crate::types::VersionId;
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 /// A page of more bytes ends early, with a marker. 5,000 blobs with little metadata take 3 MiB;
@@ -131,11 +133,13 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
             break;
         }
         match item {
-            BlobItem::Blob { name, snapshot, facts } => {
+            BlobItem::Blob { name, revision, facts } => {
                 out.push_str("<Blob>");
                 escape::name(&mut out, "Name", name);
-                if let Some(snapshot) = snapshot {
+                if let Some(snapshot) = revision.snapshot() {
                     escape::plain(&mut out, "Snapshot", snapshot.to_iso());
+                } else if asked.versions.is_some() {
+                    version(&mut out, *revision, facts.change.version);
                 }
                 blob(&mut out, facts, &mut dates, asked.copy);
                 if asked.metadata && matches!(facts.encryption, Some(Encryption::Customer(_))) {
@@ -168,6 +172,17 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
     out.push_str("</Blobs>");
     end(&mut out, page.marker().as_deref());
     out
+}
+
+/// The id of a version, and whether it is current.
+fn version(out: &mut String, revision: Revision, id: Option<VersionId>) {
+    let Some(id) = id else { return };
+    if !id.is_null || !revision.is_current() {
+        escape::plain(out, "VersionId", id.time.to_iso());
+    }
+    if revision.is_current() {
+        escape::plain(out, "IsCurrentVersion", true);
+    }
 }
 
 /// The date written last: a blob's two dates are mostly one, and so are those of neighbours.

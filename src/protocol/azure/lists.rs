@@ -5,6 +5,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::VersionOrder;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
@@ -34,7 +35,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
 }
 
 pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Refusal> {
-    let served = ["metadata", "uncommittedblobs", "snapshots", "tags", "copy"];
+    let served = ["metadata", "uncommittedblobs", "snapshots", "tags", "copy", "versions"];
     let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
         container,
@@ -47,6 +48,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
         snapshots: include.contains(&"snapshots"),
+        versions: include.contains(&"versions").then_some(VersionOrder::OldestFirst),
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
         copy: include.contains(&"copy"),

@@ -74,8 +74,8 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
             if let Some(restype) = restype {
                 return Err(query::invalid("restype", &restype));
             }
-            let snapshot = snapshots::time(&request, comp.as_deref())?;
-            let path = BlobPath { container: container.clone(), blob: blob.clone(), snapshot };
+            let revision = snapshots::revision(&request, comp.as_deref())?;
+            let path = BlobPath { container: container.clone(), blob: blob.clone(), revision };
             blobs::parse(&request, path, comp.as_deref())
         }
     }

@@ -117,7 +117,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
             other(echo)
         }
-        Reply::BlobDeleted => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
+        Reply::BlobDeleted(_) => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
     }
 }
 

@@ -16,24 +16,36 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::DeleteScope;
+use crate::types::Revision;
 use crate::types::Timestamp;
 
-/// `snapshot=` of a request about a blob. Snapshots are read, deleted, tagged and moved between
-/// tiers, nothing else.
-pub(super) fn time(
+/// `snapshot=` or `versionid=` of a request about a blob. Snapshots and versions are read, deleted,
+/// tagged and moved between tiers, nothing else.
+pub(super) fn revision(request: &Request<'_>, comp: Option<&str>) -> Result<Revision, Refusal> {
+    let snapshot = time(request, comp, "snapshot")?;
+    let version = time(request, comp, "versionid")?;
+    match (snapshot, version) {
+        (None, None) => Ok(Revision::Current),
+        (Some(taken), None) => Ok(Revision::Snapshot(taken)),
+        (None, Some(committed)) => Ok(Revision::Version(committed)),
+        (Some(_), Some(committed)) => Err(query::invalid("versionid", &committed.to_iso())),
+    }
+}
+
+fn time(
     request: &Request<'_>,
     comp: Option<&str>,
+    name: &str,
 ) -> Result<Option<Timestamp>, Refusal> {
-    const NAME: &str = "snapshot";
-    let Some(text) = request.query.get(NAME)? else {
-        return if request.query.has(NAME) { Err(query::invalid(NAME, "")) } else { Ok(None) };
+    let Some(text) = request.query.get(name)? else {
+        return if request.query.has(name) { Err(query::invalid(name, "")) } else { Ok(None) };
     };
-    let taken = Timestamp::from_iso(text).ok_or_else(|| query::invalid(NAME, text))?;
+    let time = Timestamp::from_iso(text).ok_or_else(|| query::invalid(name, text))?;
     match (request.method, comp) {
         (&Method::GET | &Method::HEAD, _)
         | (&Method::DELETE, None)
-        | (_, Some("tier" | "tags")) => Ok(Some(taken)),
-        _ => Err(query::invalid(NAME, text)),
+        | (_, Some("tier" | "tags")) => Ok(Some(time)),
+        _ => Err(query::invalid(name, text)),
     }
 }
 
@@ -54,14 +66,18 @@ pub(super) fn scope(
     const NAME: &str = "x-ms-delete-snapshots";
     const TYPE: &str = "deletetype";
     match parameters.get(TYPE)? {
-        Some(text) if path.snapshot.is_none() || !text.eq_ignore_ascii_case("permanent") => {
+        Some(text) if path.revision.is_current() || !text.eq_ignore_ascii_case("permanent") => {
             return Err(query::invalid(TYPE, text));
         }
         Some(_) | None => {}
     }
-    match (headers::text(all, NAME)?, path.snapshot) {
-        (None, None) => Ok(DeleteScope::Blob),
-        (None, Some(taken)) => Ok(DeleteScope::Snapshot(taken)),
+    let own = match path.revision {
+        Revision::Current | Revision::Null => None,
+        Revision::Snapshot(taken) => Some(DeleteScope::Snapshot(taken)),
+        Revision::Version(committed) => Some(DeleteScope::FormerVersion(committed)),
+    };
+    match (headers::text(all, NAME)?, own) {
+        (None, own) => Ok(own.unwrap_or(DeleteScope::Blob)),
         (Some(text), None) if text.eq_ignore_ascii_case("include") => {
             Ok(DeleteScope::BlobAndSnapshots)
         }

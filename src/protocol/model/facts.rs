@@ -21,6 +21,7 @@ use crate::types::StorageClass;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
+use crate::types::VersionId;
 
 /// Tag and time after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Change {
     pub etag: Etag,
     /// The new time.
     pub last_modified: Timestamp,
+    /// The version; `None` where versions are not kept.
+    pub version: Option<VersionId>,
 }
 
 /// What clients see of a lease.
@@ -129,6 +132,8 @@ pub struct BlobFacts {
     pub metadata: Metadata,
     /// Index tags.
     pub tags: Tags,
+    /// Whether it is a delete marker.
+    pub is_marker: bool,
     /// Its lease.
     pub lease: LeaseFacts,
     /// The last copy into it.
@@ -162,6 +167,7 @@ impl BlobFacts {
             properties: BlobProperties::default(),
             metadata: Metadata::default(),
             tags: Tags::default(),
+            is_marker: false,
             lease: LeaseFacts::NONE,
             copy: None,
             tier: Some(TierFacts::INFERRED),

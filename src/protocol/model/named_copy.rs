@@ -12,6 +12,7 @@ use crate::types::ContentEtag;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::Timestamp;
+use crate::types::VersionId;
 
 /// A blob of the requester's account from which bytes are taken. The sender must be permitted to
 /// read it.
@@ -69,6 +70,10 @@ pub enum CopiedProperties {
 pub struct CopiedFacts {
     /// The time of the change.
     pub last_modified: Timestamp,
+    /// The version that the copy made; `None` where versions are not kept.
+    pub version: Option<VersionId>,
+    /// The version that was copied; `None` where versions are not kept.
+    pub source_version: Option<VersionId>,
     /// S3's tag of the content.
     pub content_etag: ContentEtag,
     /// Checksums of the content, as far as they are known.

@@ -27,7 +27,7 @@ pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
     PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
-    Upload, WantedParts,
+    Upload, VersionOrder, WantedParts,
 };
 pub use setting::{SettingAction, SettingOperation};
 pub use upload::{

@@ -58,6 +58,14 @@ reasons! {
     ContainerNotFound,
     /// The specified blob does not exist.
     BlobNotFound,
+    /// The specified version does not exist.
+    VersionNotFound,
+    /// The document does not say whether versions are kept.
+    IllegalVersioning,
+    /// The specified version is a delete marker.
+    DeleteMarker,
+    /// The specified version is the current version of the blob.
+    CurrentVersion,
     /// The specified container is not empty.
     ContainerNotEmpty,
     /// The specified container already exists.

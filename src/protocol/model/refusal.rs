@@ -2,6 +2,7 @@
 //! dialect renders it.
 
 use crate::protocol::model::reason::Reason;
+use crate::types::VersionId;
 
 /// Why a request is refused, and what only this request knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Refusal {
     pub hint: Option<Hint>,
     /// The refusal of a copy source that this refusal passes on.
     pub source: Option<SourceRefusal>,
+    /// The delete marker because of which there is no content.
+    pub marker: Option<VersionId>,
     /// Further facts for the client, in order.
     pub details: Vec<(Detail, String)>,
     /// For the operator, in metrics and logs. Clients do not see it.
@@ -113,13 +116,21 @@ impl Refusal {
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
         let (status, message, hint, source, cause) = (None, None, None, None, None);
-        Self { reason, status, message, hint, source, details: Vec::new(), cause }
+        let marker = None;
+        Self { reason, status, message, hint, source, marker, details: Vec::new(), cause }
     }
 
     /// With a detail for the client.
     #[must_use]
     pub fn detail(mut self, detail: Detail, value: impl Into<String>) -> Self {
         self.details.push((detail, value.into()));
+        self
+    }
+
+    /// With the delete marker because of which there is no content.
+    #[must_use]
+    pub const fn marker(mut self, marker: VersionId) -> Self {
+        self.marker = Some(marker);
         self
     }
 

@@ -21,10 +21,13 @@ use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::Md5;
 use crate::types::PublicAccess;
+use crate::types::Revision;
 use crate::types::ServiceProperties;
 use crate::types::Setting;
 use crate::types::Tags;
 use crate::types::Timestamp;
+use crate::types::VersionId;
+use crate::types::Versioning;
 
 pub use crate::protocol::model::facts::{BlobFacts, Change, ContainerFacts, LeaseFacts, TierFacts};
 
@@ -54,6 +57,8 @@ pub struct UserDelegationKey {
 pub enum SettingReply {
     /// The setting.
     Value(Box<Setting>),
+    /// Whether versions are kept; `None` if they never were.
+    Versioning(Option<Versioning>),
     /// One that all containers have; the dialect knows its value.
     Fixed,
     /// It was replaced or removed.
@@ -112,12 +117,12 @@ pub struct ContainerListing {
 /// An entry of a blob list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlobItem {
-    /// A blob, or a snapshot of one.
+    /// A blob, a snapshot of one, or a version.
     Blob {
         /// The name.
         name: String,
-        /// When the snapshot was taken.
-        snapshot: Option<Timestamp>,
+        /// Which of them: [`Revision::Version`] is one that is not current.
+        revision: Revision,
         /// The facts.
         facts: Box<BlobFacts>,
     },
@@ -184,8 +189,20 @@ pub struct BlobsDeleted {
 pub struct BlobDeleted {
     /// The name, as the request has it.
     pub name: String,
-    /// Why it was not deleted.
-    pub refused: Option<Refusal>,
+    /// The version that the request names, in the words of the request.
+    pub version: Option<String>,
+    /// What was deleted, or why nothing was.
+    pub outcome: Result<Deletion, Refusal>,
+}
+
+/// What Delete Blob did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// The delete marker that was put, or the version that was removed; `None` where versions are
+    /// not kept.
+    pub version: Option<VersionId>,
+    /// Whether that version is a delete marker.
+    pub is_marker: bool,
 }
 
 /// A blob that Find Blobs by Tags met.
@@ -408,7 +425,7 @@ pub enum Reply {
     /// A change that was encrypted, and how.
     Encrypted(Box<Reply>, Encryption),
     /// Delete Blob.
-    BlobDeleted,
+    BlobDeleted(Deletion),
     /// Several blobs were deleted, or refused.
     BlobsDeleted(BlobsDeleted),
     /// What is known of a blob.

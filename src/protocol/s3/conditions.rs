@@ -128,6 +128,7 @@ pub(super) fn of_names(
         if_tags: None,
         encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
         over_archived: false,
+        versioning: None,
         open_to: None,
     })
 }

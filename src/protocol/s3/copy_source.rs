@@ -17,12 +17,14 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::conditions::ConditionNames;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::encryption::OF_SOURCE;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::headers;
 use crate::protocol::wire::percent::decode;
 use crate::types::BlobName;
 use crate::types::ByteRange;
 use crate::types::ContainerName;
 use crate::types::NameError;
+use crate::types::Revision;
 
 /// The header that names the source. A PUT of an object or a part that has it is a copy.
 pub(super) const HEADER: &str = "x-amz-copy-source";
@@ -30,8 +32,6 @@ pub(super) const HEADER: &str = "x-amz-copy-source";
 pub(super) const RANGE: &str = "x-amz-copy-source-range";
 /// What separates the version from the key.
 const VERSION: &str = "?versionId=";
-/// The version of an object that was written while its bucket had no versions.
-const NULL_VERSION: &str = "null";
 
 static CONDITIONS: ConditionNames = ConditionNames {
     if_match: HeaderName::from_static("x-amz-copy-source-if-match"),
@@ -84,11 +84,13 @@ pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
 fn path(raw: &[u8]) -> Result<BlobPath, Refusal> {
     let text =
         std::str::from_utf8(raw).map_err(|_| invalid("Invalid copy source encoding", raw))?;
-    let text = match text.split_once(VERSION) {
-        None => text,
+    let (text, revision) = match text.split_once(VERSION) {
+        None => (text, Revision::Current),
         Some((_, "")) => return Err(invalid("Version id cannot be the empty string", raw)),
-        Some((text, NULL_VERSION)) => text,
-        Some(_) => return Err(invalid("Invalid version id specified", raw)),
+        Some((text, id)) => {
+            let of_id = versions::of_id(id);
+            (text, of_id.ok_or_else(|| invalid("Invalid version id specified", raw))?)
+        }
     };
     let decoded = decode(&text.replace('+', " "))
         .ok_or_else(|| invalid("Invalid copy source encoding", raw))?;
@@ -105,7 +107,7 @@ fn path(raw: &[u8]) -> Result<BlobPath, Refusal> {
         NameError::Length if !key.is_empty() => Reason::OutOfRangeInput.into(),
         NameError::Length | NameError::Invalid => invalid("Invalid copy source object key", raw),
     })?;
-    Ok(BlobPath { container, blob, snapshot: None })
+    Ok(BlobPath { container, blob, revision })
 }
 
 fn invalid(message: &str, raw: &[u8]) -> Refusal {

@@ -16,10 +16,12 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::xml;
 use crate::protocol::wire::xml::Element;
 use crate::types::BlobName;
 use crate::types::Conditions;
+use crate::types::DeleteScope;
 use crate::types::NameError;
 use crate::types::Pairing;
 
@@ -120,16 +122,25 @@ fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
         pairing: Pairing::TagFirst,
         ..Conditions::default()
     };
-    let blob = match element.child_text("VersionId") {
-        None | Some("" | "null") => blob(&name),
-        Some(_) => Err(Refusal::new(Reason::NotImplemented)
-            .message("Blockyard does not serve versions of objects.")),
+    let version = element.child_text("VersionId").filter(|text| !text.is_empty());
+    let revision = version.map(|text| versions::of_id(text).ok_or_else(|| invalid_version(text)));
+    let (blob, scope) = match revision.transpose() {
+        Ok(None) => (blob(&name), DeleteScope::Object),
+        Ok(Some(revision)) => (blob(&name), DeleteScope::Version(revision)),
+        // No object has such a version.
+        Err(refused) => (Err(refused), DeleteScope::Object),
     };
     Ok(BlobDeletion {
         name,
         blob,
+        scope,
+        version: version.map(str::to_owned),
         precondition: Precondition { conditions, ..Precondition::default() },
     })
+}
+
+fn invalid_version(text: &str) -> Refusal {
+    Refusal::new(Reason::VersionNotFound).detail(Detail::ElementValue, text)
 }
 
 fn size(text: &str) -> Option<u64> {

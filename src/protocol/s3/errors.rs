@@ -42,6 +42,10 @@ error_table! {
     ResourceNotFound => "NoSuchKey", 404, "The specified key does not exist.";
     ContainerNotFound => "NoSuchBucket", 404, "The specified bucket does not exist.";
     BlobNotFound => "NoSuchKey", 404, "The specified key does not exist.";
+    VersionNotFound => "NoSuchVersion", 404, "The specified version does not exist.";
+    IllegalVersioning => "IllegalVersioningConfigurationException", 400, "The Versioning element must be specified";
+    DeleteMarker => "MethodNotAllowed", 405, "The specified method is not allowed against this resource.";
+    CurrentVersion => "AccessDenied", 403, "Access Denied";
     ContainerNotEmpty => "BucketNotEmpty", 409, "The bucket you tried to delete is not empty.";
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";

@@ -5,14 +5,15 @@ use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::model::operation::VersionOrder;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::arguments::wrong;
 use crate::protocol::s3::markers;
 use crate::protocol::s3::request::Request;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::query::Query;
+use crate::types::Revision;
 
-/// The version of objects in buckets without versions.
-pub(super) const NULL_VERSION: &str = "null";
 /// Parameters of the second version of the list.
 const OF_V2: &[&str] = &["continuation-token", "start-after", "fetch-owner"];
 
@@ -20,7 +21,7 @@ const OF_V2: &[&str] = &["continuation-token", "start-after", "fetch-owner"];
 pub(super) fn objects(request: &Request<'_>) -> Result<Parsed, Refusal> {
     refuse(request.query, OF_V2)?;
     let after = request.query.get("marker")?.map(markers::read);
-    list(request, None, after)
+    list(request, Page { after, ..Page::default() })
 }
 
 /// `ListObjectsV2`. Another `list-type` than 2 is the first version of the list.
@@ -31,7 +32,7 @@ pub(super) fn objects_v2(request: &Request<'_>) -> Result<Parsed, Refusal> {
     refuse(request.query, &["marker"])?;
     let after = request.query.get("start-after")?.map(|name| ListAfter::Name(name.to_owned()));
     let token = arguments::token(request.query, "continuation-token")?;
-    list(request, token, after)
+    list(request, Page { marker: token, after, versions: None })
 }
 
 /// Whether a list is of the second version.
@@ -39,23 +40,34 @@ pub(super) fn is_v2(query: &Query) -> bool {
     query.get("list-type").ok().flatten() == Some("2")
 }
 
-/// `ListObjectVersions`, of a bucket without versions: each object is its own null version.
+/// `ListObjectVersions`: versions and delete markers, the newest of each key first.
 pub(super) fn versions(request: &Request<'_>) -> Result<Parsed, Refusal> {
     const VERSION: &str = "version-id-marker";
     let query = request.query;
     let (key, version) = (query.get("key-marker")?, query.get(VERSION)?);
+    let mut after = key.map(markers::read);
     if query.has(VERSION) {
-        match version {
-            None => return Err(wrong(VERSION, "", "A version-id marker cannot be empty.")),
-            Some(text) if key.is_none() => {
+        match (version, key) {
+            (None, _) => {
+                return Err(wrong(VERSION, "", "A version-id marker cannot be empty."));
+            }
+            (Some(text), None) => {
                 let message = "A version-id marker cannot be specified without a key marker.";
                 return Err(wrong(VERSION, text, message));
             }
-            Some(NULL_VERSION) => {}
-            Some(text) => return Err(wrong(VERSION, text, "Invalid version id specified")),
+            (Some(text), Some(key)) => match versions::of_id(text) {
+                Some(Revision::Version(time)) => {
+                    after = Some(ListAfter::Version(key.to_owned(), time));
+                }
+                // It is the oldest version that such a marker can name.
+                Some(Revision::Null) => {}
+                Some(Revision::Current | Revision::Snapshot(_)) | None => {
+                    return Err(wrong(VERSION, text, "Invalid version id specified"));
+                }
+            },
         }
     }
-    list(request, None, key.map(markers::read))
+    list(request, Page { versions: Some(VersionOrder::NewestFirst), after, ..Page::default() })
 }
 
 /// Refuses parameters of the other version of the list.
@@ -69,11 +81,16 @@ fn refuse(query: &Query, others: &[&str]) -> Result<(), Refusal> {
     }
 }
 
-fn list(
-    request: &Request<'_>,
+/// Where a page begins, and what it has.
+#[derive(Default)]
+struct Page {
     marker: Option<String>,
     after: Option<ListAfter>,
-) -> Result<Parsed, Refusal> {
+    versions: Option<VersionOrder>,
+}
+
+fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
+    let Page { marker, after, versions } = page;
     let query = request.query;
     let owned = |name: &str| Ok::<_, Refusal>(query.get(name)?.map(str::to_owned));
     arguments::is_encoded(query)?;
@@ -98,6 +115,7 @@ fn list(
         metadata: false,
         uncommitted: false,
         snapshots: false,
+        versions,
         tags: false,
         copy: false,
         content_etag: true,

@@ -33,6 +33,7 @@ use crate::types::MetadataError;
 use crate::types::NewKind;
 use crate::types::ObjectProperties;
 use crate::types::PartNumber;
+use crate::types::Revision;
 use crate::types::StorageClass;
 
 /// The longest object of one PUT, bytes: 5 GiB.
@@ -105,7 +106,10 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `DeleteObject`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (path, precondition) = (request.object()?, conditions::delete(request.headers)?);
-    let scope = DeleteScope::default();
+    let scope = match path.revision {
+        Revision::Current | Revision::Snapshot(_) => DeleteScope::Object,
+        version @ (Revision::Version(_) | Revision::Null) => DeleteScope::Version(version),
+    };
     Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
 

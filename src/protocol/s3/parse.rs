@@ -107,7 +107,7 @@ pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     }
     owners::check(&headers, &address.account)?;
     unserved::check_headers(&headers, operation)?;
-    unserved::check_query(&request)?;
+    unserved::check_query(&request, operation)?;
     parser(&request)
 }
 

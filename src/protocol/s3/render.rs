@@ -22,6 +22,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::ContainerFacts;
+use crate::protocol::model::reply::Deletion;
 use crate::protocol::model::reply::SettingReply;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::encryption;
@@ -55,9 +56,11 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
             begin(200, echo).set("location", &echo.resource).empty()
         }
         Reply::Container(facts) => bucket(facts, echo),
-        Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
-        Reply::BlobPut { content_etag, checksum, .. } => {
+        Reply::ContainerDeleted => begin(204, echo).bodiless(),
+        Reply::BlobDeleted(deletion) => deleted(deletion, echo),
+        Reply::BlobPut { change, content_etag, checksum, .. } => {
             let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
+            let head = head::version(head, change.version);
             head::checksum(head, &checksum.of_whole()).empty()
         }
         Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
@@ -73,7 +76,10 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::BlobRestored { begun } => begin(if *begun { 202 } else { 200 }, echo).empty(),
         Reply::Part(reply, parts) => head::parts_count(answer(reply, echo), *parts),
         Reply::Upload(reply) => uploads::upload(reply, echo),
-        Reply::NamedCopied(facts) => begin(200, echo).xml(copies::copied(facts, echo)),
+        Reply::NamedCopied(facts) => {
+            let head = head::version(begin(200, echo), facts.version);
+            head::source_version(head, facts.source_version).xml(copies::copied(facts, echo))
+        }
         Reply::Encrypted(reply, _) => answer(reply, echo),
         Reply::Preflight(headers) => {
             let head = begin(200, echo);
@@ -83,9 +89,16 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     }
 }
 
+/// The answer to a deletion: the delete marker that was put, or the version that is gone.
+fn deleted(deletion: &Deletion, echo: &S3Echo) -> Response<Bytes> {
+    let head = head::version(begin(204, echo), deletion.version);
+    if deletion.is_marker { head.fixed("x-amz-delete-marker", "true") } else { head }.bodiless()
+}
+
 fn setting(reply: &SettingReply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
         SettingReply::Value(setting) => begin(200, echo).xml(settings::setting(setting)),
+        SettingReply::Versioning(state) => begin(200, echo).xml(settings::versioning(*state)),
         SettingReply::Fixed => match echo.operation.and_then(fixed) {
             Some(document) => begin(200, echo).xml(settings::fixed(document)),
             None => render_refusal(&Reason::NotImplemented.into(), echo),
@@ -164,7 +177,7 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
 
 /// In S3 it succeeds to delete what does not exist.
 fn deletes_nothing(refusal: &Refusal, echo: &S3Echo) -> bool {
-    refusal.reason == Reason::BlobNotFound
+    matches!(refusal.reason, Reason::BlobNotFound | Reason::VersionNotFound)
         && echo.operation == Some(S3Operation::DeleteObject)
         && !echo.asked.existing
 }
@@ -194,6 +207,12 @@ const HOST_ID: &str = "blockyard";
 fn refusal_head(refusal: &Refusal, echo: &S3Echo) -> (Head, u16) {
     let row = row(refusal, echo);
     let mut head = begin(row.status, echo).fixed("x-amz-error-code", row.code);
+    if let Some(marker) = refusal.marker {
+        head = head::version(head, Some(marker)).fixed("x-amz-delete-marker", "true");
+        if refusal.reason == Reason::DeleteMarker {
+            head = head.shown("last-modified", marker.time).fixed("allow", "DELETE");
+        }
+    }
     for (detail, value) in &refusal.details {
         match detail {
             Detail::SatisfiableRange => head = head.set("content-range", value),

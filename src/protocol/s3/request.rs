@@ -14,6 +14,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 use crate::types::PartNumber;
@@ -78,13 +79,13 @@ impl Request<'_> {
         self.address.container.clone().ok_or_else(|| Reason::InvalidUri.into())
     }
 
-    /// The object that the URL names.
+    /// The object that the URL names, and its version if the query names one.
     ///
     /// # Errors
-    /// As [`Self::bucket`].
+    /// As [`Self::bucket`]; `InvalidQueryParameterValue` for what is no id of a version.
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
-        Ok(BlobPath { container: self.bucket()?, blob, snapshot: None })
+        Ok(BlobPath { container: self.bucket()?, blob, revision: versions::revision(self)? })
     }
 
     /// `partNumber`.

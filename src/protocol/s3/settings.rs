@@ -93,7 +93,6 @@ pub(super) const fn fixed(operation: S3Operation) -> Option<FixedDocument> {
         O::GetBucketAccelerateConfiguration => ("AccelerateConfiguration", ""),
         O::GetBucketLogging => ("BucketLoggingStatus", ""),
         O::GetBucketNotificationConfiguration => ("NotificationConfiguration", ""),
-        O::GetBucketVersioning => ("VersioningConfiguration", ""),
         O::GetBucketRequestPayment => ("RequestPaymentConfiguration", "<Payer>BucketOwner</Payer>"),
         // Access control lists are in force, and who writes an object owns it.
         O::GetBucketOwnershipControls => {

@@ -8,6 +8,8 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::versions;
+use crate::protocol::wire::query;
 
 /// Headers, or what headers begin with, whose meaning is not served.
 const HEADERS: &[&str] = &[
@@ -49,12 +51,22 @@ const SERVED: &[(&str, &[S3Operation])] = &[
         ],
     ),
     ("x-amz-copy-source", COPIES),
-    ("x-amz-tagging-directive", COPIES),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
 ];
 
-/// Query parameters whose meaning is not served.
-const PARAMETERS: &[&str] = &["versionId"];
+/// The operations on an object that may be on a version of it.
+const OF_VERSIONS: &[S3Operation] = &[
+    S3Operation::GetObject,
+    S3Operation::HeadObject,
+    S3Operation::DeleteObject,
+    S3Operation::GetObjectAttributes,
+    S3Operation::GetObjectTagging,
+    S3Operation::PutObjectTagging,
+    S3Operation::DeleteObjectTagging,
+    S3Operation::GetObjectAcl,
+    S3Operation::PutObjectAcl,
+    S3Operation::RestoreObject,
+];
 
 /// The refusal of an operation that is not served.
 pub(super) fn operation(operation: S3Operation) -> Refusal {
@@ -76,25 +88,25 @@ pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Resu
         served.any(|(begin, _)| name.starts_with(begin))
     };
     for name in headers.keys().map(http::HeaderName::as_str) {
-        let is_known = name.starts_with("x-amz-");
         let is_meant = |unserved: &&str| name.starts_with(*unserved);
-        if is_known && HEADERS.iter().any(is_meant) && !is_served(name) {
+        if HEADERS.iter().any(is_meant) && !is_served(name) {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));
         }
     }
     Ok(())
 }
 
-/// Refuses parameters whose meaning is not served.
+/// Refuses a version where there is none.
 ///
 /// # Errors
-/// `UnsupportedQueryParameter`.
-pub(super) fn check_query(request: &Request<'_>) -> Result<(), Refusal> {
-    match PARAMETERS.iter().find(|name| request.query.has(name)) {
-        Some(name) => {
-            Err(Refusal::new(Reason::UnsupportedQueryParameter)
-                .detail(Detail::ParameterName, *name))
-        }
-        None => Ok(()),
+/// `InvalidQueryParameterValue`.
+pub(super) fn check_query(request: &Request<'_>, operation: S3Operation) -> Result<(), Refusal> {
+    let is_of_object = request.address.blob.is_some();
+    if !is_of_object || !request.query.has(versions::PARAMETER) || OF_VERSIONS.contains(&operation)
+    {
+        return Ok(());
     }
+    let text = request.query.get(versions::PARAMETER)?.unwrap_or_default();
+    Err(query::invalid(versions::PARAMETER, text)
+        .message("This operation does not accept a version-id."))
 }

@@ -102,7 +102,8 @@ fn copy(
         partitions.iter().position(|p| p.memory.range.contains(position.as_bytes())).unwrap()
     };
     let guard = inflight.copy();
-    let share = Share { key: key(from), snapshot: None, guard: Guard::default(), range: None };
+    let share =
+        Share { key: key(from), revision: Revision::Current, guard: Guard::default(), range: None };
     let source = owner(partitions, from);
     let reply = partitions[source].write(&Write::Share(Box::new(share))).ok()?;
     let WriteReply::Shared(shared) = reply else { panic!("not shared") };
@@ -289,7 +290,7 @@ async fn audit_waits_for_a_reader_of_shared_bytes_that_lost_their_row() {
     reading.names([ExtentId::new(1)]);
     bench.index.must(&Write::Share(Box::new(Share {
         key: key("z"),
-        snapshot: None,
+        revision: Revision::Current,
         guard: Guard::default(),
         range: None,
     })));

@@ -84,7 +84,9 @@ pub(crate) async fn copy_named(
         false => ContentEtag::of_commit(change.etag, len, 1),
     });
     let last_modified = change.last_modified;
-    let facts = CopiedFacts { last_modified, content_etag, checksums: shown };
+    let (version, source_version) = (change.version, source.version());
+    let facts =
+        CopiedFacts { last_modified, version, source_version, content_etag, checksums: shown };
     Ok(with_encryption_header(Reply::NamedCopied(Box::new(facts)), &encryption))
 }
 

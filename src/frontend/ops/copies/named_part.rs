@@ -97,6 +97,8 @@ pub(crate) async fn copy_part(
     let checksum = part.checksum.or(named.map(|named| named.of_whole()));
     let facts = CopiedFacts {
         last_modified: part.staged,
+        version: None,
+        source_version: None,
         content_etag: part.tag,
         checksums: checksum.filter(|_| wanted.kept.is_some()).into_iter().collect(),
     };

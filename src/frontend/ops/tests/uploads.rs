@@ -21,7 +21,11 @@ use crate::protocol::model::upload_reply::UploadPosition;
 use crate::protocol::model::upload_reply::UploadReply;
 
 fn path(name: &str) -> BlobPath {
-    BlobPath { container: photos(), blob: BlobName::new(name).unwrap(), snapshot: None }
+    BlobPath {
+        container: photos(),
+        blob: BlobName::new(name).unwrap(),
+        revision: Revision::Current,
+    }
 }
 
 fn plain() -> Precondition {

@@ -101,7 +101,7 @@ impl Blob {
             router: Arc::clone(&self.router),
             capacity: Arc::clone(&self.rig.node) as _,
             tasks: self.rig.env.tasks.clone(),
-            blob: BlobVersion { key, snapshot: None },
+            blob: BlobVersion { key, revision: Revision::Current },
             content: ContentVersion { etag: Etag::from_commit(Timestamp::ZERO), generation: None },
             pieces: vec![Piece::Stored { location, range: 0..len }].into(),
             pieces_end: len,

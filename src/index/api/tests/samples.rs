@@ -297,14 +297,14 @@ pub(super) fn reads() -> Vec<Read> {
         ListContainers { account: ACCOUNT, prefix: prefix(), from: None, limit: 5_000 };
     let blob_read = ReadBlob {
         key: key(),
-        snapshot: Some(TIME),
+        revision: Revision::Snapshot(TIME),
         guard: guard_of_content(),
         range: ByteRange::new(1, Some(2)),
         pieces: true,
     };
     let pages = ReadPages {
         key: key(),
-        snapshot: None,
+        revision: Revision::Current,
         since: Some(TIME),
         guard: Guard::default(),
         range: ByteRange::new(0, None),
@@ -333,7 +333,7 @@ pub(super) fn reads() -> Vec<Read> {
         Read::BlockList(key(), Some(TIME), guard()),
         Read::BlobParts(ReadBlobParts {
             key: key(),
-            snapshot: Some(TIME),
+            revision: Revision::Snapshot(TIME),
             guard: guard(),
             after: 7,
             limit: u32::MAX,
@@ -343,7 +343,7 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Parts(ListParts { key: key(), upload: upload_id(), after: 7, limit: 1 }),
         Read::Part(ReadPart {
             key: key(),
-            snapshot: Some(TIME),
+            revision: Revision::Snapshot(TIME),
             guard: guard(),
             number: PartNumber::new(7).unwrap(),
         }),

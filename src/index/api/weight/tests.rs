@@ -52,7 +52,7 @@ fn writes() -> Vec<(Write, usize)> {
     };
     let update = |change| {
         let guard = Guard::default();
-        Write::UpdateBlob(UpdateBlob { key: key("n"), snapshot: None, guard, change })
+        Write::UpdateBlob(UpdateBlob { key: key("n"), revision: Revision::Current, guard, change })
     };
     let inline = NewContent::Inline(vec![0; 4_096].into());
     let empty = NewContent::Inline(bytes::Bytes::new());
@@ -253,8 +253,8 @@ fn of_blobs() -> Vec<(Write, usize)> {
     let (guard, guarded) = long_guard();
     let guarded = guarded + 1_024;
     let (guard, snapshot) = (|| guard.clone(), None);
-    let share = Share { key: long_key(), snapshot, guard: guard(), range: None };
-    let pages = SharePages { key: long_key(), snapshot, guard: guard(), from: 0 };
+    let share = Share { key: long_key(), revision, guard: guard(), range: None };
+    let pages = SharePages { key: long_key(), revision, guard: guard(), from: 0 };
     let seal = SealBlob { key: long_key(), guard: guard(), position: None };
     let delete = DeleteBlob { key: long_key(), guard: guard(), scope: DeleteScope::Blob };
     let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
@@ -262,7 +262,7 @@ fn of_blobs() -> Vec<(Write, usize)> {
     let taken = SnapshotBlob { key: long_key(), guard: guard(), metadata: Some(metadata(LONG)) };
     let tier = SetTier {
         key: long_key(),
-        snapshot,
+        revision,
         guard: guard(),
         tier: AccessTier::Hot,
         priority: RehydratePriority::Standard,

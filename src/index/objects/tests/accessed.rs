@@ -63,7 +63,12 @@ fn the_newer_of_read_and_change_counts() {
     let at = read_now(&mut p, &a);
     let change = BlobChange::Metadata(Metadata::default());
     let guard = Guard::default();
-    p.must(&Write::UpdateBlob(UpdateBlob { key: a.clone(), snapshot: None, guard, change }));
+    p.must(&Write::UpdateBlob(UpdateBlob {
+        key: a.clone(),
+        revision: Revision::Current,
+        guard,
+        change,
+    }));
     let changed = record(&p, &a);
     assert_eq!((changed.accessed, changed.last_access()), (Some(at), Some(p.now)));
     p.must(&Write::PutBlob(put(&a, inline(b"2"))));

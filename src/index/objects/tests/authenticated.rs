@@ -154,7 +154,7 @@ fn a_plain_digest_of_a_blob_under_a_key_needs_the_key() {
     let change = |content_md5: ContentMd5| {
         let change = BlobChange::Properties(BlobProperties { content_md5, ..Default::default() });
         let guard = Guard::default();
-        Write::UpdateBlob(UpdateBlob { key: key("a"), snapshot: None, guard, change })
+        Write::UpdateBlob(UpdateBlob { key: key("a"), revision: Revision::Current, guard, change })
     };
     let refused = p.write(&change(Some(Md5::of(b"x")).into())).unwrap_err();
     assert_eq!(refused, Error::Refused(Refused::Encryption(EncryptionFault::KeyMissing)));
@@ -191,7 +191,7 @@ fn content_is_shared_with_whoever_brings_its_key() {
     new.guard = key_claim();
     p.must(&Write::PutBlob(new));
     let share = |guard: Guard| {
-        let share = Share { key: key("a"), snapshot: None, guard, range: None };
+        let share = Share { key: key("a"), revision: Revision::Current, guard, range: None };
         Write::Share(Box::new(share))
     };
     let given = |key| Guard { encryption: EncryptionClaim::Given(key), ..Guard::default() };

@@ -8,7 +8,7 @@ use crate::types::*;
 
 fn page(p: &Partition, key: &BlobKey, after: u32, limit: u32) -> BlobPartsView {
     let (key, guard) = (key.clone(), Guard::default());
-    let read = ReadBlobParts { key, snapshot: None, guard, after, limit };
+    let read = ReadBlobParts { key, revision: Revision::Current, guard, after, limit };
     let reply = p.read(&Read::BlobParts(read)).unwrap();
     let ReadReply::BlobParts(view) = reply else { panic!("{reply:?}") };
     *view

@@ -171,7 +171,7 @@ fn property_change_keeps_content_and_changes_the_tag() {
     let change = |change| {
         Write::UpdateBlob(UpdateBlob {
             key: a.clone(),
-            snapshot: None,
+            revision: Revision::Current,
             guard: Guard::default(),
             change,
         })

@@ -18,7 +18,7 @@ fn with_md5(name: &str, bytes: &[u8]) -> PutBlob {
 
 fn update(name: &str, change: BlobChange) -> Write {
     let (key, guard) = (key(name), Guard::default());
-    Write::UpdateBlob(UpdateBlob { key, snapshot: None, guard, change })
+    Write::UpdateBlob(UpdateBlob { key, revision: Revision::Current, guard, change })
 }
 
 fn matching(if_match: EtagMatch) -> Guard {
@@ -88,7 +88,7 @@ fn content_under_a_key_has_a_tag_of_its_commit() {
     let look = ReadBlob { guard: guard(), ..read(&key("a")) };
     let first = p.blob(&look).unwrap().record.content_etag();
     let change = BlobChange::Metadata(Metadata::default());
-    let set = UpdateBlob { key: key("a"), snapshot: None, guard: guard(), change };
+    let set = UpdateBlob { key: key("a"), revision: Revision::Current, guard: guard(), change };
     p.must(&Write::UpdateBlob(set));
     assert_eq!(p.blob(&look).unwrap().record.content_etag(), first);
     p.must(&Write::CommitBlocks(list()));

@@ -6,7 +6,8 @@ use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 
 fn share(p: &mut Partition, name: &str, range: Option<std::ops::Range<u64>>) -> SharedBlob {
-    let share = Share { key: key(name), snapshot: None, guard: Guard::default(), range };
+    let share =
+        Share { key: key(name), revision: Revision::Current, guard: Guard::default(), range };
     let WriteReply::Shared(shared) = p.must(&Write::Share(Box::new(share))) else {
         panic!("not shared")
     };

@@ -65,7 +65,7 @@ fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_
     p.must(&Write::PutBlob(new));
     let change = |guard: Guard| {
         let change = BlobChange::Metadata(Metadata::default());
-        Write::UpdateBlob(UpdateBlob { key: key("a"), snapshot: None, guard, change })
+        Write::UpdateBlob(UpdateBlob { key: key("a"), revision: Revision::Current, guard, change })
     };
     assert_eq!(p.write(&change(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
     p.must(&change(key_claim(0x22)));

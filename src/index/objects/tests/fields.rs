@@ -272,7 +272,7 @@ fn a_field_of_a_later_release_stays_or_is_refused() {
     let (guard, snapshot) = (Guard::default(), None);
     let metadata = Metadata::new([("k".to_owned(), "v")]).unwrap();
     let change = BlobChange::Metadata(metadata.clone());
-    p.must(&Write::UpdateBlob(UpdateBlob { key: key("a"), snapshot, guard, change }));
+    p.must(&Write::UpdateBlob(UpdateBlob { key: key("a"), revision, guard, change }));
     let found = p.blob(&read(&key("a"))).unwrap();
     let unknown = UnknownFields::of([(200, Bytes::from_static(&[8, 9]))]);
     let fields = BlobFields { unknown, ..BlobFields::default() };

@@ -313,7 +313,7 @@ fn rows_of_format_1_become_rows_of_today_when_they_change() {
         for name in ["b", "i", "l", "s"] {
             let (key, guard, snapshot) = (key(name), guard(), None);
             let change = BlobChange::Metadata(metadata());
-            p.must(&Write::UpdateBlob(UpdateBlob { key, snapshot, guard, change }));
+            p.must(&Write::UpdateBlob(UpdateBlob { key, revision, guard, change }));
         }
         let (account, name) = (ACCOUNT, ContainerName::new("live").unwrap());
         let change = ContainerChange::Metadata(Metadata::default());
@@ -407,7 +407,12 @@ fn change_everything(p: &Partition) {
             Write::PutBlob(put(&key(name), inline(b"1"))),
             stage(&key(name), "z", inline(b"1")),
             Write::CommitBlocks(commit(&key(name), &["z", "w"])),
-            Write::UpdateBlob(UpdateBlob { key: key(name), snapshot: None, guard, change }),
+            Write::UpdateBlob(UpdateBlob {
+                key: key(name),
+                revision: Revision::Current,
+                guard,
+                change,
+            }),
             Write::ExpireStaged { key: RoutingKey::blob(&key(name)), before: p.now },
         ] {
             drop(p.clone().write(&write));

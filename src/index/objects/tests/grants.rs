@@ -10,14 +10,15 @@ fn open_to(audience: Audience) -> Guard {
 }
 
 fn read(p: &Partition, name: &str, guard: Guard) -> Result<(), Error> {
-    let read = ReadBlob { key: key(name), snapshot: None, guard, range: None, pieces: true };
+    let read =
+        ReadBlob { key: key(name), revision: Revision::Current, guard, range: None, pieces: true };
     p.read(&Read::Blob(read)).map(drop)
 }
 
 fn set(p: &mut Partition, name: &str, acl: CannedAcl) {
     let change = BlobChange::Acl(acl);
     let (guard, snapshot) = (Guard::default(), None);
-    p.must(&Write::UpdateBlob(UpdateBlob { key: key(name), snapshot, guard, change }));
+    p.must(&Write::UpdateBlob(UpdateBlob { key: key(name), revision, guard, change }));
 }
 
 #[test]

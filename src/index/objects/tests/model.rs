@@ -277,7 +277,12 @@ impl World {
 
     fn metadata(&mut self, name: &'static str) {
         let change = BlobChange::Metadata(Metadata::default());
-        let update = UpdateBlob { key: key(name), snapshot: None, guard: Guard::default(), change };
+        let update = UpdateBlob {
+            key: key(name),
+            revision: Revision::Current,
+            guard: Guard::default(),
+            change,
+        };
         let reply = self.write(&Write::UpdateBlob(update));
         let exists = self.model[name].committed.is_some();
         assert_eq!(reply.is_ok(), exists, "{reply:?}");
@@ -325,7 +330,12 @@ impl World {
 
     /// Asks the source to share; all it names is shared from then on.
     fn share(&mut self, from: &'static str) -> Option<SharedBlob> {
-        let share = Share { key: key(from), snapshot: None, guard: Guard::default(), range: None };
+        let share = Share {
+            key: key(from),
+            revision: Revision::Current,
+            guard: Guard::default(),
+            range: None,
+        };
         let reply = self.write(&Write::Share(Box::new(share)));
         let Some(blocks) = &self.model[from].committed else {
             assert_eq!(reply, Err(Error::Refused(Refused::BlobNotFound)));

@@ -58,7 +58,7 @@ fn copy(p: &mut Partition, from: &BlobKey, to: &BlobKey) -> u32 {
     let (mut at, mut layer, mut parts) = (Some(0), None, 0);
     while let Some(from_here) = at {
         let (key, guard) = (from.clone(), Guard::default());
-        let share = SharePages { key, snapshot: None, guard, from: from_here };
+        let share = SharePages { key, revision: Revision::Current, guard, from: from_here };
         let WriteReply::SharedPages(part) = p.must(&Write::SharePages(Box::new(share))) else {
             panic!("not pages")
         };
@@ -127,7 +127,7 @@ fn snapshot_is_a_source_and_what_hides_it_is_not() {
     let WriteReply::Snapshotted(taken) = p.must(&Write::SnapshotBlob(take)) else { panic!() };
     write(&mut p, &a, 0..4, NewContent::Stored(vec![location(2, 0, 4 * PAGE)]));
     let (key, guard) = (a.clone(), Guard::default());
-    let share = SharePages { key, snapshot: Some(taken.snapshot), guard, from: 0 };
+    let share = SharePages { key, revision: Revision::Snapshot(taken.revision), guard, from: 0 };
     let WriteReply::SharedPages(part) = p.must(&Write::SharePages(Box::new(share))) else {
         panic!("not pages")
     };

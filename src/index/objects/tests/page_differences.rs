@@ -14,7 +14,7 @@ const PAGES: u64 = 60;
 fn ask(key: &BlobKey, target: Option<Timestamp>, since: Timestamp) -> ReadPages {
     ReadPages {
         key: key.clone(),
-        snapshot: target,
+        revision: target,
         since: Some(since),
         guard: Guard::default(),
         range: None,
@@ -127,11 +127,11 @@ fn tags_of_a_snapshot_are_its_own() {
     let rows = p.memory.rows.len();
     let update = |snapshot, guard: Guard, value| {
         let change = BlobChange::Tags(tags(value));
-        Write::UpdateBlob(UpdateBlob { key: a.clone(), snapshot, guard, change })
+        Write::UpdateBlob(UpdateBlob { key: a.clone(), revision, guard, change })
     };
     p.must(&update(Some(taken), Guard::default(), "snapshot"));
     assert_eq!(p.memory.rows.len(), rows, "the tag index does not hear of it");
-    let of = |snapshot| p.blob(&ReadBlob { snapshot, ..read(&a) }).unwrap().record;
+    let of = |snapshot| p.blob(&ReadBlob { revision, ..read(&a) }).unwrap().record;
     let (blob, kept) = (of(None), of(Some(taken)));
     assert_eq!((blob.tags, kept.tags), (tags("blob"), tags("snapshot")));
     assert_eq!(kept.etag, blob.etag);
@@ -142,7 +142,7 @@ fn tags_of_a_snapshot_are_its_own() {
     assert_eq!(refused, Error::Refused(Refused::Lease(LeaseRefusal::NotPresent)));
     let metadata = BlobChange::Metadata(Metadata::default());
     let (key, guard) = (a.clone(), Guard::default());
-    let write = UpdateBlob { key, snapshot: Some(taken), guard, change: metadata };
+    let write = UpdateBlob { key, revision: Revision::Snapshot(taken), guard, change: metadata };
     assert_eq!(p.write(&Write::UpdateBlob(write)).unwrap_err(), Error::Refused(Refused::WrongKind));
 }
 

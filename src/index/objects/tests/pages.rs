@@ -49,7 +49,7 @@ fn ranges(p: &Partition, key: &BlobKey, limit: usize) -> Vec<(u64, u64)> {
     let mut range = None;
     loop {
         let (guard, key) = (Guard::default(), key.clone());
-        let read = ReadPages { key, snapshot: None, since: None, guard, range, limit };
+        let read = ReadPages { key, revision: Revision::Current, since: None, guard, range, limit };
         let ReadReply::Pages(found) = p.read(&Read::Pages(read)).unwrap() else {
             panic!("not pages")
         };
@@ -96,7 +96,14 @@ fn pages_beyond_the_end_and_of_other_kinds_are_refused() {
         assert_eq!(p.write(&write).unwrap_err(), Error::Refused(Refused::WrongKind), "{write:?}");
     }
     let guard = Guard::default();
-    let read = ReadPages { key: b, snapshot: None, since: None, guard, range: None, limit: 1 };
+    let read = ReadPages {
+        key: b,
+        revision: Revision::Current,
+        since: None,
+        guard,
+        range: None,
+        limit: 1,
+    };
     assert_eq!(p.read(&Read::Pages(read)).unwrap_err(), Error::Refused(Refused::WrongKind));
 }
 

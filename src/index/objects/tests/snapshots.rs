@@ -16,7 +16,7 @@ fn take(p: &mut Partition, key: &BlobKey) -> Timestamp {
 }
 
 fn of(key: &BlobKey, taken: Timestamp) -> ReadBlob {
-    ReadBlob { snapshot: Some(taken), ..read(key) }
+    ReadBlob { revision: Revision::Snapshot(taken), ..read(key) }
 }
 
 #[test]

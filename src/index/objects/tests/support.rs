@@ -119,7 +119,7 @@ pub(super) fn delete_of(key: &BlobKey, scope: DeleteScope) -> Write {
 
 pub(super) fn read(key: &BlobKey) -> ReadBlob {
     let guard = Guard::default();
-    ReadBlob { key: key.clone(), snapshot: None, guard, range: None, pieces: true }
+    ReadBlob { key: key.clone(), revision: Revision::Current, guard, range: None, pieces: true }
 }
 
 impl Partition {

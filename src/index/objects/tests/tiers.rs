@@ -23,7 +23,7 @@ fn set_of(
 ) -> Result<WriteReply, Error> {
     p.write(&Write::SetTier(SetTier {
         key: key.clone(),
-        snapshot,
+        revision,
         guard: Guard::default(),
         tier,
         priority: RehydratePriority::Standard,
@@ -64,7 +64,7 @@ fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
     p.must(&Write::PutBlob(archived));
     let metadata = Write::UpdateBlob(UpdateBlob {
         key: a.clone(),
-        snapshot: None,
+        revision: Revision::Current,
         guard: Guard::default(),
         change: BlobChange::Metadata(Metadata::default()),
     });
@@ -85,7 +85,7 @@ fn archive_refuses_reads_and_writes_and_lets_go_of_the_blob_later() {
         assert!(p.blob(&head).is_ok(), "properties are still shown");
         p.must(&Write::UpdateBlob(UpdateBlob {
             key: a.clone(),
-            snapshot: None,
+            revision: Revision::Current,
             guard: Guard::default(),
             change: BlobChange::Tags(Tags::default()),
         }));
@@ -125,7 +125,7 @@ fn snapshot_has_a_tier_of_its_own() {
     let taken = p.now;
     assert_eq!(set_of(&mut p, &a, Some(taken), AccessTier::Archive), DONE);
     assert!(p.blob(&read(&a)).is_ok());
-    let of = ReadBlob { snapshot: Some(taken), ..read(&a) };
+    let of = ReadBlob { revision: Revision::Snapshot(taken), ..read(&a) };
     assert_eq!(p.blob(&of).unwrap_err(), Error::Refused(Refused::Archived));
     let none = set_of(&mut p, &a, Some(taken.next()), AccessTier::Archive);
     assert_eq!(none, Err(Error::Refused(Refused::BlobNotFound)));

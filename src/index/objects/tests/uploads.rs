@@ -491,7 +491,7 @@ fn a_blob_is_read_by_part() {
     let a = key("a");
     let of = |p: &Partition, n| {
         let (key, number) = (key("a"), number(n));
-        let read = ReadPart { key, snapshot: None, guard: Guard::default(), number };
+        let read = ReadPart { key, revision: Revision::Current, guard: Guard::default(), number };
         match p.read(&Read::Part(read)) {
             Ok(ReadReply::Part(found)) => Some((found.range, found.parts)),
             Err(Error::Refused(Refused::Upload(UploadRefusal::NoSuchPart))) => None,

@@ -48,7 +48,7 @@ fn snapshot(name: &str, metadata: Option<Metadata>) -> Write {
 fn tier(name: &str, tier: AccessTier) -> Write {
     Write::SetTier(SetTier {
         key: key(name),
-        snapshot: None,
+        revision: Revision::Current,
         guard: Guard::default(),
         tier,
         priority: RehydratePriority::High,
@@ -103,7 +103,7 @@ fn tagged(p: &mut Partition) {
     p.must(&Write::PutBlob(PutBlob { tags: first, ..put(&key("tg"), inline(b"t")) }));
     p.must(&Write::UpdateBlob(UpdateBlob {
         key: key("tg"),
-        snapshot: None,
+        revision: Revision::Current,
         guard: Guard::default(),
         change: BlobChange::Tags(tags(&[("a", "2"), ("b", "")])),
     }));

@@ -18,6 +18,7 @@ use crate::protocol::wire::head::Head;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
+use crate::types::VersionId;
 
 /// What every answer carries.
 pub(super) fn begin(status: u16, echo: &RequestEcho) -> Head {
@@ -36,6 +37,15 @@ impl Head {
     pub(super) fn change(self, change: &Change) -> Self {
         self.shown("etag", format_args!("\"{}\"", change.etag))
             .shown("last-modified", change.last_modified)
+            .version(change.version)
+    }
+
+    /// The id of a version. The null version of S3 has none.
+    pub(super) fn version(self, version: Option<VersionId>) -> Self {
+        match version.filter(|version| !version.is_null) {
+            Some(version) => self.set("x-ms-version-id", &version.time.to_iso()),
+            None => self,
+        }
     }
 
     pub(super) fn checksum(self, checksum: &BodyChecksum) -> Self {

@@ -4,6 +4,7 @@ use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::types::BlobName;
 use crate::types::ContainerName;
+use crate::types::DeleteScope;
 
 /// Blobs of one request at most.
 pub const DELETIONS_MAX: usize = 1_000;
@@ -27,6 +28,10 @@ pub struct BlobDeletion {
     pub name: String,
     /// The blob, or why none can be meant.
     pub blob: Result<BlobName, Refusal>,
+    /// What of it.
+    pub scope: DeleteScope,
+    /// The version that the request names, in its words.
+    pub version: Option<String>,
     /// What must hold of it.
     pub precondition: Precondition,
 }

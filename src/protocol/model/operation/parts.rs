@@ -14,9 +14,11 @@ use crate::types::ContainerName;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
+use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::TagQuery;
 use crate::types::Timestamp;
+use crate::types::Versioning;
 
 /// What must hold before the operation is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub struct Precondition {
     pub open_to: Option<Audience>,
     /// Whether a write may replace a blob in the archive tier.
     pub over_archived: bool,
+    /// Whether the container keeps versions. The request does not say it; it is filled in when the
+    /// container is looked up.
+    pub versioning: Option<Versioning>,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.
@@ -67,8 +72,8 @@ pub struct BlobPath {
     pub container: ContainerName,
     /// The blob.
     pub blob: BlobName,
-    /// A snapshot of it.
-    pub snapshot: Option<Timestamp>,
+    /// Which of its states.
+    pub revision: Revision,
 }
 
 /// What a new container has beside metadata and access.
@@ -243,6 +248,8 @@ pub enum ListAfter {
     Name(String),
     /// After this name, and after the folded prefix that the name is or begins with.
     NameOrPrefix(String),
+    /// After the version of this name and time, among versions that are listed newest first.
+    Version(String, Timestamp),
 }
 
 /// List Blobs, flat or by hierarchy.
@@ -271,6 +278,8 @@ pub struct ListBlobs {
     pub uncommitted: bool,
     /// Whether snapshots are shown.
     pub snapshots: bool,
+    /// Whether versions are shown that are not current, and in which order.
+    pub versions: Option<VersionOrder>,
     /// Whether tags are shown.
     pub tags: bool,
     /// Whether the last copy is shown.
@@ -385,4 +394,13 @@ pub enum SequenceChange {
     Update(u64),
     /// One more.
     Increment,
+}
+
+/// The order of the versions of a blob in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionOrder {
+    /// The current blob is last. Delete markers are not shown.
+    OldestFirst,
+    /// The current blob is first. Delete markers are shown.
+    NewestFirst,
 }

@@ -3,6 +3,7 @@
 use crate::types::ContainerName;
 use crate::types::Setting;
 use crate::types::SettingKind;
+use crate::types::Versioning;
 
 /// An operation on a setting of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum SettingAction {
     Set(Setting),
     /// Remove it.
     Remove(SettingKind),
+    /// Read whether versions are kept.
+    GetVersioning,
+    /// Say whether versions are kept; in the body.
+    SetVersioning(Versioning),
     /// Read one that all containers have, with the same value. The dialect knows the value.
     GetFixed,
     /// Read one that no container has.
@@ -35,8 +40,14 @@ impl SettingOperation {
     #[must_use]
     pub const fn is_read(&self) -> bool {
         match self.action {
-            SettingAction::Get(_) | SettingAction::GetFixed | SettingAction::GetAbsent => true,
-            SettingAction::Set(_) | SettingAction::Remove(_) | SettingAction::RemoveAbsent => false,
+            SettingAction::Get(_)
+            | SettingAction::GetVersioning
+            | SettingAction::GetFixed
+            | SettingAction::GetAbsent => true,
+            SettingAction::Set(_)
+            | SettingAction::SetVersioning(_)
+            | SettingAction::Remove(_)
+            | SettingAction::RemoveAbsent => false,
         }
     }
 

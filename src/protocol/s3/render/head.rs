@@ -10,10 +10,12 @@ use crate::protocol::model::reply::TierFacts;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::upload_checksums;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::head::Head;
 use crate::types::ContentChecksum;
 use crate::types::Metadata;
 use crate::types::StorageClass;
+use crate::types::VersionId;
 
 /// What an object is shown as when nothing was set, as S3 does.
 const CONTENT_TYPE: &str = "binary/octet-stream";
@@ -33,6 +35,22 @@ pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
         .fixed("x-amz-checksum-type", checksums::kind_name(checksum.kind))
 }
 
+/// The version of an object, if its bucket keeps versions.
+pub(super) fn version(head: Head, version: Option<VersionId>) -> Head {
+    match version {
+        Some(version) => head.set("x-amz-version-id", &versions::id(version)),
+        None => head,
+    }
+}
+
+/// The version of the source of a copy.
+pub(super) fn source_version(head: Head, version: Option<VersionId>) -> Head {
+    match version {
+        Some(version) => head.set("x-amz-copy-source-version-id", &versions::id(version)),
+        None => head,
+    }
+}
+
 /// The number of parts in which an object was uploaded.
 pub(super) fn parts_count(response: Response<Bytes>, parts: Option<u32>) -> Response<Bytes> {
     match parts {
@@ -44,7 +62,7 @@ pub(super) fn parts_count(response: Response<Bytes>, parts: Option<u32>) -> Resp
 /// What answers show of an object.
 pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head {
     let properties = &facts.properties;
-    let mut head = head
+    let mut head = version(head, facts.change.version)
         .shown("etag", format_args!("\"{}\"", facts.content_etag))
         .shown("last-modified", facts.change.last_modified)
         .shown("content-length", content_length)

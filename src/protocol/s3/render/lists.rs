@@ -4,18 +4,19 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::protocol::model::facts::BlobFacts;
+use crate::protocol::model::facts::Change;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::lists;
-use crate::protocol::s3::lists::NULL_VERSION;
 use crate::protocol::s3::markers;
 use crate::protocol::s3::render::document::Keys;
 use crate::protocol::s3::render::document::begin;
 use crate::protocol::s3::render::document::owner;
 use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::versions;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::query::Query;
 use crate::types::ChecksumAlgorithm;
@@ -119,9 +120,13 @@ impl Writer<'_> {
             Form::Versions => {
                 let marker = self.next_key();
                 self.keys.element(&mut self.out, "NextKeyMarker", &marker);
-                let is_version = matches!(self.page.items.last(), Some(BlobItem::Blob { .. }));
-                if self.page.passed.is_none() && is_version {
-                    escape::plain(&mut self.out, "NextVersionIdMarker", NULL_VERSION);
+                if let Some(BlobItem::Blob { facts, .. }) = self.page.items.last()
+                    && self.page.passed.is_none()
+                {
+                    // The time also where the version is the null version: its place is needed.
+                    let Change { last_modified, version, .. } = facts.change;
+                    let time = version.map_or(last_modified, |version| version.time);
+                    escape::plain(&mut self.out, "NextVersionIdMarker", versions::id_of(time));
                 }
             }
         }
@@ -151,7 +156,8 @@ impl Writer<'_> {
         };
         for item in &self.page.items {
             if let BlobItem::Blob { name, facts, .. } = item {
-                self.object(name, facts, shows_owner);
+                let is_latest = self.form == Form::Versions && self.is_latest(item);
+                self.object(name, facts, &Shown { shows_owner, is_latest });
             }
         }
         for item in &self.page.items {
@@ -163,29 +169,59 @@ impl Writer<'_> {
         }
     }
 
-    fn object(&mut self, name: &str, facts: &BlobFacts, shows_owner: bool) {
+    /// Whether a version is the newest of its key. It is the current object, or the first that the
+    /// page has of a key: then it is a delete marker, unless the page begins inside the key.
+    fn is_latest(&self, item: &BlobItem) -> bool {
+        let BlobItem::Blob { name, revision, facts } = item else { return false };
+        if revision.is_current() {
+            return true;
+        }
+        let mut of_key = self.page.items.iter().filter(|other| match other {
+            BlobItem::Blob { name: other, .. } => other == name,
+            BlobItem::Prefix { .. } | BlobItem::Uncommitted { .. } => false,
+        });
+        let is_first = of_key.next().is_some_and(|first| std::ptr::eq(first, item));
+        let goes_on = self.parameter("key-marker") == Some(name.as_str());
+        facts.is_marker && is_first && !goes_on
+    }
+
+    fn object(&mut self, name: &str, facts: &BlobFacts, shown: &Shown) {
         let (begin, end) = match self.form {
             Form::V1 | Form::V2 => ("<Contents>", "</Contents>"),
+            Form::Versions if facts.is_marker => ("<DeleteMarker>", "</DeleteMarker>"),
             Form::Versions => ("<Version>", "</Version>"),
         };
         let out = &mut self.out;
         out.push_str(begin);
         self.keys.element(out, "Key", name);
         if self.form == Form::Versions {
-            escape::plain(out, "VersionId", NULL_VERSION);
-            escape::plain(out, "IsLatest", true);
+            let id = facts.change.version.map_or_else(|| versions::NULL.to_owned(), versions::id);
+            escape::plain(out, "VersionId", id);
+            escape::plain(out, "IsLatest", shown.is_latest);
         }
         escape::plain(out, "LastModified", facts.change.last_modified.to_iso_millis());
+        if facts.is_marker {
+            owner(out, &self.echo.owner, self.echo);
+            out.push_str(end);
+            return;
+        }
         escape::plain(out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
         checksum(out, facts);
         escape::plain(out, "Size", facts.len);
-        if shows_owner {
+        if shown.shows_owner {
             let of = facts.object.as_ref().and_then(|object| object.owner.as_deref());
             owner(out, of.unwrap_or(&self.echo.owner), self.echo);
         }
         escape::plain(out, "StorageClass", facts.storage_class().as_str());
         out.push_str(end);
     }
+}
+
+/// What is shown of an object beside the object.
+struct Shown {
+    shows_owner: bool,
+    /// Whether it is the newest version of its key.
+    is_latest: bool,
 }
 
 /// How the checksum of an object is computed. Its value is only in the head of the object.

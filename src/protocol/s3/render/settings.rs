@@ -5,6 +5,7 @@ use crate::protocol::s3::settings::FixedDocument;
 use crate::protocol::wire::escape;
 use crate::types::CrossOriginRule;
 use crate::types::Setting;
+use crate::types::Versioning;
 
 /// A setting of a bucket.
 pub(super) fn setting(setting: &Setting) -> String {
@@ -21,6 +22,18 @@ pub(super) fn fixed(FixedDocument { root, content }: FixedDocument) -> String {
     out.push_str("</");
     out.push_str(root);
     out.push('>');
+    out
+}
+
+/// Whether a bucket keeps versions. One that never did says nothing.
+pub(super) fn versioning(state: Option<Versioning>) -> String {
+    let mut out = begin("VersioningConfiguration");
+    match state {
+        Some(Versioning::Enabled) => escape::element(&mut out, "Status", "Enabled"),
+        Some(Versioning::Suspended) => escape::element(&mut out, "Status", "Suspended"),
+        None => {}
+    }
+    out.push_str("</VersioningConfiguration>");
     out
 }
 

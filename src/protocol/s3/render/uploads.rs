@@ -32,8 +32,8 @@ pub(super) fn upload(reply: &UploadReply, echo: &S3Echo) -> Response<Bytes> {
             let head = begin(200, echo).shown("etag", format_args!("\"{}\"", part.tag));
             part.checksum.iter().fold(head, head::checksum).empty()
         }
-        UploadReply::Completed { tag, checksums, .. } => {
-            begin(200, echo).xml(completed(*tag, checksums, echo))
+        UploadReply::Completed { change, tag, checksums } => {
+            head::version(begin(200, echo), change.version).xml(completed(*tag, checksums, echo))
         }
         UploadReply::Aborted => begin(204, echo).bodiless(),
         UploadReply::Parts { upload, parts, is_truncated } => {

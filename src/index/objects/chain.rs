@@ -1,0 +1,345 @@
+//! The chain of versions of a blob: what becomes of the row in the way of a change, and which
+//! version is current (ADR 0038).
+//!
+//! The main row is the current blob. Former ones, and delete markers, are rows of the versions
+//! family, newest first. A blob whose newest version is a delete marker has no main row.
+//!
+//! Invariants: a version's bytes have one owner; a row that becomes a version takes them along. At
+//! most one version is S3's null version; if it is not current, a row of its own names it. The
+//! snapshots of a blob are counted in its newest row: the main row, else the newest version.
+
+#![deny(clippy::indexing_slicing)]
+
+use bytes::Bytes;
+
+use crate::index::api::Error;
+use crate::index::api::Guard;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
+use crate::index::objects::blob_row::Place;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
+use crate::index::objects::garbage;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::layout::SharedLayout;
+use crate::index::objects::values;
+use crate::index::objects::values::BlobContent;
+use crate::index::objects::values::Content;
+use crate::index::objects::values::Layout;
+use crate::index::objects::values::NullVersion;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::Crc64;
+use crate::types::Location;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+use crate::types::VersionId;
+use crate::types::Versioning;
+
+/// What becomes of a blob that is replaced or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is removed with its bytes.
+    Dropped,
+    /// It stays as a version.
+    Kept(VersionId),
+}
+
+/// The one rule of what becomes of a blob that is replaced or deleted. The null version is replaced
+/// while versioning is suspended.
+pub(super) fn fate(guard: &Guard, record: &BlobRecord) -> Fate {
+    let version = record.version().unwrap_or_else(|| VersionId::null(record.last_modified));
+    match guard.versioning {
+        None => Fate::Dropped,
+        Some(Versioning::Suspended) if version.is_null => Fate::Dropped,
+        Some(Versioning::Suspended | Versioning::Enabled) => Fate::Kept(version),
+    }
+}
+
+/// The version that a write makes at `now`; `None` where versions are not kept.
+pub(super) fn made_by(guard: &Guard, now: Timestamp) -> Option<VersionId> {
+    let versioning = guard.versioning?;
+    Some(VersionId { time: now, is_null: versioning == Versioning::Suspended })
+}
+
+/// What a write finds when the way is free.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    /// The locations that became garbage.
+    pub(super) dropped: Vec<Location>,
+    /// The version that the write makes.
+    version: Option<VersionId>,
+    /// Snapshots of the blob, if it had no main row.
+    snapshots: Option<u32>,
+}
+
+impl Way {
+    /// Writes into the record of the new blob what it has from the chain.
+    pub(super) fn finish(&self, record: &mut BlobRecord) {
+        record.set_version(self.version);
+        if let Some(snapshots) = self.snapshots {
+            record.snapshots = snapshots;
+        }
+    }
+}
+
+/// A blob in the way of a write.
+#[derive(Clone, Copy)]
+pub(super) struct InTheWay<'a> {
+    /// The current blob.
+    pub(super) old: Option<&'a Blob>,
+    /// The locations that the new blob names.
+    pub(super) taken: &'a [Location],
+}
+
+/// Removes the blob that a write replaces from the main row, or makes a version of it. The caller
+/// writes the main row.
+pub(super) async fn make_way(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+    of: InTheWay<'_>,
+) -> Result<Way, Error> {
+    let version = made_by(guard, eval.now);
+    let mut way = Way { version, ..Way::default() };
+    match of.old {
+        Some(old) => way.dropped = displace(eval, key, guard, (old, of.taken)).await?,
+        None if version.is_some() => {
+            way.snapshots = newest(eval.view, key).await?.map(|found| found.blob.record.snapshots);
+        }
+        None => {}
+    }
+    if version.is_some_and(|version| version.is_null) {
+        way.dropped.extend(drop_null(eval, key).await?);
+    }
+    Ok(way)
+}
+
+/// Makes a version of the current blob, or drops its content. Returns the locations that become
+/// garbage. The main row is left to the caller.
+async fn displace(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+    (old, taken): (&Blob, &[Location]),
+) -> Result<Vec<Location>, Error> {
+    if let Fate::Kept(version) = fate(guard, &old.record)
+        && !is_repeated(key, old, taken)?
+    {
+        keep(eval, key, version, old.clone());
+        return Ok(Vec::new());
+    }
+    let layout = old.content(key)?.layout;
+    let dropped = layout::owned(eval, key, &layout).await?;
+    layout::remove_rows(eval, key, &layout);
+    Ok(dropped)
+}
+
+/// Whether the same write made the blob in its way: its answer was lost, and it is sent again. A
+/// version would own the bytes of the new blob.
+fn is_repeated(key: &RoutingKey, old: &Blob, taken: &[Location]) -> Result<bool, Error> {
+    let Some(first) = taken.first() else { return Ok(false) };
+    Ok(match old.content(key)?.layout {
+        Layout::Whole(content) => content.owned().contains(first),
+        Layout::Blocks(entries) => {
+            entries.iter().any(|entry| entry.content.owned().contains(first))
+        }
+        Layout::Segments { .. } | Layout::Appended { .. } | Layout::Pages { .. } => false,
+    })
+}
+
+/// Writes a blob as a version.
+pub(super) fn keep(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    version: VersionId,
+    mut blob: Blob,
+) {
+    blob.record.lease = None;
+    blob.record.snapshots = 0;
+    blob.record.set_version(Some(version));
+    eval.out.put(Family::Versions, keys::version(key, version.time), blob.encode());
+    if version.is_null {
+        let null = NullVersion { committed: version.time };
+        eval.out.put(Family::Versions, keys::null_version(key), values::encode(&null));
+    }
+}
+
+/// Removes the null version, unless it is the current blob. Returns the locations that become
+/// garbage.
+async fn drop_null(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<Vec<Location>, Error> {
+    let Some(time) = null_time(eval.view, key).await? else { return Ok(Vec::new()) };
+    let found = blob_row::load_row(eval.view, key, Place::Version(time)).await?;
+    let row = keys::version(key, time);
+    let blob = found.ok_or_else(|| keys::corrupt(Family::Versions, &row, "no null version"))?;
+    remove(eval, key, &Version { time, blob }).await
+}
+
+/// The time of the null version that is not current.
+pub(super) async fn null_time(
+    view: &dyn Rows,
+    key: &RoutingKey,
+) -> Result<Option<Timestamp>, Error> {
+    let row = keys::null_version(key);
+    let Some(value) = view.get(Family::Versions, &row).await? else { return Ok(None) };
+    let null: NullVersion = values::decode(Family::Versions, &row, &value)?;
+    Ok(Some(null.committed))
+}
+
+/// A version that is not current.
+#[derive(Debug)]
+pub(super) struct Version {
+    /// When it was committed.
+    pub(super) time: Timestamp,
+    /// Its row.
+    pub(super) blob: Blob,
+}
+
+/// The newest version that is not current, a delete marker too.
+pub(super) async fn newest(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Version>, Error> {
+    newest_but(view, key, None).await
+}
+
+/// The newest version that is neither current nor that of this time.
+async fn newest_but(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    but: Option<Timestamp>,
+) -> Result<Option<Version>, Error> {
+    let mut rows =
+        Cursor::new(view, Family::Versions, keys::versions_start(key), Some(keys::after(key)));
+    while let Some(row) = rows.take().await? {
+        let time = keys::parse_version_time(&row.key, key)?;
+        if Some(time) != but {
+            let blob = blob_row::decode(&row.key, &row.value, Place::Version(time))?;
+            return Ok(Some(Version { time, blob }));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes a version that is not current. Returns the locations that become garbage.
+pub(super) async fn remove(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    version: &Version,
+) -> Result<Vec<Location>, Error> {
+    let layout = version.blob.content(key)?.layout;
+    let dropped = layout::owned(eval, key, &layout).await?;
+    layout::remove_rows(eval, key, &layout);
+    forget_row(eval, key, version);
+    Ok(dropped)
+}
+
+fn forget_row(eval: &mut Evaluation<'_>, key: &RoutingKey, version: &Version) {
+    eval.out.delete(Family::Versions, keys::version(key, version.time));
+    if version.blob.record.version().is_some_and(|version| version.is_null) {
+        eval.out.delete(Family::Versions, keys::null_version(key));
+    }
+}
+
+/// Puts a delete marker, which is the newest version. The caller removes the main row.
+pub(super) fn mark(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    version: VersionId,
+    snapshots: u32,
+) {
+    let mut record =
+        BlobRecord { snapshots, ..BlobRecord::new(eval.now, eval.now, 0, Crc64::EMPTY) };
+    record.set_version(Some(version));
+    record.set_delete_marker();
+    let content = BlobContent { id_len: 0, layout: Layout::Whole(Content::Inline(Bytes::new())) };
+    let row = keys::version(key, version.time);
+    eval.out.put(Family::Versions, row, values::encode_blob(&record, &content));
+    if version.is_null {
+        let null = NullVersion { committed: version.time };
+        eval.out.put(Family::Versions, keys::null_version(key), values::encode(&null));
+    }
+}
+
+/// A blob of which a change makes a version, and which goes on with the same content.
+#[derive(Debug)]
+pub(super) struct Fork {
+    /// The version that it becomes.
+    pub(super) version: VersionId,
+    /// The blob.
+    pub(super) blob: Blob,
+}
+
+/// Keeps a blob as a version and returns a new current blob with the same content, which both share
+/// from now on. The caller writes the main row.
+pub(super) async fn fork(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+    fork: &Fork,
+) -> Result<Blob, Error> {
+    let BlobContent { id_len, layout } = fork.blob.content(key)?;
+    let SharedLayout { kept, copy } = layout::share(eval, key, layout).await?;
+    let former = fork.blob.clone().with_content(&BlobContent { id_len, layout: copy });
+    keep(eval, key, fork.version, former);
+    let made = made_by(guard, eval.now);
+    if made.is_some_and(|made| made.is_null) {
+        let dropped = drop_null(eval, key).await?;
+        garbage::write(eval, key, &dropped, &[]);
+    }
+    let mut current = fork.blob.clone().with_content(&BlobContent { id_len, layout: kept });
+    current.record.set_version(made);
+    Ok(current)
+}
+
+/// What is newest after a version is gone.
+#[derive(Debug)]
+pub(super) enum Heir {
+    /// Nothing is left.
+    Nothing,
+    /// The version that becomes current.
+    Promoted(Blob),
+    /// A delete marker: no blob is current.
+    Marker,
+}
+
+/// Lets the newest version but one become current, as the version of time `gone`, or the current
+/// blob, is removed. `snapshots` is how many snapshots the blob has. The caller removes what is
+/// gone and writes or removes the main row.
+pub(super) async fn promote(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    gone: Option<Timestamp>,
+    snapshots: u32,
+) -> Result<Heir, Error> {
+    let Some(mut next) = newest_but(eval.view, key, gone).await? else { return Ok(Heir::Nothing) };
+    next.blob.record.snapshots = snapshots;
+    if next.blob.record.is_delete_marker() {
+        next.blob.store(eval, key);
+        return Ok(Heir::Marker);
+    }
+    forget_row(eval, key, &next);
+    let mut content = next.blob.content(key)?;
+    if let Layout::Pages { layers } = &mut content.layout {
+        // Other versions and snapshots may have its layers too, so it does not write to them.
+        layers.insert(0, eval.now.ticks());
+        next.blob = next.blob.with_content(&content);
+    }
+    Ok(Heir::Promoted(next.blob))
+}
+
+/// Removes all versions that are not current, and returns the locations that they own.
+pub(super) async fn remove_all(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+) -> Result<Vec<Location>, Error> {
+    let mut dropped = Vec::new();
+    let mut rows =
+        Cursor::new(eval.view, Family::Versions, keys::versions_start(key), Some(keys::after(key)));
+    while let Some(row) = rows.take().await? {
+        let time = keys::parse_version_time(&row.key, key)?;
+        let blob = blob_row::decode(&row.key, &row.value, Place::Version(time))?;
+        dropped.extend(remove(eval, key, &Version { time, blob }).await?);
+    }
+    eval.out.delete(Family::Versions, keys::null_version(key));
+    Ok(dropped)
+}

@@ -1,0 +1,258 @@
+//! Delete Blob: of the current blob, of snapshots, of versions.
+//!
+//! Source: "Delete Blob"; S3, "DeleteObject", "Working with delete markers".
+
+#![deny(clippy::indexing_slicing)]
+
+use crate::index::api::DeleteBlob;
+use crate::index::api::Deleted;
+use crate::index::api::Error;
+use crate::index::api::Refused;
+use crate::index::api::WriteReply;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
+use crate::index::objects::blob_row::Place;
+use crate::index::objects::chain;
+use crate::index::objects::chain::Heir;
+use crate::index::objects::chain::InTheWay;
+use crate::index::objects::chain::Version;
+use crate::index::objects::evaluation::Evaluation;
+use crate::index::objects::garbage;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::layout;
+use crate::index::objects::revision;
+use crate::index::objects::revision::RevisionOf;
+use crate::index::objects::snapshot;
+use crate::index::objects::staged;
+use crate::index::objects::tags;
+use crate::index::record::BlobRecord;
+use crate::index::rows::Family;
+use crate::types::DeleteScope;
+use crate::types::Location;
+use crate::types::Revision;
+use crate::types::RoutingKey;
+use crate::types::Tags;
+use crate::types::Timestamp;
+use crate::types::VersionId;
+
+/// Delete Blob.
+pub(super) async fn delete(
+    eval: &mut Evaluation<'_>,
+    delete: &DeleteBlob,
+) -> Result<WriteReply, Error> {
+    let key = RoutingKey::blob(&delete.key);
+    let deleted = match delete.scope {
+        DeleteScope::Snapshot(taken) => one_snapshot(eval, &key, delete, taken).await?,
+        DeleteScope::Snapshots => all_snapshots(eval, &key, delete).await?,
+        DeleteScope::Version(revision) => version(eval, &key, delete, revision).await?,
+        DeleteScope::FormerVersion(time) => {
+            version(eval, &key, delete, Revision::Version(time)).await?
+        }
+        DeleteScope::Blob | DeleteScope::BlobAndSnapshots | DeleteScope::Object => {
+            current(eval, &key, delete).await?
+        }
+    };
+    Ok(WriteReply::Deleted(deleted))
+}
+
+/// Deletes the current blob. Where versions are kept it becomes one, below a delete marker.
+async fn current(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    delete: &DeleteBlob,
+) -> Result<Deleted, Error> {
+    let marker = chain::made_by(&delete.guard, eval.now);
+    let Some(blob) = blob_row::current(eval, key).await? else {
+        if marker.is_some() && delete.scope == DeleteScope::Object {
+            return mark_missing(eval, key, delete).await;
+        }
+        let of = RevisionOf { revision: Revision::Current, guard: &delete.guard };
+        return Err(revision::missing(eval.view, key, of).await?);
+    };
+    guard::change(&delete.guard, &blob.record, eval.now)?;
+    let takes_snapshots = delete.scope == DeleteScope::BlobAndSnapshots;
+    let keeps_snapshots = marker.is_some() && delete.scope == DeleteScope::Object;
+    if blob.record.snapshots > 0 && !takes_snapshots && !keeps_snapshots {
+        return Err(Refused::SnapshotsPresent.into());
+    }
+    let mut dropped = staged::discard(eval, key).await?;
+    let mut snapshots = blob.record.snapshots;
+    if takes_snapshots {
+        dropped.extend(snapshot::remove_all(eval, key).await?);
+        snapshots = 0;
+    }
+    leave(eval, key, &blob.record);
+    let of = InTheWay { old: Some(&blob), taken: &[] };
+    let way = chain::make_way(eval, key, &delete.guard, of).await?;
+    dropped.extend(way.dropped);
+    garbage::write(eval, key, &dropped, &[]);
+    eval.out.delete(Family::Main, key.as_bytes().clone());
+    if let Some(version) = marker {
+        chain::mark(eval, key, version, snapshots);
+    }
+    Ok(Deleted { version: marker, is_marker: marker.is_some() })
+}
+
+/// Puts a delete marker where no blob is current.
+async fn mark_missing(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    delete: &DeleteBlob,
+) -> Result<Deleted, Error> {
+    guard::create(&delete.guard, None::<&BlobRecord>, eval.now)?;
+    let snapshots = chain::newest(eval.view, key).await?.map_or(0, |v| v.blob.record.snapshots);
+    let way = chain::make_way(eval, key, &delete.guard, InTheWay { old: None, taken: &[] }).await?;
+    garbage::write(eval, key, &way.dropped, &[]);
+    let version = chain::made_by(&delete.guard, eval.now);
+    if let Some(version) = version {
+        chain::mark(eval, key, version, snapshots);
+    }
+    Ok(Deleted { version, is_marker: true })
+}
+
+/// Ends what belongs to a current blob that is current no longer: its pending copy, its entries of
+/// the tag index.
+fn leave(eval: &mut Evaluation<'_>, key: &RoutingKey, record: &BlobRecord) {
+    if guard::is_copying(record) {
+        eval.out.delete(Family::Work, keys::copy_work(key));
+    }
+    tags::changed(eval, key, &record.tags, &Tags::default());
+}
+
+/// Removes one version for ever. If it was the newest, the next one becomes current.
+async fn version(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    delete: &DeleteBlob,
+    revision: Revision,
+) -> Result<Deleted, Error> {
+    let found = revision::find(eval.view, key, revision).await?;
+    let blob = found.ok_or(Refused::VersionNotFound)?;
+    guard::change(&delete.guard, &blob.record, eval.now)?;
+    let deleted_at = blob.record.last_modified;
+    let deleted =
+        Deleted { version: blob.record.version(), is_marker: blob.record.is_delete_marker() };
+    match blob.place() {
+        Place::Version(time) => {
+            let is_head = blob_row::load(eval.view, key).await?.is_none()
+                && chain::newest(eval.view, key).await?.is_some_and(|head| head.time == time);
+            let snapshots = blob.record.snapshots;
+            let dropped = chain::remove(eval, key, &Version { time, blob }).await?;
+            garbage::write(eval, key, &dropped, &[]);
+            if is_head {
+                succeed(eval, key, &Head { gone: Some(time), snapshots }).await?;
+            }
+        }
+        Place::Main if matches!(delete.scope, DeleteScope::FormerVersion(_)) => {
+            return Err(Refused::CurrentVersion.into());
+        }
+        Place::Main => remove_current(eval, key, blob).await?,
+        Place::Snapshot(_) => return Err(Refused::VersionNotFound.into()),
+    }
+    // What was written before versions were kept is the null version.
+    let null = VersionId::null(deleted_at);
+    let version = deleted.version.or_else(|| delete.guard.versioning.map(|_| null));
+    Ok(Deleted { version, ..deleted })
+}
+
+/// Removes the current blob by its version.
+async fn remove_current(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    blob: Blob,
+) -> Result<(), Error> {
+    let mut dropped = Vec::new();
+    let layout = blob.content(key)?.layout;
+    dropped.extend(layout::owned(eval, key, &layout).await?);
+    layout::remove_rows(eval, key, &layout);
+    leave(eval, key, &blob.record);
+    eval.out.delete(Family::Main, key.as_bytes().clone());
+    let snapshots = blob.record.snapshots;
+    succeed(eval, key, &Head { gone: None, snapshots }).await?;
+    garbage::write(eval, key, &dropped, &[]);
+    Ok(())
+}
+
+/// The newest version, which is removed.
+struct Head {
+    /// Its time, if it is not the current blob.
+    gone: Option<Timestamp>,
+    /// The number of snapshots of the blob.
+    snapshots: u32,
+}
+
+/// Makes the next version current.
+async fn succeed(eval: &mut Evaluation<'_>, key: &RoutingKey, head: &Head) -> Result<(), Error> {
+    match chain::promote(eval, key, head.gone, head.snapshots).await? {
+        Heir::Nothing if head.snapshots > 0 => Err(Refused::SnapshotsPresent.into()),
+        Heir::Nothing | Heir::Marker => Ok(()),
+        Heir::Promoted(blob) => {
+            tags::changed(eval, key, &Tags::default(), &blob.record.tags);
+            eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
+            Ok(())
+        }
+    }
+}
+
+/// Removes one snapshot. Snapshots have no leases, and a lease on the blob does not protect them.
+async fn one_snapshot(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    delete: &DeleteBlob,
+    taken: Timestamp,
+) -> Result<Deleted, Error> {
+    let mut head = head(eval, key).await?;
+    let found = blob_row::load_row(eval.view, key, Place::Snapshot(taken)).await?;
+    let found = found.ok_or(Refused::BlobNotFound)?;
+    guard::change(&delete.guard, &found.record, eval.now)?;
+    let row = keys::snapshot(key, taken);
+    let dropped = snapshot::remove(eval, key, &row, &found.content(key)?).await?;
+    garbage::write(eval, key, &dropped, &[]);
+    head.record.snapshots = head.record.snapshots.saturating_sub(1);
+    head.store(eval, key);
+    Ok(Deleted::default())
+}
+
+/// Removes all snapshots, and leaves the blob.
+async fn all_snapshots(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    delete: &DeleteBlob,
+) -> Result<Deleted, Error> {
+    let mut blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
+    guard::change(&delete.guard, &blob.record, eval.now)?;
+    let dropped = snapshot::remove_all(eval, key).await?;
+    garbage::write(eval, key, &dropped, &[]);
+    blob.record.snapshots = 0;
+    blob.store(eval, key);
+    Ok(Deleted::default())
+}
+
+/// The row that counts the snapshots: the current blob, else its newest version.
+async fn head(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<Blob, Error> {
+    if let Some(blob) = blob_row::current(eval, key).await? {
+        return Ok(blob);
+    }
+    let newest = chain::newest(eval.view, key).await?;
+    Ok(newest.ok_or(Refused::BlobNotFound)?.blob)
+}
+
+/// Removes all rows of a blob but its uploads. Returns the locations that the rows own; the caller
+/// writes the garbage rows.
+pub(super) async fn remove_rows(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+) -> Result<Vec<Location>, Error> {
+    let mut dropped = staged::discard(eval, key).await?;
+    dropped.extend(snapshot::remove_all(eval, key).await?);
+    dropped.extend(chain::remove_all(eval, key).await?);
+    if let Some(blob) = blob_row::current(eval, key).await? {
+        leave(eval, key, &blob.record);
+        let layout = blob.content(key)?.layout;
+        dropped.extend(layout::owned(eval, key, &layout).await?);
+        layout::remove_rows(eval, key, &layout);
+        eval.out.delete(Family::Main, key.as_bytes().clone());
+    }
+    Ok(dropped)
+}
