@@ -71,6 +71,7 @@ use tokio::runtime::Runtime;
 use crate::folder::Data;
 use crate::server::ACCOUNT;
 use crate::server::KEY;
+use crate::types::Revision;
 use crate::wire::Answer;
 use crate::wire::Ending;
 use crate::wire::Message;

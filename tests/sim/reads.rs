@@ -40,6 +40,7 @@ use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::state::Committed;
 use crate::state::State;
+use crate::types::Revision;
 use crate::when::When;
 
 /// The result of a read, or a failure that the session's fault excuses.

@@ -50,6 +50,7 @@ use crate::model::Done;
 use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
+use crate::types::Revision;
 use crate::uploads;
 
 /// The stored bytes of a change.

@@ -27,6 +27,7 @@ use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Md5;
 use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::Revision;
 use crate::types::Timestamp;
 use crate::types::request;
 

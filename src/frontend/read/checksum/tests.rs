@@ -39,6 +39,7 @@ use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::KeyRange;
 use crate::types::Location;
+use crate::types::Revision;
 use crate::types::Timestamp;
 
 const MIB: u64 = 1 << 20;

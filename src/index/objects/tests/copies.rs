@@ -4,6 +4,7 @@ use super::support::*;
 use crate::capacity::part_of_frames;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::types::Revision;
 
 fn share(p: &mut Partition, name: &str, range: Option<std::ops::Range<u64>>) -> SharedBlob {
     let share =
