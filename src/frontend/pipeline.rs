@@ -28,6 +28,7 @@ use crate::frontend::cors;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::batch;
 use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dialect::forms;
 use crate::frontend::dialect::website;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
@@ -97,15 +98,18 @@ impl FrontEnd {
     ) -> Result<Response<ResponseBody>, ConnectionAborted> {
         let arrived = self.env.clock.now();
         let begun = self.env.clock.monotonic();
-        let (head, incoming) = request.into_parts();
+        let (mut head, incoming) = request.into_parts();
         let dialect = self.config.dialects.of(&head, peer.protocols);
+        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
+        let counted = self.metrics.begin();
+        let mut host = access::hosts::is_acceptable(self, &head, peer);
+        if host.is_ok() && dialect.has_form(&head) {
+            host = boxed(|| forms::read(self, &mut head, &mut body, peer)).await;
+        }
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let mut context = RequestContext { draft, ..RequestContext::nothing() };
         let mut echo = dialect.echo(&head, id, arrived);
-        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
-        let counted = self.metrics.begin();
-        let host = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match host.map(|()| dialect.site(&head)) {
             Err(error) => {
                 context.log_refusal(&error);

@@ -18,7 +18,7 @@ use crate::auth::s3::shown;
 use crate::auth::s3::unhex;
 use crate::types::Timestamp;
 
-const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const PAYLOAD_HASH: &str = "x-amz-content-sha256";
 /// The longest life of a presigned URL, seconds: a week.
 const EXPIRES_MAX: i64 = 604_800;
@@ -190,7 +190,7 @@ fn header<'a>(request: &SignedS3Request<'a>, name: &str) -> Option<&'a str> {
 }
 
 /// `ACCESS_KEY_ID/YYYYMMDD/REGION/SERVICE/aws4_request`.
-fn credential_of(text: &str) -> Result<(String, Scope), String> {
+pub(super) fn credential_of(text: &str) -> Result<(String, Scope), String> {
     let malformed =
         || "the credential is not of the form KEY/YYYYMMDD/REGION/SERVICE/aws4_request".to_owned();
     let mut parts = text.rsplitn(5, '/');

@@ -50,6 +50,7 @@ use crate::types::Timestamp;
 
 pub use crate::protocol::azure::Addressing;
 pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
+pub(in crate::frontend) use s3::forms;
 #[doc(hidden)]
 pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 pub use s3::S3Settings;
@@ -159,6 +160,14 @@ impl<'a> Dialect<'a> {
             }
             Self::S3(settings) => settings.address(head),
             Self::Foreign(foreign) => foreign.address(head),
+        }
+    }
+
+    /// Whether the request announces a form, whose fields are read before all else.
+    pub(in crate::frontend) fn has_form(self, head: &Parts) -> bool {
+        match self {
+            Self::S3(settings) => settings.has_form(head),
+            Self::Azure(_) | Self::Foreign(_) => false,
         }
     }
 

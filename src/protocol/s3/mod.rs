@@ -9,7 +9,7 @@
 //!    answer repeats of its request.
 //!    `asked.rs` has what else the answer depends on.
 //! 4. `errors.rs`: the code, status and text of each refusal.
-//! 5. `chunked.rs`: bodies in `aws-chunked` form.
+//! 5. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers.
 
 mod acl;
 pub mod address;
@@ -30,6 +30,7 @@ mod documents;
 mod echo;
 mod encryption;
 pub mod errors;
+pub mod form;
 mod lists;
 mod markers;
 mod naming;
@@ -37,6 +38,7 @@ mod objects;
 mod overrides;
 mod owners;
 mod parse;
+mod post;
 mod render;
 mod request;
 pub mod restore;

@@ -27,6 +27,7 @@ use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
+use crate::protocol::s3::form::posted;
 use crate::protocol::s3::render::head::begin;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::settings::fixed;
@@ -57,8 +58,13 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::Container(facts) => bucket(facts, echo),
         Reply::ContainerDeleted | Reply::BlobDeleted => begin(204, echo).bodiless(),
         Reply::BlobPut { content_etag, checksum, .. } => {
-            let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
-            head::checksum(head, &checksum.of_whole()).empty()
+            let status = echo.form.as_ref().map_or(200, |form| form.status);
+            let head = begin(status, echo).shown("etag", format_args!("\"{content_etag}\""));
+            let head = head::checksum(head, &checksum.of_whole());
+            match &echo.form {
+                Some(form) => posted(head, form, content_etag),
+                None => head.empty(),
+            }
         }
         Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
         Reply::Setting(reply) => setting(reply, echo),
@@ -217,6 +223,7 @@ const fn element(detail: Detail) -> Option<&'static str> {
         Detail::Limit => Some("MaxSizeAllowed"),
         Detail::SatisfiableRange => Some("ActualObjectSize"),
         Detail::StorageClass => Some("StorageClass"),
+        Detail::Condition => Some("Condition"),
         _ => None,
     }
 }

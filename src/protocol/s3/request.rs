@@ -14,6 +14,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::form::PostForm;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 use crate::types::PartNumber;
@@ -67,6 +68,8 @@ pub(super) struct Request<'a> {
     pub(super) headers: &'a HeaderMap,
     /// What the URL names.
     pub(super) address: &'a Address,
+    /// The form that the headers come from.
+    pub(super) form: Option<&'a PostForm>,
 }
 
 impl Request<'_> {

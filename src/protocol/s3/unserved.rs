@@ -37,6 +37,7 @@ const SERVED: &[(&str, &[S3Operation])] = &[
         "x-amz-server-side-encryption-customer-",
         &[
             S3Operation::PutObject,
+            S3Operation::PostObject,
             S3Operation::GetObject,
             S3Operation::HeadObject,
             S3Operation::GetObjectAttributes,
