@@ -28,7 +28,6 @@ use crate::frontend::dialect::s3::refusals;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
