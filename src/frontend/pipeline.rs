@@ -75,6 +75,17 @@ fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) 
     AnswerFacts { status: response.status(), code, bytes }
 }
 
+/// An answer whose end is noted in the audit log and in metrics, and frees the request's place.
+fn noting(
+    response: Response<ResponseBody>,
+    context: &mut RequestContext,
+) -> Response<ResponseBody> {
+    response.map(|body| {
+        let body = body.passing(context.pass.take()).counted(context.traffic.take());
+        body.drafting(context.draft.take())
+    })
+}
+
 /// A request that is being answered.
 struct RequestInProgress<'a> {
     arrival: Arrival<'a>,
@@ -159,12 +170,7 @@ impl FrontEnd {
         if let Some(traffic) = &context.traffic {
             traffic.received.inc_by(body.received());
         }
-        let response = response.map(|response| {
-            response.map(|body| {
-                let body = body.passing(context.pass.take()).counted(context.traffic.take());
-                body.drafting(context.draft.take())
-            })
-        });
+        let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
             let exchange = Exchange { arrived, took, bytes_in, answer };

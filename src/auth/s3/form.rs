@@ -184,7 +184,11 @@ mod tests {
     #[test]
     fn fields_are_all_or_none() {
         assert!(Claim::of(&SignedForm::default()).unwrap().is_none());
-        assert!(Claim::of(&SignedForm { policy: Some("p"), ..SignedForm::default() }).unwrap().is_none());
+        assert!(
+            Claim::of(&SignedForm { policy: Some("p"), ..SignedForm::default() })
+                .unwrap()
+                .is_none()
+        );
         let all = example();
         for (form, missing) in [
             (SignedForm { policy: None, ..all }, POLICY),
@@ -225,7 +229,10 @@ mod tests {
             (SignedForm { signature: Some("8AFD"), ..all }, SIGNATURE),
         ] {
             let error = Claim::of(&form).unwrap_err();
-            assert!(matches!(error, S3Error::MalformedField { name, .. } if name == wrong), "{error}");
+            assert!(
+                matches!(error, S3Error::MalformedField { name, .. } if name == wrong),
+                "{error}"
+            );
         }
     }
 }

@@ -50,10 +50,10 @@ use crate::types::Timestamp;
 
 pub use crate::protocol::azure::Addressing;
 pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
-pub(in crate::frontend) use s3::forms;
 #[doc(hidden)]
 pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 pub use s3::S3Settings;
+pub(in crate::frontend) use s3::forms;
 
 /// The dialects that a front end speaks.
 #[derive(Clone, Debug, Default)]

@@ -88,16 +88,13 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
 
 /// `PutObject`.
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    let (tags, upload) = (tagging::header(request.headers)?, upload(request.headers, PUT_BYTES_MAX)?);
+    let (tags, upload) =
+        (tagging::header(request.headers)?, upload(request.headers, PUT_BYTES_MAX)?);
     put_of(request, tags, upload)
 }
 
 /// `PutObject` with these tags and this body.
-pub(super) fn put_of(
-    request: &Request<'_>,
-    tags: Tags,
-    upload: Upload,
-) -> Result<Parsed, Refusal> {
+pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Result<Parsed, Refusal> {
     let all = request.headers;
     let class = storage_class(all)?;
     let put = ContentOperation::PutBlob {

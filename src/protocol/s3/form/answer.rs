@@ -18,8 +18,7 @@ use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
 /// What stands in a URL as it is (RFC 3986, 2.3).
-const ESCAPED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// The longest URL to go on to, bytes.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
@@ -153,7 +152,8 @@ mod tests {
         for url in ["http://h/", "https://h:1/p?q#f", "HTTP://h"] {
             assert!(is_url(url), "{url}");
         }
-        for text in ["", "/p", "//h/p", "ftp://h/", "javascript:alert(1)", "http://h/\r\nx: y", "h"] {
+        for text in ["", "/p", "//h/p", "ftp://h/", "javascript:alert(1)", "http://h/\r\nx: y", "h"]
+        {
             assert!(!is_url(text), "{text}");
         }
     }

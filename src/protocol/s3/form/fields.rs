@@ -232,7 +232,8 @@ mod tests {
             (Some(""), "in/"),
             (None, "in/${filename}"),
         ] {
-            let made = form(&[("Key", "in/${filename}"), ("x-amz-meta-n", "${filename}")], filename);
+            let made =
+                form(&[("Key", "in/${filename}"), ("x-amz-meta-n", "${filename}")], filename);
             let made = made.unwrap();
             assert_eq!(made.key(), key);
             assert_eq!(made.get("x-amz-meta-n"), key.strip_prefix("in/"));

@@ -131,7 +131,8 @@ impl FileDecoder {
     fn may_begin(&self, bytes: &[u8]) -> usize {
         let from = bytes.len().saturating_sub(self.delimiter.len() - 1);
         let last = memrchr(b'\r', bytes.get(from..).unwrap_or_default()).map(|at| from + at);
-        let begins = |at: &usize| bytes.get(*at..).is_some_and(|end| self.delimiter.starts_with(end));
+        let begins =
+            |at: &usize| bytes.get(*at..).is_some_and(|end| self.delimiter.starts_with(end));
         last.filter(begins).unwrap_or(bytes.len())
     }
 
@@ -197,7 +198,9 @@ mod tests {
             b"x\n--Bd--\n",
             b"\r\n--\r\n--B\r",
         ] {
-            for end in ["--", "--\r\n", "--\r\nepilogue", "\r\nfield\r\n--Bd--\r\n", " \r\n\r\n--Bd--"] {
+            for end in
+                ["--", "--\r\n", "--\r\nepilogue", "\r\nfield\r\n--Bd--\r\n", " \r\n\r\n--Bd--"]
+            {
                 let body = [file, b"\r\n--Bd", end.as_bytes()].concat();
                 for size in [1, 2, 3, 4, 5, 6, 7, 8, 100] {
                     let read = decode(&body, size, LengthRange::ANY);
@@ -209,7 +212,9 @@ mod tests {
 
     #[test]
     fn forms_without_an_end_are_refused() {
-        for body in ["", "x", "x\r\n--B", "x\r\n--Bd", "x\r\n--Bd-", "x\r\n--Bd\r\n", "x\r\n--Bdx--"] {
+        for body in
+            ["", "x", "x\r\n--B", "x\r\n--Bd", "x\r\n--Bd-", "x\r\n--Bd\r\n", "x\r\n--Bdx--"]
+        {
             for size in [1, 3, 100] {
                 let read = decode(body.as_bytes(), size, LengthRange::ANY);
                 assert_eq!(read, Err(Reason::MalformedForm), "{body:?}");

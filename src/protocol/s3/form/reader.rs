@@ -208,7 +208,8 @@ mod tests {
         let body = [
             part("key", "a/${filename}"),
             part("Acl", ""),
-            "--B \t\r\nContent-Disposition: form-data; name=\"FILE\"; filename=\"x\"\r\n\r\n".into(),
+            "--B \t\r\nContent-Disposition: form-data; name=\"FILE\"; filename=\"x\"\r\n\r\n"
+                .into(),
             "content\r\n--B--".into(),
         ]
         .concat();

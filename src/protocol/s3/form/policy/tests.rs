@@ -41,21 +41,29 @@ fn conditions_hold() {
         (", [\"eq\", \"$KEY\", \"user/eric/a\"]", &[]),
         (", {\"acl\": \"private\"}", &[("ACL", "private")]),
         (", [\"StArTs-WiTh\", \"$x-amz-meta-tag\", \"\"]", &[("x-amz-meta-tag", "")]),
-        (", [\"starts-with\", \"$Content-Type\", \"image/\"]", &[("Content-Type", "image/png, image/gif")]),
+        (
+            ", [\"starts-with\", \"$Content-Type\", \"image/\"]",
+            &[("Content-Type", "image/png, image/gif")],
+        ),
         (", {\"x\": \"$\\u00e4\"}", &[("x", "$\u{e4}")]),
         (", {\"x\": \"\\$\\v\\\\$\"}", &[("x", "$\u{b}\\$")]),
         ("", &[("X-Ignore-Me", "1"), ("AWSAccessKeyId", "a"), ("Signature", "s")]),
     ] {
         assert_eq!(with(conditions, pairs), Ok(LengthRange::ANY), "{conditions}");
     }
-    let range = with(", [\"content-length-range\", 1, \"10\"], [\"content-length-range\", 0, 7]", &[]);
+    let range =
+        with(", [\"content-length-range\", 1, \"10\"], [\"content-length-range\", 0, 7]", &[]);
     assert_eq!(range, Ok(LengthRange { min: 1, max: 7 }));
 }
 
 #[test]
 fn conditions_fail() {
     for (conditions, pairs, message) in [
-        (", {\"acl\": \"private\"}", &[][..], "Policy Condition failed: [\"eq\", \"$acl\", \"private\"]"),
+        (
+            ", {\"acl\": \"private\"}",
+            &[][..],
+            "Policy Condition failed: [\"eq\", \"$acl\", \"private\"]",
+        ),
         (
             ", [\"starts-with\", \"$acl\", \"\"]",
             &[],
@@ -90,7 +98,8 @@ fn policies_that_cannot_be_read_are_refused() {
     let of = |members: &str| format!("{{{members}}}");
     let end = format!("\"expiration\": \"{END}\"");
     let conditions = |inner: &str| of(&format!("{end}, \"conditions\": [{inner}]"));
-    let one = "Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.";
+    let one =
+        "Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.";
     for (policy, message) in [
         (String::new(), "Invalid JSON."),
         ("[]".to_owned(), "Invalid JSON."),
@@ -98,7 +107,10 @@ fn policies_that_cannot_be_read_are_refused() {
         (of(&end), "Policy missing conditions."),
         (of("\"Expiration\": 1"), "Unexpected: 'expiration'"),
         (of("\"expiration\": 1, \"conditions\": []"), "Invalid JSON."),
-        (of(&format!("{end}, \"conditions\": {{}}")), "Invalid 'conditions' value: must be a List."),
+        (
+            of(&format!("{end}, \"conditions\": {{}}")),
+            "Invalid 'conditions' value: must be a List.",
+        ),
         (conditions("{}"), one),
         (conditions("{\"a\": \"b\", \"c\": \"d\"}"), one),
         (conditions("{\"a\": 1}"), "Invalid Simple-Condition: value must be a string."),
@@ -111,7 +123,9 @@ fn policies_that_cannot_be_read_are_refused() {
         assert_eq!(checked(&policy, &[]), Err(message.to_owned()), "{policy}");
     }
     for range in ["0", "-1, 0", "0, \"x\"", "0, 1.5", "0, null"] {
-        assert!(checked(&conditions(&format!("[\"content-length-range\", {range}]")), &[]).is_err());
+        assert!(
+            checked(&conditions(&format!("[\"content-length-range\", {range}]")), &[]).is_err()
+        );
     }
     for end in ["tomorrow", "2999-01-01", "2999-01-01T00:00:00+00:00", "2999-02-30T00:00:00Z"] {
         let policy = of(&format!("\"expiration\": \"{end}\", \"conditions\": []"));
