@@ -215,7 +215,7 @@ impl RequestBody {
         self.decoder = Some(decoder);
     }
 
-    /// Gives `bytes` back, the last that were read: they come next. From here on the body is watched
+    /// Gives back the last bytes that were read: they come next. From here on the body is watched
     /// and paid for anew.
     pub(crate) fn give_back(&mut self, bytes: Bytes) {
         self.undecoded = bytes;

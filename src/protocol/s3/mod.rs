@@ -13,8 +13,8 @@
 //!    answer repeats of its request, `asked.rs` what else it depends on, `overrides.rs` the headers
 //!    that a signed request replaces in it.
 //! 5. `errors.rs`: the code, status and text of each refusal.
-//! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers, which `post.rs` makes an
-//!    operation of.
+//! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers, which `post.rs` makes
+//!    an operation of.
 
 mod acl;
 pub mod address;

@@ -35,8 +35,8 @@ impl Disposition {
     }
 }
 
-/// The first parameter, its value, and what follows. In quotes a backslash stands before a quote and
-/// is itself elsewhere: browsers send the backslashes of a path as they are.
+/// The first parameter, its value, and what follows. In quotes a backslash escapes a quote and is
+/// itself elsewhere: browsers send the backslashes of a path as they are.
 fn parameter(text: &str) -> Option<(&str, String, &str)> {
     let (name, rest) = text.trim_start_matches([';', ' ', '\t']).split_once('=')?;
     let Some(quoted) = rest.trim_start().strip_prefix('"') else {

@@ -126,8 +126,8 @@ impl FileDecoder {
         content
     }
 
-    /// Where the boundary may begin that does not end within these bytes; their length if nowhere. It
-    /// has a carriage return at its beginning and nowhere else.
+    /// Where a boundary may begin that does not end within these bytes; their length if nowhere. A
+    /// boundary has a carriage return at its beginning and nowhere else.
     fn may_begin(&self, bytes: &[u8]) -> usize {
         let from = bytes.len().saturating_sub(self.delimiter.len() - 1);
         let last = memrchr(b'\r', bytes.get(from..).unwrap_or_default()).map(|at| from + at);

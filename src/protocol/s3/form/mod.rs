@@ -2,8 +2,8 @@
 //!
 //! 1. `boundary.rs`: which requests are forms, and what separates the parts of a body.
 //! 2. `reader.rs` reads the fields up to the file; `disposition.rs` the head of a part.
-//! 3. `fields.rs` makes them the headers that a PUT would have. From here on the head of the request
-//!    has these headers, and the form as an extension: nothing else of S3 knows that a form came.
+//! 3. `fields.rs` makes them the headers that a PUT would have. From here on the head of the
+//!    request has these headers, and the form as an extension.
 //! 4. `policy.rs` checks the policy, once its signature is verified.
 //! 5. `file.rs` takes the file out of the rest of the body.
 //! 6. `answer.rs`: what a form asks of its answer.

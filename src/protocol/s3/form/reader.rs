@@ -52,8 +52,8 @@ impl FormReader {
         Self { boundary, read: LINE_END.to_vec(), from, searched, stage, fields }
     }
 
-    /// Takes the next bytes of the body. Returns the form when its file begins: then `bytes` is left
-    /// with what has arrived of the file and what follows it.
+    /// Takes the next bytes of the body. Returns the form when its file begins: then `bytes` is
+    /// left with what has arrived of the file and what follows it.
     ///
     /// # Errors
     /// `FormTooLong` when the fields are longer than 20 KB, `MalformedForm`, and

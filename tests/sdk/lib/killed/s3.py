@@ -245,6 +245,9 @@ class UploadSubject(S3Subject):
             parts = tuple(sorted({**dict(state.parts), number: piece}.items()))
             self.change(dataclasses.replace(state, parts=parts),
                         lambda: clients.part(self.name, state.upload, number, piece.data()))
+        elif dice < 0.3:
+            made = Object((some(source),), source.mark())
+            self.change(dataclasses.replace(state, made=made), lambda: clients.put(self.name, made))
         elif dice < 0.9:
             self._complete(clients)
         else:
