@@ -106,7 +106,7 @@ class S3Face:
 
     def call(self, method, key, query=(), headers=None, body=b""):
         """One request about an object, or about the bucket where the key is empty."""
-        path = quote(f"/{self.container}/{key}".rstrip("/"), safe="/-_.~")
+        path = quote(f"/{self.container}/{key}".rstrip("/"), safe="/-_.~") or "/"
         signed = self.raw.sign(method, path, query, headers)
         if body or method in ("PUT", "POST"):
             signed["content-length"] = str(len(body))
