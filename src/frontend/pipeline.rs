@@ -86,6 +86,12 @@ fn noting(
     })
 }
 
+/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body to
+/// send. botocore then misreads the next answer of the connection if that request waits too.
+fn is_unawaited(head: &http::request::Parts, body: &RequestBody) -> bool {
+    head.headers.contains_key(http::header::EXPECT) && body.received() == 0
+}
+
 /// A request that is being answered.
 struct RequestInProgress<'a> {
     arrival: Arrival<'a>,
@@ -151,7 +157,7 @@ impl FrontEnd {
             }
         };
         drop(counted);
-        if head.version < Version::HTTP_2 && body.is_unread() {
+        if head.version < Version::HTTP_2 && (body.is_unread() || is_unawaited(&head, &body)) {
             // When a body stays unread, hyper takes the next request before this answer is sent,
             // and holds as many answers as the client requests without reading them.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

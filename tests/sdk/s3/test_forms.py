@@ -10,9 +10,10 @@ import urllib.request
 
 import pytest
 
-from lib import s3, s3_forms
+from lib import multipart, s3, s3_forms
 from lib.account import Account
-from lib.s3_forms import BOUNDARY, KIND, Form
+from lib.multipart import BOUNDARY, KIND
+from lib.s3_forms import Form
 
 CONTENT = b"content"
 ETAG = f'"{hashlib.md5(CONTENT).hexdigest()}"'
@@ -41,7 +42,7 @@ def stored(client, bucket, key="k"):
 
 def send(url, fields, file=CONTENT, filename="a.txt"):
     """Sends the fields that boto3 made."""
-    request = urllib.request.Request(url, s3_forms.body(fields.items(), file, filename), {"content-type": KIND}, method="POST")
+    request = urllib.request.Request(url, multipart.body(fields.items(), file, filename), {"content-type": KIND}, method="POST")
     with urllib.request.urlopen(request) as answer:
         return answer.status
 
@@ -62,7 +63,7 @@ def test_forms_of_boto3(account, bucket, client, signature):
 def test_a_form_to_the_host_of_the_bucket(account, bucket, client):
     made = s3.client(account).generate_presigned_post(bucket, "k")
     host = f"{bucket}.s3.{account.name}.localhost"
-    answer = s3.Raw(account).send("POST", "/", {"host": host, "content-type": KIND}, s3_forms.body(made["fields"].items()))
+    answer = s3.Raw(account).send("POST", "/", {"host": host, "content-type": KIND}, multipart.body(made["fields"].items()))
     assert (answer.status, answer.headers["location"]) == (204, f"http://{host}/k")
     assert stored(client, bucket) == CONTENT
 
@@ -95,7 +96,7 @@ def test_fields_are_the_properties_of_the_object(form, raw, client, bucket):
 
 
 def test_the_type_of_the_part_is_not_that_of_the_object(form, raw, bucket):
-    body = s3_forms.body(form.all()).replace(b'filename="a.txt"', b'filename="a.txt"\r\nContent-Type: image/png')
+    body = multipart.body(form.all()).replace(b'filename="a.txt"', b'filename="a.txt"\r\nContent-Type: image/png')
     assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, body).status == 204
     assert raw.call("HEAD", f"/{bucket}/k").headers["content-type"] == "binary/octet-stream"
 
@@ -132,7 +133,7 @@ def test_files_of_every_size(form, raw, client, bucket, size):
 
 def test_a_body_in_chunks(form, raw, client, bucket):
     content = b"x" * (3 << 20)
-    whole = s3_forms.body(form.all(), file=content)
+    whole = multipart.body(form.all(), file=content)
     pieces = [whole[at:at + 10007] for at in range(0, len(whole), 10007)]
     assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, iter(pieces)).status == 204
     assert stored(client, bucket) == content
@@ -141,7 +142,7 @@ def test_a_body_in_chunks(form, raw, client, bucket):
 @pytest.mark.parametrize("content", [b"\r\n", b"\r", b"--" + BOUNDARY.encode(), b"\r\n--" + BOUNDARY[:-1].encode(), b"\r\n" * 9])
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_what_looks_like_a_boundary(form, raw, client, bucket, content, size):
-    whole = s3_forms.body(form.all(), file=content)
+    whole = multipart.body(form.all(), file=content)
     head = whole.index(b'name="file"')
     pieces = [whole[:head], *(whole[at:at + size] for at in range(head, len(whole), size))]
     assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, iter(pieces)).status == 204
@@ -160,7 +161,7 @@ def test_names_of_fields_in_every_case(account, bucket, raw, client):
     form.fields = {"KEY": "k", "content-TYPE": "text/x", "X-Ignore-Me": "1"}
     form.uncovered = {"X-Ignore-Me"}
     fields = [(name.upper() if name in ("policy", "x-amz-date") else name, value) for name, value in form.all()]
-    body = s3_forms.body(fields).replace(b'name="file"', b'name="File"')
+    body = multipart.body(fields).replace(b'name="file"', b'name="File"')
     assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, body).status == 204
     assert client.head_object(Bucket=bucket, Key="k")["ContentType"] == "text/x"
 
@@ -493,7 +494,7 @@ def test_signatures_of_something_else(form, account, raw, client, bucket, change
         fields["policy"] = s3_forms.encoded({"expiration": END, "conditions": []})
     else:
         fields["x-amz-credential"] = fields["x-amz-credential"].replace("us-east-1", "eu-west-1")
-    answer = raw.send("POST", f"/{bucket}", {"content-type": KIND}, s3_forms.body(fields.items()))
+    answer = raw.send("POST", f"/{bucket}", {"content-type": KIND}, multipart.body(fields.items()))
     assert (answer.status, answer.code()) == (403, "SignatureDoesNotMatch")
     assert is_empty(client, bucket)
 
@@ -534,7 +535,7 @@ def test_any_region_is_taken(account, bucket, raw):
                   {"x-amz-credential": credential}]
     policy = s3_forms.encoded({"expiration": END, "conditions": conditions})
     fields.update(s3_forms.signed(account, policy, scope=credential.split("/", 1)[1], time=time))
-    assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, s3_forms.body(fields.items())).status == 204
+    assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, multipart.body(fields.items())).status == 204
 
 
 def test_another_account_may_not_write(form, other_account, account, raw, client, bucket):
@@ -550,22 +551,22 @@ def test_another_account_may_not_write(form, other_account, account, raw, client
 def test_nobody_writes_without_a_signature(raw, client, bucket, fields, acl):
     client.put_bucket_acl(Bucket=bucket, ACL=acl)
     host = f"{bucket}.s3.{raw.account.name}.localhost"
-    body = s3_forms.body({"key": "k", **fields}.items())
+    body = multipart.body({"key": "k", **fields}.items())
     answer = raw.send("POST", "/", {"host": host, "content-type": KIND}, body)
     assert (answer.status, answer.code()) == (403, "AccessDenied")
     assert is_empty(client, bucket)
 
 
 def test_without_signature_and_account(raw, bucket):
-    answer = raw.send("POST", f"/{bucket}", {"content-type": KIND}, s3_forms.body([("key", "k")]))
+    answer = raw.send("POST", f"/{bucket}", {"content-type": KIND}, multipart.body([("key", "k")]))
     assert answer.status in (403, 400) and answer.code() in ("AccessDenied", "InvalidAccessKeyId")
 
 
 def test_a_form_is_signed_by_its_policy_alone(form, raw, client, bucket):
-    body = s3_forms.body(form.all())
+    body = multipart.body(form.all())
     both = raw.call("POST", f"/{bucket}", headers={"content-type": KIND}, body=body)
     assert (both.status, both.code()) == (400, "InvalidArgument")
-    alone = raw.call("POST", f"/{bucket}", headers={"content-type": KIND}, body=s3_forms.body([("key", "k")]))
+    alone = raw.call("POST", f"/{bucket}", headers={"content-type": KIND}, body=multipart.body([("key", "k")]))
     assert (alone.status, alone.code()) == (400, "InvalidArgument")
     assert is_empty(client, bucket)
 
@@ -641,19 +642,19 @@ LONG = "Your POST request fields preceding the upload file were too large."
     (f"--{BOUNDARY}\r\n\r\nx\r\n--{BOUNDARY}--".encode(), "MalformedPOSTRequest", MALFORMED),
     (f"--{BOUNDARY}\r\nContent-Disposition: file; name=\"file\"\r\n\r\nx\r\n--{BOUNDARY}--".encode(), "MalformedPOSTRequest", MALFORMED),
     (f"--{BOUNDARY}\nContent-Disposition: form-data; name=\"key\"\n\nk\n--{BOUNDARY}--\n".encode(), "MalformedPOSTRequest", MALFORMED),
-    (s3_forms.body([("key", b"\xff")]), "MalformedPOSTRequest", MALFORMED),
-    (s3_forms.body([("key", "k")], file=None, end=""), "MalformedPOSTRequest", MALFORMED),
-    (s3_forms.body([("key", "k")], file=None), "InvalidArgument", "POST requires exactly one file upload per request."),
-    (s3_forms.body([("key", "k")], file=None, after=[("upload", "x")]), "InvalidArgument",
+    (multipart.body([("key", b"\xff")]), "MalformedPOSTRequest", MALFORMED),
+    (multipart.body([("key", "k")], file=None, end=""), "MalformedPOSTRequest", MALFORMED),
+    (multipart.body([("key", "k")], file=None), "InvalidArgument", "POST requires exactly one file upload per request."),
+    (multipart.body([("key", "k")], file=None, after=[("upload", "x")]), "InvalidArgument",
      "POST requires exactly one file upload per request."),
     (f"--{BOUNDARY}--".encode(), "InvalidArgument", "POST requires exactly one file upload per request."),
-    (s3_forms.body([]), "InvalidArgument", missing("key")),
-    (s3_forms.body([], after=[("key", "k")]), "InvalidArgument", missing("key")),
-    (s3_forms.body([("key", "")]), "InvalidArgument", "User key must have a length greater than 0."),
-    (s3_forms.body([("key", "k"), ("KEY", "l")]), "InvalidArgument", "The form has several fields of the name 'key'."),
-    (s3_forms.body([("key", "k"), ("x-ignore-a", "x" * 20480)]), "MaxPostPreDataLengthExceeded", LONG),
-    (s3_forms.body([("key", "k"), *((f"x-ignore-{number}", "x") for number in range(400))]), "MaxPostPreDataLengthExceeded", LONG),
-    (s3_forms.body([("key", "k"), ("not-file", "x" * (3 << 20))], file=None), "MaxPostPreDataLengthExceeded", LONG),
+    (multipart.body([]), "InvalidArgument", missing("key")),
+    (multipart.body([], after=[("key", "k")]), "InvalidArgument", missing("key")),
+    (multipart.body([("key", "")]), "InvalidArgument", "User key must have a length greater than 0."),
+    (multipart.body([("key", "k"), ("KEY", "l")]), "InvalidArgument", "The form has several fields of the name 'key'."),
+    (multipart.body([("key", "k"), ("x-ignore-a", "x" * 20480)]), "MaxPostPreDataLengthExceeded", LONG),
+    (multipart.body([("key", "k"), *((f"x-ignore-{number}", "x") for number in range(400))]), "MaxPostPreDataLengthExceeded", LONG),
+    (multipart.body([("key", "k"), ("not-file", "x" * (3 << 20))], file=None), "MaxPostPreDataLengthExceeded", LONG),
 ])
 def test_bodies_that_cannot_be_read(raw, client, bucket, body, code, text):
     headers = {"host": f"{bucket}.s3.{raw.account.name}.localhost", "content-type": KIND}
@@ -684,7 +685,7 @@ def test_too_much_behind_the_file(form, raw, client, bucket):
 
 @pytest.mark.parametrize("keep", [200, 900, -40, -3])
 def test_a_client_that_goes_away(form, raw, client, bucket, keep):
-    body = s3_forms.body(form.all(), file=b"x" * 100000)
+    body = multipart.body(form.all(), file=b"x" * 100000)
     host, port = raw.address.split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         head = f"POST /{bucket} HTTP/1.1\r\nHost: {raw.address}\r\nContent-Type: {KIND}\r\nContent-Length: {len(body)}\r\n\r\n"
