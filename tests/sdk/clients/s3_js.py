@@ -18,7 +18,7 @@ from lib.judged import Judged, NotRun, equal, parse
 
 VERSION = "3.1175.0"
 PACKAGES = [f"@aws-sdk/client-s3@{VERSION}", f"@aws-sdk/lib-storage@{VERSION}", "@aws-sdk/s3-presigned-post@3.1164.0",
-            f"@aws-sdk/s3-request-presigner@{VERSION}", "minio@8.0.7"]
+            "@aws-sdk/s3-request-presigner@3.1169.0", "minio@8.0.7"]
 SUITE = pathlib.Path(__file__).parent / "js" / "s3_suite.mjs"
 BUCKET = "javascript"
 

@@ -21,7 +21,9 @@ def endpoint(account):
 
 def environment(account, **more):
     """The variables that clients of AWS take, and nothing of the person who runs this."""
-    return {**os.environ, "AWS_ACCESS_KEY_ID": account.name, "AWS_SECRET_ACCESS_KEY": account.key, "AWS_REGION": REGION,
+    # A bundle of certificates would only be for https, and litestream refuses it.
+    kept = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
+    return {**kept, "AWS_ACCESS_KEY_ID": account.name, "AWS_SECRET_ACCESS_KEY": account.key, "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL": endpoint(account), "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, **more}
 

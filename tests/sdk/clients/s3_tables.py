@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""deltalake (delta-rs), polars and pyarrow over S3: tables by conditional puts, 6 writers at once; Parquet data sets."""
+"""deltalake (delta-rs), polars, pyarrow, lance and pyiceberg over S3: tables by conditional puts, 6 writers at once; data sets."""
 
 import concurrent.futures
+import importlib.metadata
 import pathlib
 import sys
 
@@ -9,6 +10,7 @@ sys.path[0] = str(pathlib.Path(__file__).parents[1])
 
 # pylint: disable=wrong-import-position
 import deltalake
+import lance
 import polars
 import pyarrow
 import pyarrow.dataset
@@ -17,6 +19,7 @@ from lib import cli, s3_clients
 from lib.content import content
 from lib.judged import Judged, equal, parse
 from pyarrow import fs
+from pyiceberg.catalog.sql import SqlCatalog
 
 BUCKET = "tables"
 WRITERS, COMMITS, ATTEMPTS = 6, 30, 20
@@ -101,9 +104,38 @@ def arrow(account):
     files.delete_dir("arrow")
 
 
+def lances(settings):
+    """lance: written, appended by several at once, an older version."""
+    where = f"s3://{BUCKET}/lance"
+    lance.write_dataset(rows(0, 10), where, storage_options=settings)
+    append = lambda number: lance.write_dataset(rows(number), where, mode="append", storage_options=settings)
+    with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(append, range(10, 22)))
+    found = lance.dataset(where, storage_options=settings)
+    equal((sorted(found.to_table()["n"].to_pylist()), found.version), (list(range(22)), 13))
+    equal(lance.dataset(where, version=1, storage_options=settings).count_rows(), 10)
+
+
+def iceberg(account, scratch):
+    """pyiceberg with pyarrow's files: appended, deleted, an older snapshot."""
+    catalog = SqlCatalog("yard", **{
+        "uri": f"sqlite:///{scratch}/catalog.db", "warehouse": f"s3://{BUCKET}/iceberg",
+        "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "s3.endpoint": s3_clients.endpoint(account),
+        "s3.access-key-id": account.name, "s3.secret-access-key": account.key, "s3.region": s3_clients.REGION})
+    catalog.create_namespace("space")
+    table = catalog.create_table("space.table", schema=rows(0).schema)
+    table.append(rows(0, 10))
+    first = table.current_snapshot().snapshot_id
+    table.append(rows(10, 10))
+    table.delete("n >= 15")
+    equal(sorted(table.scan().to_arrow()["n"].to_pylist()), list(range(15)))
+    equal(sorted(table.scan(snapshot_id=first).to_arrow()["n"].to_pylist()), list(range(10)))
+    catalog.drop_table("space.table")
+
+
 def main(options, scratch):
-    versions_of = f"{deltalake.__version__}, {polars.__version__}, {pyarrow.__version__}"
-    judged = Judged("deltalake, polars, pyarrow (s3)", versions_of, options)
+    packages = ("deltalake", "polars", "pyarrow", "pylance", "pyiceberg")
+    judged = Judged("deltalake, polars, pyarrow, lance, pyiceberg", ", ".join(map(importlib.metadata.version, packages)), options)
     with cli.server(options, scratch) as server:
         account = server.account
         account.service().create_container(BUCKET)
@@ -112,7 +144,8 @@ def main(options, scratch):
         delta = {**settings, "aws_conditional_put": "etag"}
         for name, run in (("deltalake: versions", lambda: versions(delta)),
                           (f"deltalake: {WRITERS} writers at once", lambda: writers(delta)),
-                          ("polars", lambda: frames(settings, account)), ("pyarrow", lambda: arrow(account))):
+                          ("polars", lambda: frames(settings, account)), ("pyarrow", lambda: arrow(account)),
+                          ("lance", lambda: lances(settings)), ("pyiceberg", lambda: iceberg(account, scratch))):
             with judged.group(name):
                 run()
     return judged.exit_code()
