@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::HeaderValue;
 use http::Response;
+use http::request::Parts;
 
 use crate::env::boxed;
 use crate::frontend::access::hosts;
@@ -25,6 +26,9 @@ use crate::protocol::wire::cors::CorsHeaders;
 use crate::types::CrossOriginRule;
 use crate::types::Setting;
 use crate::types::SettingKind;
+
+/// The header that names an origin whose pages may do what they ask for.
+const ALLOWED_ORIGIN: &str = "access-control-allow-origin";
 
 /// The rules that apply to a request.
 enum Rules {
@@ -78,6 +82,19 @@ async fn of_container(
         Err(error) if error.reason == Reason::ContainerNotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the rules of a container permit a request of the web page that the request says it comes
+/// from.
+pub(crate) async fn permits(
+    front: &FrontEnd,
+    head: &Parts,
+    account: &Account,
+    address: &Address,
+) -> Result<bool, Refusal> {
+    let rules = of_container(front, account, address).await?;
+    let found = container_cors::actual(&head.headers, head.method.as_str(), &rules);
+    Ok(found.iter().any(|(name, _)| *name == ALLOWED_ORIGIN))
 }
 
 /// Answers a preflight request.

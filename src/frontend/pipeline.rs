@@ -28,6 +28,7 @@ use crate::frontend::cors;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::batch;
 use crate::frontend::dialect::echo::Echo;
+use crate::frontend::dialect::forms;
 use crate::frontend::dialect::website;
 use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
@@ -74,6 +75,23 @@ fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) 
     AnswerFacts { status: response.status(), code, bytes }
 }
 
+/// An answer whose end is noted in the audit log and in metrics, and frees the request's place.
+fn noting(
+    response: Response<ResponseBody>,
+    context: &mut RequestContext,
+) -> Response<ResponseBody> {
+    response.map(|body| {
+        let body = body.passing(context.pass.take()).counted(context.traffic.take());
+        body.drafting(context.draft.take())
+    })
+}
+
+/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body to
+/// send. botocore then misreads the next answer of the connection if that request waits too.
+fn is_unawaited(head: &http::request::Parts, body: &RequestBody) -> bool {
+    head.headers.contains_key(http::header::EXPECT) && body.received() == 0
+}
+
 /// A request that is being answered.
 struct RequestInProgress<'a> {
     arrival: Arrival<'a>,
@@ -97,15 +115,18 @@ impl FrontEnd {
     ) -> Result<Response<ResponseBody>, ConnectionAborted> {
         let arrived = self.env.clock.now();
         let begun = self.env.clock.monotonic();
-        let (head, incoming) = request.into_parts();
+        let (mut head, incoming) = request.into_parts();
         let dialect = self.config.dialects.of(&head, peer.protocols);
+        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
+        let counted = self.metrics.begin();
+        let mut host = access::hosts::is_acceptable(self, &head, peer);
+        if host.is_ok() && dialect.has_form(&head) {
+            host = boxed(|| forms::read(self, &mut head, &mut body, peer)).await;
+        }
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
         let mut context = RequestContext { draft, ..RequestContext::nothing() };
         let mut echo = dialect.echo(&head, id, arrived);
-        let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
-        let counted = self.metrics.begin();
-        let host = access::hosts::is_acceptable(self, &head, peer);
         let mut response = match host.map(|()| dialect.site(&head)) {
             Err(error) => {
                 context.log_refusal(&error);
@@ -136,7 +157,7 @@ impl FrontEnd {
             }
         };
         drop(counted);
-        if head.version < Version::HTTP_2 && body.is_unread() {
+        if head.version < Version::HTTP_2 && (body.is_unread() || is_unawaited(&head, &body)) {
             // When a body stays unread, hyper takes the next request before this answer is sent,
             // and holds as many answers as the client requests without reading them.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -155,12 +176,7 @@ impl FrontEnd {
         if let Some(traffic) = &context.traffic {
             traffic.received.inc_by(body.received());
         }
-        let response = response.map(|response| {
-            response.map(|body| {
-                let body = body.passing(context.pass.take()).counted(context.traffic.take());
-                body.drafting(context.draft.take())
-            })
-        });
+        let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
             let exchange = Exchange { arrived, took, bytes_in, answer };

@@ -20,6 +20,8 @@ const S3: &str = "api-spec/s3.yaml";
 /// The lists of differences from Azure and from S3.
 const DEVIATIONS: &str = "deviations";
 const S3_DEVIATIONS: &str = "s3_deviations";
+/// The list of clients of S3.
+const S3_CLIENTS: &str = "s3_clients";
 /// Stands for every operation.
 const ALL: &str = "*";
 
@@ -132,6 +134,19 @@ fn s3_operations() -> Vec<(String, String)> {
     tree::read(S3).lines().filter_map(of).collect()
 }
 
+/// The clients of S3 that judge the server.
+fn s3_clients(out: &mut String, source: &Value) {
+    out.push_str(
+        "\n### Clients\n\nWhat these clients write, the Blob SDK reads in the same run, and the reverse (`tests/sdk/run clients`).\n\n\
+         | client | version | what it does here | when it runs |\n|---|---|---|---|\n",
+    );
+    for row in rows(source, S3_CLIENTS) {
+        let version = row["version"].as_str().unwrap_or_default();
+        let (client, does, runs) = (text(row, "client"), text(row, "does"), text(row, "runs"));
+        writeln!(out, "| {client} | {version} | {does} | {runs} |").unwrap();
+    }
+}
+
 fn s3(out: &mut String, source: &Value) {
     out.push_str(
         "\n## S3\n\nEvery operation of S3's general-purpose buckets. *Answer* is *served*; *fixed*: the same document for\n\
@@ -146,6 +161,7 @@ fn s3(out: &mut String, source: &Value) {
         let own: Vec<String> = own.map(|(at, _)| (at + 1).to_string()).collect();
         writeln!(out, "| {name} | {answer} | {} |", own.join(", ")).unwrap();
     }
+    s3_clients(out, source);
     deviations(out, source, S3_DEVIATIONS);
 }
 

@@ -7,6 +7,7 @@ Writes blobs of several sizes, stops the server, flips one byte inside the store
   are affected and how many are intact;
 * the server still starts, reads of a damaged blob fail (an error code, or a connection broken before the end: never a
   wrong byte, never a short body that looks whole), also for a range that covers the byte; every other blob reads well;
+* the same through S3: 500 InternalError or a broken connection; what needs no content (HEAD, lists, deletes) goes on;
 * the scrub finds damage that no request has read and counts it in /metrics.
 
 Bytes in the journal are not changed: they are a copy for an extent, and readers get the bytes of the extent.
@@ -18,8 +19,10 @@ import pathlib
 import subprocess
 
 from azure.core.exceptions import AzureError, HttpResponseError
+from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError as Urllib3Error
 
-from lib import cli
+from lib import cli, s3
 from lib.account import DEV_NAME, PerThread
 from lib.content import content
 from lib.measure import wait_until
@@ -64,6 +67,39 @@ def outcome(clients, name, data, **window):
         return "broken connection"
     start = window.get("offset", 0)
     return "right" if got == data[start:start + window.get("length", len(data))] else "WRONG BYTES"
+
+
+def s3_outcome(client, name, data, window=None):
+    """What reading an object through S3 gives, as `outcome`. `window` is a range of bytes, its end not in it."""
+    start, end = window or (0, len(data))
+    more = {"Range": f"bytes={start}-{end - 1}"} if window else {}
+    try:
+        got = client.get_object(Bucket=CONTAINER, Key=name, **more)["Body"].read()
+    except ClientError as error:
+        return f"error {error.response['ResponseMetadata']['HTTPStatusCode']} {error.response['Error']['Code']}"
+    except (BotoCoreError, Urllib3Error):
+        return "broken connection"
+    return "right" if got == data[start:end] else "WRONG BYTES"
+
+
+def through_s3(server, verdicts, blobs, flipped_at):
+    """The same damage, seen through S3."""
+    client = s3.client(server.account)
+    data, at = blobs[READ_VICTIM], flipped_at[READ_VICTIM]
+    fails = ("error 500 InternalError", "broken connection")
+    for what, window in {"whole object": None, "range over the byte": (at - 100, at + 100)}.items():
+        found = s3_outcome(client, READ_VICTIM, data, window)
+        verdicts.check(f"S3: read of the damaged object, {what}", found in fails, " or ".join(fails), found)
+    verdicts.equal("S3: range before the byte's frame", s3_outcome(client, READ_VICTIM, data, (0, 100)), "right")
+    states = {name: s3_outcome(client, name, body) for name, body in blobs.items() if name not in flipped_at}
+    verdicts.none("S3: other objects read well", [row for row in states.items() if row[1] != "right"])
+    verdicts.equal("S3: HEAD of the damaged object", client.head_object(Bucket=CONTAINER, Key=READ_VICTIM)["ContentLength"], len(data))
+    listed = [one["Key"] for one in client.list_objects_v2(Bucket=CONTAINER)["Contents"]]
+    verdicts.equal("S3: objects listed", sorted(set(blobs) - set(listed)), [])
+    client.put_object(Bucket=CONTAINER, Key="after-s3", Body=b"still writing")
+    verdicts.equal("S3: writes go on", s3_outcome(client, "after-s3", b"still writing"), "right")
+    deleted = client.delete_objects(Bucket=CONTAINER, Delete={"Objects": [{"Key": name} for name in flipped_at]})
+    verdicts.equal("S3: damaged objects deleted", sorted(one["Key"] for one in deleted["Deleted"]), sorted(flipped_at))
 
 
 def affected_as_told(text, report, verdicts, blobs):
@@ -140,6 +176,7 @@ def main(options, scratch):
         verdicts.none(f"{len(states)} other blobs read well", [row for row in states.items() if row[1] != "right"])
         clients.blob("after").upload_blob(b"still writing")
         verdicts.equal("writes go on", outcome(clients, "after", b"still writing"), "right")
+        through_s3(server, verdicts, blobs, flipped_at)
         verdicts.check("counters about corruption", any(corrupt_counters(server).values()), "> 0",
                        corrupt_counters(server) or "no counter")
     return verdicts.exit_code()

@@ -3,6 +3,7 @@
 use http::header::AUTHORIZATION;
 
 use crate::auth::s3::error::S3Error;
+use crate::auth::s3::form;
 use crate::auth::s3::request::SignedS3Request;
 use crate::auth::s3::request::Verified;
 use crate::auth::s3::request::parameter;
@@ -19,6 +20,7 @@ pub struct Claim(Version);
 enum Version {
     V4(v4::Claim),
     V2(v2::Claim),
+    Form(form::Claim),
 }
 
 /// Reads what a request says of who signed it; `None` when it says nothing.
@@ -33,6 +35,13 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
     let ways = [presigned, presigned_v2, header.is_some(), values.next().is_some()];
     if ways.into_iter().filter(|way| *way).count() > 1 {
         return Err(S3Error::SignedTwice);
+    }
+    if let Some(signed) = &request.form {
+        // The policy of a form says what it may do. A signature of its request would say nothing.
+        if ways.contains(&true) {
+            return Err(S3Error::SignedTwice);
+        }
+        return Ok(form::Claim::of(signed)?.map(|claim| Claim(Version::Form(claim))));
     }
     if presigned {
         return v4::Claim::of_query(request).map(|claim| Some(Claim(Version::V4(claim))));
@@ -59,6 +68,7 @@ impl Claim {
         match &self.0 {
             Version::V4(claim) => claim.access_key_id(),
             Version::V2(claim) => claim.access_key_id(),
+            Version::Form(claim) => claim.access_key_id(),
         }
     }
 
@@ -68,6 +78,7 @@ impl Claim {
         match &self.0 {
             Version::V4(claim) => claim.is_presigned(),
             Version::V2(claim) => claim.is_presigned(),
+            Version::Form(_) => false,
         }
     }
 
@@ -84,6 +95,7 @@ impl Claim {
         match &self.0 {
             Version::V4(claim) => claim.verify(request, secrets, now),
             Version::V2(claim) => claim.verify(request, secrets, now),
+            Version::Form(claim) => claim.verify(secrets),
         }
     }
 }

@@ -27,6 +27,20 @@ pub enum S3Error {
         /// What is wrong with them.
         detail: String,
     },
+    /// A form that is signed lacks a field.
+    #[error("the form has no field {name}")]
+    MissingField {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A field of a form that is signed cannot be read.
+    #[error("malformed field {name}: {detail}")]
+    MalformedField {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// A presigned URL of version 2 has not all of its parameters.
     #[error("the query has not all parameters of a signature of version 2")]
     IncompleteQuery,
@@ -73,6 +87,10 @@ pub enum S3Error {
 impl S3Error {
     pub(super) fn header(detail: impl Into<String>) -> Self {
         Self::MalformedHeader { detail: detail.into() }
+    }
+
+    pub(super) fn field(name: &'static str, detail: impl Into<String>) -> Self {
+        Self::MalformedField { name, detail: detail.into() }
     }
 
     pub(super) fn query(detail: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@
 //!    a presigned URL. The access key id in it says whose secrets verify the rest.
 //! 2. `v4.rs` and `v2.rs` read the two versions and verify them; `canonical.rs` has the form that
 //!    version 4 signs, `resource.rs` that of version 2.
+//!    `form.rs` reads and verifies the policy of a form.
 //! 3. `secrets.rs`: secrets, and the signing keys that are derived from them once a day.
 //! 4. `payload.rs`: what a signature says of the body. `chunks.rs` verifies the signatures of its
 //!    chunks.
@@ -15,6 +16,7 @@ mod canonical;
 mod chunks;
 mod claim;
 mod error;
+mod form;
 mod payload;
 mod request;
 mod resource;
@@ -26,7 +28,7 @@ pub use chunks::ChunkVerifier;
 pub use claim::{Claim, claim};
 pub use error::S3Error;
 pub use payload::{Payload, Sha256Stream};
-pub use request::{SignedS3Request, Verified};
+pub use request::{SignedForm, SignedS3Request, Verified};
 pub use secrets::S3Secrets;
 
 /// The largest difference between a request's date and now, in both directions, in seconds.

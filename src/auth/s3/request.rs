@@ -21,6 +21,27 @@ pub struct SignedS3Request<'a> {
     pub host: &'a str,
     /// The bucket, when the host names it.
     pub bucket: Option<&'a str>,
+    /// What a form says of who signed it.
+    pub form: Option<SignedForm<'a>>,
+}
+
+/// The fields of a form that are about its signature. Its policy is what is signed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignedForm<'a> {
+    /// `policy`: the policy in base64.
+    pub policy: Option<&'a str>,
+    /// `x-amz-algorithm`.
+    pub algorithm: Option<&'a str>,
+    /// `x-amz-credential`.
+    pub credential: Option<&'a str>,
+    /// `x-amz-date`.
+    pub date: Option<&'a str>,
+    /// `x-amz-signature`: that of version 4.
+    pub signature: Option<&'a str>,
+    /// `AWSAccessKeyId`, in version 2.
+    pub access_key_id: Option<&'a str>,
+    /// `signature`: that of version 2.
+    pub signature_v2: Option<&'a str>,
 }
 
 /// A request whose signature was verified.

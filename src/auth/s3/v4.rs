@@ -18,7 +18,7 @@ use crate::auth::s3::shown;
 use crate::auth::s3::unhex;
 use crate::types::Timestamp;
 
-const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const PAYLOAD_HASH: &str = "x-amz-content-sha256";
 /// The longest life of a presigned URL, seconds: a week.
 const EXPIRES_MAX: i64 = 604_800;
@@ -190,7 +190,7 @@ fn header<'a>(request: &SignedS3Request<'a>, name: &str) -> Option<&'a str> {
 }
 
 /// `ACCESS_KEY_ID/YYYYMMDD/REGION/SERVICE/aws4_request`.
-fn credential_of(text: &str) -> Result<(String, Scope), String> {
+pub(super) fn credential_of(text: &str) -> Result<(String, Scope), String> {
     let malformed =
         || "the credential is not of the form KEY/YYYYMMDD/REGION/SERVICE/aws4_request".to_owned();
     let mut parts = text.rsplitn(5, '/');
@@ -238,12 +238,17 @@ fn expires_of(text: &str) -> Result<u64, S3Error> {
     u64::try_from(seconds).map_err(|_| S3Error::query("X-Amz-Expires must be non-negative"))
 }
 
+/// Zones that are that of HTTP dates, in the words of RFC 5322.
+const ZONES: [&str; 3] = [" +0000", " -0000", " UTC"];
+
 /// A date of the form `YYYYMMDDThhmmssZ`, or an HTTP date; in the first form, and as a time.
 pub(super) fn time_of(text: &str) -> Option<(String, Timestamp)> {
     if let Some(time) = basic_time(text) {
         return Some((text.to_owned(), time));
     }
-    let time = httpdate::parse_http_date(text).ok()?;
+    let zoned = ZONES.iter().find_map(|zone| text.strip_suffix(zone));
+    let zoned = zoned.map(|time| format!("{time} GMT"));
+    let time = httpdate::parse_http_date(zoned.as_deref().unwrap_or(text)).ok()?;
     let time = Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?);
     Some((time.to_iso_seconds().replace(['-', ':'], ""), time))
 }

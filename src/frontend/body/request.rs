@@ -215,6 +215,13 @@ impl RequestBody {
         self.decoder = Some(decoder);
     }
 
+    /// Gives back the last bytes that were read: they come next. From here on the body is watched
+    /// and paid for anew.
+    pub(crate) fn give_back(&mut self, bytes: Bytes) {
+        self.undecoded = bytes;
+        (self.watch, self.memory, self.admitted) = (None, None, None);
+    }
+
     /// The next piece of content; `None` at the end. Cancel safe.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::protocol::azure::structured;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Framing;
 use crate::protocol::s3;
+use crate::protocol::s3::form::FileDecoder;
 use crate::types::ChecksumValue;
 
 pub use crate::protocol::azure::structured::Encoder;
@@ -20,6 +21,8 @@ pub enum Decoder {
     Segmented(Box<structured::Decoder>),
     /// Content that is signed, perhaps in chunks: S3's.
     Signed(Box<SignedBody>),
+    /// The file of a form: S3's.
+    File(Box<FileDecoder>),
 }
 
 impl Decoder {
@@ -45,6 +48,7 @@ impl Decoder {
         match self {
             Self::Segmented(decoder) => decoder.next(bytes),
             Self::Signed(body) => body.next(bytes),
+            Self::File(file) => file.next(bytes),
         }
     }
 
@@ -55,7 +59,7 @@ impl Decoder {
     /// `ChecksumMismatch` when it is malformed.
     pub fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
         match self {
-            Self::Segmented(_) => Ok(None),
+            Self::Segmented(_) | Self::File(_) => Ok(None),
             Self::Signed(body) => s3::of_trailers(body.trailers()),
         }
     }
@@ -68,6 +72,7 @@ impl Decoder {
         match self {
             Self::Segmented(decoder) => decoder.finish(),
             Self::Signed(body) => body.finish(),
+            Self::File(file) => file.finish(),
         }
     }
 }

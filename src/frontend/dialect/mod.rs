@@ -53,6 +53,7 @@ pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
 #[doc(hidden)]
 pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 pub use s3::S3Settings;
+pub(in crate::frontend) use s3::forms;
 
 /// The dialects that a front end speaks.
 #[derive(Clone, Debug, Default)]
@@ -159,6 +160,14 @@ impl<'a> Dialect<'a> {
             }
             Self::S3(settings) => settings.address(head),
             Self::Foreign(foreign) => foreign.address(head),
+        }
+    }
+
+    /// Whether the request announces a form, whose fields are read before all else.
+    pub(in crate::frontend) fn has_form(self, head: &Parts) -> bool {
+        match self {
+            Self::S3(settings) => settings.has_form(head),
+            Self::Azure(_) | Self::Foreign(_) => false,
         }
     }
 

@@ -165,6 +165,9 @@ error_table! {
     MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";
     InvalidStorageClass => "InvalidInput", 400, "One of the request inputs is not valid.";
+    InvalidPolicy => "InvalidInput", 400, "One of the request inputs is not valid.";
+    MalformedForm => "InvalidInput", 400, "One of the request inputs is not valid.";
+    FormTooLong => "InvalidInput", 400, "One of the request inputs is not valid.";
 }
 
 /// The status of a refusal: that of a refused copy source, if the refusal has one.
@@ -247,7 +250,7 @@ pub(super) const fn place(detail: Detail) -> Place {
         Detail::StringToSign => Place::Element("StringToSign"),
         Detail::CanonicalRequest => Place::Element("CanonicalRequest"),
         Detail::AccessKeyId => Place::Element("AccessKeyId"),
-        Detail::ContentEtag | Detail::StorageClass => Place::Nowhere,
+        Detail::ContentEtag | Detail::StorageClass | Detail::Condition => Place::Nowhere,
     }
 }
 

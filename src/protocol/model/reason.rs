@@ -308,4 +308,10 @@ reasons! {
     PayloadHashMismatch,
     /// There is no such storage class.
     InvalidStorageClass,
+    /// The policy of a form cannot be read.
+    InvalidPolicy,
+    /// The body is no well-formed form.
+    MalformedForm,
+    /// The fields of a form before its file are too long.
+    FormTooLong,
 }

@@ -98,6 +98,8 @@ pub enum Detail {
     ContentEtag,
     /// The storage class of a blob in the archive tier.
     StorageClass,
+    /// The condition that the request does not meet.
+    Condition,
 }
 
 /// Why a request was refused, in one word of metrics and logs.

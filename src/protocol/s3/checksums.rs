@@ -19,6 +19,8 @@ const PREFIX: &str = "x-amz-checksum-";
 /// Headers that begin so and hold no checksum.
 const OTHERS: [&str; 3] =
     ["x-amz-checksum-mode", "x-amz-checksum-type", "x-amz-checksum-algorithm"];
+/// The header that names the algorithm.
+const STATED: &str = "x-amz-sdk-checksum-algorithm";
 /// The header that names the trailers.
 const TRAILER: &str = "x-amz-trailer";
 
@@ -51,6 +53,11 @@ pub(super) const fn kind_name(kind: ChecksumKind) -> &'static str {
 
 fn of_header(header: &str) -> Option<ChecksumAlgorithm> {
     ALGORITHMS.iter().find(|(.., known)| *known == header).map(|(algorithm, ..)| *algorithm)
+}
+
+/// Whether a header is about the checksum of the body that comes with it.
+pub(super) fn is_of_body(header: &str) -> bool {
+    header == STATED || of_header(header).is_some()
 }
 
 /// The algorithm of that name in the API, in any case.
@@ -95,8 +102,7 @@ pub(super) fn claimed(all: &HeaderMap) -> Result<ClaimedChecksums, Refusal> {
 
 /// `x-amz-sdk-checksum-algorithm`.
 fn stated_algorithm(all: &HeaderMap) -> Result<Option<ChecksumAlgorithm>, Refusal> {
-    const NAME: &str = "x-amz-sdk-checksum-algorithm";
-    let Some(text) = headers::text(all, NAME)? else { return Ok(None) };
+    let Some(text) = headers::text(all, STATED)? else { return Ok(None) };
     of_name(text).map(Some).ok_or_else(|| {
         Refusal::new(Reason::InvalidInput)
             .message("Value for x-amz-sdk-checksum-algorithm header is invalid.")

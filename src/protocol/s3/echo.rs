@@ -5,6 +5,7 @@ use http::request::Parts;
 
 use crate::protocol::model::Address;
 use crate::protocol::s3::asked::Asked;
+use crate::protocol::s3::form::FormAnswer;
 use crate::protocol::s3::parse;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::wire::query::Query;
@@ -36,6 +37,8 @@ pub struct S3Echo {
     pub(super) owner_name: String,
     /// The region of buckets that were made without one.
     pub(super) region: String,
+    /// What a form asks of its answer.
+    pub(super) form: Option<Box<FormAnswer>>,
 }
 
 impl S3Echo {
@@ -56,6 +59,7 @@ impl S3Echo {
             owner: String::new(),
             owner_name: String::new(),
             region: String::new(),
+            form: None,
         }
     }
 
@@ -74,6 +78,7 @@ impl S3Echo {
             address.account.as_str().clone_into(&mut self.owner_name);
         }
         self.asked = Asked::of(head, self.operation);
+        self.form = FormAnswer::of(head, address).map(Box::new);
         if self.operation.is_some_and(is_about_buckets) {
             region.clone_into(&mut self.region);
         }

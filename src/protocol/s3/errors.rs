@@ -161,6 +161,9 @@ error_table! {
     MalformedQueryAuthentication => "AuthorizationQueryParametersError", 400, "The query authentication parameters are not valid.";
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";
     InvalidStorageClass => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    InvalidPolicy => "InvalidPolicyDocument", 400, "The policy of the form is not valid.";
+    MalformedForm => "MalformedPOSTRequest", 400, "The body of your POST request is not well-formed multipart/form-data.";
+    FormTooLong => "MaxPostPreDataLengthExceeded", 400, "Your POST request fields preceding the upload file were too large.";
 }
 
 #[cfg(test)]

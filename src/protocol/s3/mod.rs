@@ -14,7 +14,8 @@
 //!    answer repeats of its request, `asked.rs` what else it depends on, `overrides.rs` the headers
 //!    that a signed request replaces in it.
 //! 5. `errors.rs`: the code, status and text of each refusal.
-//! 6. `chunked.rs`: bodies in `aws-chunked` form.
+//! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers, which `post.rs` makes
+//!    an operation of.
 
 mod acl;
 pub mod address;
@@ -35,6 +36,7 @@ mod documents;
 mod echo;
 mod encryption;
 pub mod errors;
+pub mod form;
 mod lists;
 mod markers;
 mod naming;
@@ -42,6 +44,7 @@ mod objects;
 mod overrides;
 mod owners;
 mod parse;
+mod post;
 mod render;
 mod request;
 pub mod restore;

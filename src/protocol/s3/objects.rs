@@ -16,6 +16,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::model::operation::Upload;
 use crate::protocol::s3::acl;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::request::Request;
@@ -35,9 +36,10 @@ use crate::types::ObjectProperties;
 use crate::types::PartNumber;
 use crate::types::Revision;
 use crate::types::StorageClass;
+use crate::types::Tags;
 
 /// The longest object of one PUT, bytes: 5 GiB.
-const PUT_BYTES_MAX: u64 = 5 << 30;
+pub(super) const PUT_BYTES_MAX: u64 = 5 << 30;
 /// Bytes of names and values of metadata at most.
 const METADATA_BYTES_MAX: usize = 2 * 1024;
 /// The longest redirect location, bytes.
@@ -87,6 +89,13 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
 
 /// `PutObject`.
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
+    let (tags, upload) =
+        (tagging::header(request.headers)?, upload(request.headers, PUT_BYTES_MAX)?);
+    put_of(request, tags, upload)
+}
+
+/// `PutObject` with these tags and this body.
+pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Result<Parsed, Refusal> {
     let all = request.headers;
     let class = storage_class(all)?;
     let put = ContentOperation::PutBlob {
@@ -94,11 +103,11 @@ pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
         precondition: conditions::write(all)?,
         properties: properties(all)?,
         metadata: metadata(all)?,
-        tags: tagging::header(all)?,
+        tags,
         kind: NewKind::Block,
         tier: class.map(StorageClass::tier),
         object: object(all, class)?.if_any(),
-        upload: upload(all, PUT_BYTES_MAX)?,
+        upload,
     };
     Ok(Parsed::Ready(put.into()))
 }

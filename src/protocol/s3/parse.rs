@@ -12,9 +12,11 @@ use crate::protocol::s3::beside;
 use crate::protocol::s3::buckets;
 use crate::protocol::s3::copies;
 use crate::protocol::s3::deletions;
+use crate::protocol::s3::form;
 use crate::protocol::s3::lists;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::owners;
+use crate::protocol::s3::post;
 use crate::protocol::s3::request;
 use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::request::Request;
@@ -54,22 +56,24 @@ const SERVED: &[(S3Operation, Parser)] = &[
     (O::AbortMultipartUpload, uploads::abort),
     (O::ListParts, uploads::parts),
     (O::ListMultipartUploads, uploads::list),
+    (O::PostObject, post::post),
 ];
 
-/// Operations that make an object of the key in their URL.
-const MAKES: [S3Operation; 3] = [O::PutObject, O::CopyObject, O::CreateMultipartUpload];
+/// Operations that make an object of the key in their URL, or in their form.
+const MAKES: [S3Operation; 4] =
+    [O::PutObject, O::CopyObject, O::CreateMultipartUpload, O::PostObject];
 
 /// All operations that are served.
 fn served() -> impl Iterator<Item = &'static (S3Operation, Parser)> {
     SERVED.iter().chain(beside::SERVED)
 }
 
-/// What the URL of a request names.
-const fn level(address: &Address) -> Level {
+/// What the URL of a request names. The key of a form is in a field.
+fn level(head: &Parts, address: &Address) -> Level {
     match (&address.container, &address.blob) {
         (None, _) => Level::Service,
-        (Some(_), None) => Level::Bucket,
-        (Some(_), Some(_)) => Level::Object,
+        (Some(_), Some(_)) if form::of(head).is_none() => Level::Object,
+        (Some(_), _) => Level::Bucket,
     }
 }
 
@@ -79,7 +83,7 @@ const fn level(address: &Address) -> Level {
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
 pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    route(&head.method, level(address), has(&request::headers(head), &query))
+    route(&head.method, level(head, address), has(&request::headers(head), &query))
 }
 
 /// Whether a request has a parameter, or a header of S3.
@@ -98,8 +102,9 @@ fn has(headers: &HeaderMap, query: &Query) -> impl Fn(&str) -> bool {
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
     let headers = request::headers(head);
-    let operation = route(&head.method, level(address), has(&headers, &query))?;
-    let request = Request { query: &query, headers: &headers, address };
+    let operation = route(&head.method, level(head, address), has(&headers, &query))?;
+    let form = form::of(head);
+    let request = Request { query: &query, headers: &headers, address, form };
     let found = served().find(|(served, _)| *served == operation);
     let (_, parser) = found.ok_or_else(|| unserved::operation(operation))?;
     if MAKES.contains(&operation) {

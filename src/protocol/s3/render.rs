@@ -28,6 +28,7 @@ use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::errors::ErrorRow;
 use crate::protocol::s3::errors::error_row;
+use crate::protocol::s3::form::posted;
 use crate::protocol::s3::render::head::begin;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::settings::fixed;
@@ -59,9 +60,14 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         Reply::ContainerDeleted => begin(204, echo).bodiless(),
         Reply::BlobDeleted(deletion) => deleted(deletion, echo),
         Reply::BlobPut { change, content_etag, checksum, .. } => {
-            let head = begin(200, echo).shown("etag", format_args!("\"{content_etag}\""));
+            let status = echo.form.as_ref().map_or(200, |form| form.status);
+            let head = begin(status, echo).shown("etag", format_args!("\"{content_etag}\""));
             let head = head::version(head, change.version);
-            head::checksum(head, &checksum.of_whole()).empty()
+            let head = head::checksum(head, &checksum.of_whole());
+            match &echo.form {
+                Some(form) => posted(head, form, content_etag),
+                None => head.empty(),
+            }
         }
         Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
         Reply::Setting(reply) => setting(reply, echo),
@@ -236,6 +242,7 @@ const fn element(detail: Detail) -> Option<&'static str> {
         Detail::Limit => Some("MaxSizeAllowed"),
         Detail::SatisfiableRange => Some("ActualObjectSize"),
         Detail::StorageClass => Some("StorageClass"),
+        Detail::Condition => Some("Condition"),
         _ => None,
     }
 }

@@ -14,6 +14,8 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::s3::checksums;
+use crate::protocol::s3::form::PostForm;
 use crate::protocol::s3::versions;
 use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
@@ -27,7 +29,8 @@ const ALGORITHM: &str = "X-Amz-Algorithm";
 
 /// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
 /// query: some clients put them there, because only the query is part of a URL. Those of other
-/// requests are parameters and nothing more: only version 4 signs the whole query. Source: S3,
+/// requests are parameters and nothing more: only version 4 signs the whole query. Checksums of the
+/// body do not count there: who signs a URL has no body yet, and SDKs sign that of none. Source: S3,
 /// "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");
@@ -38,7 +41,8 @@ pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
         return Cow::Borrowed(&head.headers);
     }
     let mut headers = head.headers.clone();
-    for (name, value) in form_urlencoded(query).filter(|(name, _)| name.starts_with(OWN)) {
+    let is_header = |name: &str| name.starts_with(OWN) && !checksums::is_of_body(name);
+    for (name, value) in form_urlencoded(query).filter(|(name, _)| is_header(name)) {
         let name = HeaderName::from_bytes(name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(&value)) {
             headers.append(name, value);
@@ -68,6 +72,8 @@ pub(super) struct Request<'a> {
     pub(super) headers: &'a HeaderMap,
     /// What the URL names.
     pub(super) address: &'a Address,
+    /// The form that the headers come from.
+    pub(super) form: Option<&'a PostForm>,
 }
 
 impl Request<'_> {
@@ -112,6 +118,17 @@ mod tests {
         let (head, ()) = http::Request::put(format!("/b/k?{query}")).body(()).unwrap().into_parts();
         let headers = headers(&head);
         headers.get("x-amz-acl").map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn checksums_of_a_body_do_not_count_in_the_query() {
+        let query = "X-Amz-Algorithm=AWS4-HMAC-SHA256&x-amz-checksum-crc32=AAAAAA%3D%3D\
+                     &x-amz-sdk-checksum-algorithm=CRC32&x-amz-checksum-mode=ENABLED";
+        let request = http::Request::put(format!("/b/k?{query}")).body(()).unwrap();
+        let (head, ()) = request.into_parts();
+        let headers = headers(&head);
+        let names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["x-amz-checksum-mode"]);
     }
 
     #[test]

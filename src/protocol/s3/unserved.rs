@@ -29,6 +29,8 @@ const HEADERS: &[&str] = &[
 
 /// The operations that copy.
 const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
+/// Whether a new bucket locks objects. `false` asks for nothing.
+const LOCKS: &str = "x-amz-bucket-object-lock-enabled";
 /// Who owns new objects, and the one value that is served: who writes them.
 const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
@@ -39,6 +41,7 @@ const SERVED: &[(&str, &[S3Operation])] = &[
         "x-amz-server-side-encryption-customer-",
         &[
             S3Operation::PutObject,
+            S3Operation::PostObject,
             S3Operation::GetObject,
             S3Operation::HeadObject,
             S3Operation::GetObjectAttributes,
@@ -80,8 +83,9 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
     let is_owned = headers.get(OWNERSHIP).is_some_and(|value| value == OWNERSHIP_SERVED);
+    let is_unlocked = headers.get(LOCKS).is_some_and(|value| value == "false");
     let is_served = |name: &str| {
-        if name == OWNERSHIP && is_owned {
+        if name == OWNERSHIP && is_owned || name == LOCKS && is_unlocked {
             return true;
         }
         let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));

@@ -25,6 +25,11 @@ class Client:
     only_full: str = ""
 
     @property
+    def speaks_blob(self):
+        """Whether its operations are those of Blob, which api-spec/clients.json has."""
+        return not self.script.startswith("s3_")
+
+    @property
     def path(self):
         """Its file."""
         return HERE / "clients" / f"{self.script}.py"
@@ -33,6 +38,7 @@ class Client:
 # The suite of conformance/ among the clients.
 CONFORMANCE = "conformance suite: azure-storage-blob, Python, and bare HTTP"
 _DATA = "clients/requirements-data.txt"
+_S3 = "clients/requirements-s3.txt"
 _RUST = "two minutes to compile; tests/sdk/run --full"
 
 CLIENTS = [
@@ -52,7 +58,20 @@ CLIENTS = [
     Client("azstoragetorch", "azstoragetorch", "clients/requirements-torch.txt",
            "torch from PyPI comes with CUDA: 5.5 GB; tests/sdk/run --full"),
     Client("azure_cli", "az (azure-cli)", only_full="733 MB to install; tests/sdk/run --full"),
+    Client("s3_aws_cli", "aws cli v1 (S3)", _S3),
+    Client("s3_s3cmd", "s3cmd (S3)", _S3),
+    Client("s3_rclone", "rclone (S3)"),
+    Client("s3_minio_py", "minio-py (S3)", _S3),
+    Client("s3_js", "AWS SDK for JavaScript v3, lib-storage, minio-js (S3)"),
+    Client("s3_s3fs", "s3fs, zarr (S3)", "clients/requirements-s3fs.txt"),
+    Client("s3_obstore", "obstore (S3)", _S3),
+    Client("s3_tables", "deltalake, polars, pyarrow, lance, pyiceberg (S3)", _DATA),
+    Client("s3_restic", "restic (S3)"),
+    Client("s3_object_store", "object_store, Rust (S3)", only_full=_RUST),
+    Client("s3_more", "DuckDB, icechunk, opendal, s5cmd, litestream, juicefs and others (S3)", "clients/requirements-s3-more.txt",
+           "packages of 600 MB; tests/sdk/run --full"),
 ]
+
 
 def not_chosen(client):
     """The row of a client that was left out."""

@@ -2,11 +2,6 @@
 
 use std::sync::Arc;
 
-use http::Method;
-use http::header::AUTHORIZATION;
-use http::header::ORIGIN;
-use http::request::Parts;
-
 use crate::auth::Claim;
 use crate::auth::Overrides;
 use crate::auth::claim;
@@ -27,15 +22,16 @@ use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::framing::Decoder;
 use crate::frontend::dialect::s3::S3Settings;
 use crate::frontend::dialect::s3::body::SignedBody;
+use crate::frontend::dialect::s3::forms;
 use crate::frontend::dialect::s3::host;
 use crate::frontend::dialect::s3::refusals;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
+use crate::protocol::s3::form;
 use crate::types::AccountName;
 
 /// A sender, and what it said of the body.
@@ -59,11 +55,14 @@ pub(in crate::frontend::dialect) async fn admit(
         echo.admitted(head, address, &settings.region);
     }
     let account = account(front, address)?;
-    check_origin(head, &account)?;
+    let form = form::of(head);
+    forms::check_kind(head, address)?;
+    forms::check_origin(front, head, &account, address).await?;
     let Sender { caller, body } = identify(front, settings, request, &account)?;
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
+    let limits = forms::check_policy(form, address, front.env.clock.now())?;
     let mut parsed = s3::parse(head, address);
     let is_anonymous = matches!(caller, Caller::Anyone);
     let mut not_open = None;
@@ -90,25 +89,12 @@ pub(in crate::frontend::dialect) async fn admit(
         content_type: overrides.content_type,
         expires: overrides.expires,
     };
-    let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
+    let decoder = match form {
+        Some(form) => Some(forms::decoder(form, limits)),
+        None => body.map(|body| Decoder::Signed(Box::new(body))),
+    };
     let name = s3::operation(head, address)?.name();
     Ok(Admitted { name, overrides, decoder, not_open, ..admitted })
-}
-
-/// Refuses what a web page could have a browser send without asking first: a POST without headers
-/// of its own, signed in the URL. Every page can sign for the account with the well-known key.
-///
-/// # Errors
-/// `CorsPreflightFailure`.
-fn check_origin(head: &Parts, account: &Account) -> Result<(), Refusal> {
-    let is_simple = head.method == Method::POST && !head.headers.contains_key(AUTHORIZATION);
-    if is_simple && head.headers.contains_key(ORIGIN) && account.keys.are_well_known() {
-        return Err(Refusal::new(Reason::CorsPreflightFailure).message(
-            "The account has the well-known development key, so a web page must sign a POST in \
-             its Authorization header, which makes the browser ask first.",
-        ));
-    }
-    Ok(())
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.

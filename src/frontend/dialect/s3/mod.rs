@@ -4,10 +4,11 @@
 //! `refusals.rs` maps errors of signatures to refusals.
 //!
 //! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
-//! head or in the query, or when it comes to the listener of S3.
+//! head or in the query, when it is a form for a bucket, or when it comes to the listener of S3.
 
 pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;
+pub(in crate::frontend) mod forms;
 mod refusals;
 
 use http::header::AUTHORIZATION;
@@ -21,6 +22,8 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3;
 use crate::protocol::s3::address::S3Address;
+use crate::protocol::s3::form;
+use crate::protocol::s3::form::PostForm;
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
@@ -55,7 +58,7 @@ impl S3Settings {
             if SCHEMES.iter().any(|scheme| value.as_bytes().starts_with(scheme)) {
                 return true;
             }
-        } else if head.uri.query().is_some_and(is_presigned) {
+        } else if head.uri.query().is_some_and(is_presigned) || is_path_style_form(head) {
             return true;
         }
         self.names(host(head))
@@ -64,6 +67,13 @@ impl S3Settings {
     /// Whether a host, with or without its port, is one of S3.
     pub(super) fn names(&self, host: &str) -> bool {
         s3::address::is_s3_host(host, &self.domains)
+    }
+
+    /// Whether a request announces a form for the bucket that its URL names.
+    pub(super) fn has_form(&self, head: &Parts) -> bool {
+        let named = || s3::address::address(host(head), head.uri.path(), &self.domains).ok();
+        form::announces(head)
+            && named().is_some_and(|named| named.bucket.is_some() && named.key.is_none())
     }
 
     /// What the URL names.
@@ -76,7 +86,9 @@ impl S3Settings {
         let host = host(head);
         let named = s3::address::address(host, head.uri.path(), &self.domains)?;
         let container = named.bucket.as_deref().map(bucket_name).transpose()?;
-        let blob = named.key.as_deref().map(key_name).transpose()?;
+        // The key of a form is in a field.
+        let key = named.key.as_deref().or_else(|| form::of(head).map(PostForm::key));
+        let blob = key.map(key_name).transpose()?;
         let account = self.account_of(head, &named)?;
         Ok(Address { account, secondary: false, container, blob, endpoint: format!("{host}/") })
     }
@@ -108,6 +120,7 @@ impl S3Settings {
             headers: &head.headers,
             host: host(head),
             bucket: named.bucket.as_deref().filter(|_| named.is_virtual_hosted),
+            form: form::of(head).map(forms::signed),
         }
     }
 }
@@ -116,6 +129,12 @@ impl S3Settings {
 fn host(head: &Parts) -> &str {
     let named = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     head.uri.authority().map(http::uri::Authority::as_str).or(named).unwrap_or("")
+}
+
+/// Whether a request is a form for a bucket that its path names. No request of Azure is a form.
+fn is_path_style_form(head: &Parts) -> bool {
+    let bucket = head.uri.path().trim_matches('/');
+    form::announces(head) && !bucket.is_empty() && !bucket.contains('/')
 }
 
 /// Whether a query has the parameters of a presigned URL of either version.

@@ -32,6 +32,14 @@ pub(super) fn from_s3(error: &S3Error) -> Refusal {
         E::MalformedQuery { detail } => {
             malformed(Reason::MalformedQueryAuthentication, detail.clone())
         }
+        E::MissingField { name } => field(
+            name,
+            format!(
+                "Bucket POST must contain a field named '{name}'.  If it is specified, please \
+                 check the order of the fields."
+            ),
+        ),
+        E::MalformedField { name, detail } => field(name, detail.clone()),
         E::IncompleteQuery => denied(
             "Query-string authentication requires the Signature, Expires and AWSAccessKeyId \
              parameters",
@@ -72,6 +80,11 @@ pub(super) fn from_s3(error: &S3Error) -> Refusal {
             }
         }
     }
+}
+
+/// The refusal of a field of a form.
+fn field(name: &str, message: String) -> Refusal {
+    malformed(Reason::InvalidHeaderValue, message).detail(Detail::HeaderName, name)
 }
 
 fn malformed(reason: Reason, message: String) -> Refusal {

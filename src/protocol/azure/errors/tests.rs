@@ -33,7 +33,7 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 21] = [
+const OF_OTHER_DIALECTS: [Reason; 24] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
     Reason::UnknownEncryptionAlgorithm,
@@ -44,6 +44,9 @@ const OF_OTHER_DIALECTS: [Reason; 21] = [
     Reason::UnexpectedBody,
     Reason::InvalidBucketOwner,
     Reason::InvalidStorageClass,
+    Reason::InvalidPolicy,
+    Reason::MalformedForm,
+    Reason::FormTooLong,
     Reason::PartNotFound,
     Reason::UploadNotFound,
     Reason::PartOrder,
