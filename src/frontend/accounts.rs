@@ -1,7 +1,8 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
-//! also renews the cache. `rows.rs` lists the rows.
+//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts.
 
 mod rows;
+mod users;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,6 +41,11 @@ use crate::types::ServiceProperties;
 
 pub use rows::AccountRows;
 pub use rows::part_of_one;
+pub use users::AccessKeys;
+pub use users::ConfiguredUser;
+pub use users::User;
+pub use users::UserKey;
+pub use users::Users;
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -58,6 +64,8 @@ pub struct Account {
     pub properties: ServiceProperties,
     /// Its role assignments.
     pub assignments: Vec<RoleAssignment>,
+    /// Its users.
+    pub users: Users,
     /// Whether its keys come from the configuration instead of its row.
     pub configured: bool,
     /// Its counters.
@@ -75,6 +83,7 @@ impl Account {
         record: AccountRecord,
         secrets: &Secrets,
     ) -> Result<Self, UnsealError> {
+        let users = Users::stored(&name, &record, secrets);
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -88,6 +97,7 @@ impl Account {
             delegation,
             properties,
             assignments,
+            users,
             anonymous,
             configured,
             traffic,
@@ -172,6 +182,9 @@ pub struct Accounts {
     /// Held from the read of a row until its account is cached, so that an older row never replaces
     /// a newer one.
     refreshing: Arc<Mutex<()>>,
+    /// Users of the configuration.
+    configured_users: Arc<[ConfiguredUser]>,
+    access_keys: AccessKeys,
     metrics: AccountMetrics,
 }
 
@@ -179,11 +192,26 @@ impl Accounts {
     /// A cache of these accounts.
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
-        let (known, unread) = (Arc::default(), Arc::default());
+        let (known, unread) = (Arc::default(), Arc::<RwLock<Vec<Unread>>>::default());
         let (refreshing, metrics) = (Arc::default(), Default::default());
-        let made = Self { secrets, known, unread, refreshing, metrics };
+        let (configured_users, access_keys) =
+            (Arc::default(), AccessKeys::new(Arc::clone(&unread)));
+        let made =
+            Self { secrets, known, unread, refreshing, configured_users, access_keys, metrics };
         accounts.into_iter().for_each(|account| made.put(account));
         made
+    }
+
+    /// The same with these users of the configuration, before any account is added.
+    #[must_use]
+    pub fn with_users(self, users: Vec<ConfiguredUser>) -> Self {
+        Self { configured_users: users.into(), ..self }
+    }
+
+    /// The accounts of access keys of users.
+    #[must_use]
+    pub fn access_keys(&self) -> AccessKeys {
+        self.access_keys.clone()
     }
 
     /// Shows requests and bytes of each account in `registry`.
@@ -282,14 +310,19 @@ impl Accounts {
     pub fn forget(&self, name: &AccountName) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name.as_str());
+        self.access_keys.replace(name, &Users::default());
         self.metrics.forget(name);
     }
 
     /// Adds an account, or replaces the one of the same name.
-    pub fn put(&self, account: Account) {
+    pub fn put(&self, mut account: Account) {
+        let configured = self.configured_users.iter();
+        let configured = configured.filter(|user| user.account == account.name);
+        configured.for_each(|user| account.users.add(user));
         let name = account.name.as_str().to_owned();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let traffic = self.metrics.of(&account.name);
+        self.access_keys.replace(&account.name, &account.users);
         known.insert(name, Arc::new(Account { traffic, ..account }));
     }
 }

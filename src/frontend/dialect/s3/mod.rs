@@ -13,6 +13,8 @@ use http::request::Parts;
 
 use crate::auth::SignedS3Request;
 use crate::auth::claim;
+use crate::frontend::accounts::AccessKeys;
+use crate::frontend::errors;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -33,12 +35,15 @@ pub struct S3Settings {
     pub account: Option<AccountName>,
     /// The location of buckets that were made without one.
     pub region: String,
+    /// The accounts of access keys of users.
+    pub access_keys: AccessKeys,
 }
 
 impl Default for S3Settings {
     /// No hosts, no account, the region of S3 itself.
     fn default() -> Self {
-        Self { domains: Vec::new(), account: None, region: "us-east-1".to_owned() }
+        let (domains, region) = (Vec::new(), "us-east-1".to_owned());
+        Self { domains, account: None, region, access_keys: AccessKeys::default() }
     }
 }
 
@@ -85,8 +90,7 @@ impl S3Settings {
         }
         let claim = claim(&self.signed(head, named)).map_err(|error| refusals::from_s3(&error))?;
         match claim {
-            Some(claim) => AccountName::new(claim.access_key_id())
-                .map_err(|_| refusals::unknown_key(claim.access_key_id())),
+            Some(claim) => self.account_of_key(claim.access_key_id()),
             None => self.account.clone().ok_or_else(|| {
                 Refusal::new(Reason::NoAuthenticationInformation).message(
                     "The request is not signed, and neither its host nor this server's \
@@ -94,6 +98,18 @@ impl S3Settings {
                 )
             }),
         }
+    }
+
+    /// The account of an access key: its root has the account's name as id.
+    ///
+    /// # Errors
+    /// `UnknownAccessKey`; `ServerBusy` while some accounts are not read.
+    fn account_of_key(&self, id: &str) -> Result<AccountName, Refusal> {
+        if let Ok(name) = AccountName::new(id) {
+            return Ok(name);
+        }
+        let owner = self.access_keys.find(id).map_err(|unread| errors::unread_key(&unread))?;
+        owner.ok_or_else(|| refusals::unknown_key(id))
     }
 
     /// The parts of a request that its signature covers.
