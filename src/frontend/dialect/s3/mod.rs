@@ -6,6 +6,7 @@
 pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;
 mod refusals;
+mod sender;
 
 use http::header::AUTHORIZATION;
 use http::header::HOST;
