@@ -18,7 +18,6 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::ContainerOperation;
@@ -116,12 +115,9 @@ async fn look_up(
     caller: &mut UserCaller,
     container: &ContainerName,
 ) -> Result<(), Refusal> {
-    let record = match lookup::container(&front.rows, account, container).await {
-        Ok(record) => record,
-        // Names are no secret from users: whoever creates a container learns whether it is there.
-        Err(error) if error.reason == Reason::ContainerNotFound => return Err(error),
-        Err(error) => return Err(error),
-    };
+    // A container that does not exist is refused as such: names are no secret from users, who learn
+    // from Create Container which are taken.
+    let record = lookup::container(&front.rows, account, container).await?;
     let own = caller.user.as_ref().map(|user| user.canonical.as_str());
     if own.is_some() && record.owner() == own {
         caller.owned.push(container.clone());

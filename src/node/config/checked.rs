@@ -19,6 +19,8 @@ use crate::telemetry::log;
 use super::account_file;
 use super::accounts::AccountConfig;
 use super::accounts::AccountText;
+use super::users::UserConfig;
+use super::users::UserText;
 use super::admin_address::AdminAddress;
 use super::defaults::ADMIN_LISTEN;
 use super::defaults::ADMIN_TOKEN;
@@ -102,6 +104,8 @@ pub struct Config {
     /// Accounts, in addition to those created while a node ran. Default: the well-known development
     /// account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
+    /// Users of accounts. Default none.
+    pub users: Vec<UserConfig>,
     /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
     /// `localhost`. On other hosts the path names the account.
     pub blob_domains: Vec<String>,
@@ -210,6 +214,8 @@ impl Config {
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
+        let Identities { accounts, users } =
+            identities((s.account, s.user), s.account_file.as_deref(), blob_listen)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,
@@ -221,7 +227,8 @@ impl Config {
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
             admin_token_file,
-            accounts: accounts(s.account, s.account_file.as_deref(), blob_listen)?,
+            accounts,
+            users,
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
@@ -374,19 +381,39 @@ fn tls(
     }
 }
 
-fn accounts(
-    given: Option<Vec<AccountText>>,
+/// The accounts and users of a configuration.
+struct Identities {
+    accounts: Vec<AccountConfig>,
+    users: Vec<UserConfig>,
+}
+
+fn identities(
+    (accounts, users): (Option<Vec<AccountText>>, Option<Vec<UserText>>),
     file: Option<&Path>,
+    listen: SocketAddr,
+) -> Result<Identities, ConfigError> {
+    let file = file.map(account_file::read).transpose()?;
+    let has_file = file.is_some();
+    let file = file.unwrap_or_default();
+    let users = users.unwrap_or_default().into_iter().map(|text| text.parse());
+    let mut users = users.collect::<Result<Vec<_>, _>>()?;
+    users.extend(file.users);
+    UserConfig::check_all(&users)?;
+    let mut all = Vec::new();
+    for text in accounts.unwrap_or_default() {
+        all.push(text.parse()?);
+    }
+    all.extend(file.accounts);
+    Ok(Identities { accounts: checked_accounts(all, has_file, listen)?, users })
+}
+
+fn checked_accounts(
+    mut accounts: Vec<AccountConfig>,
+    has_file: bool,
     listen: SocketAddr,
 ) -> Result<Vec<AccountConfig>, ConfigError> {
     let loopback = listen.ip().to_canonical().is_loopback();
-    let mut accounts = Vec::new();
-    for text in given.unwrap_or_default() {
-        accounts.push(text.parse()?);
-    }
-    if let Some(path) = file {
-        accounts.extend(account_file::read(path)?);
-    } else if accounts.is_empty() && loopback {
+    if !has_file && accounts.is_empty() && loopback {
         // On other addresses the accounts created while a node ran may suffice; the start checks
         // that.
         accounts.push(AccountConfig::development());

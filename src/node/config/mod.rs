@@ -23,10 +23,14 @@ mod settings;
 mod size;
 mod switch;
 mod tls_source;
+mod users;
 
 pub use accounts::AccountConfig;
 pub use accounts::AccountError;
 pub use accounts::AccountText;
+pub use users::UserConfig;
+pub use users::UserError;
+pub use users::UserText;
 pub use accounts::DEVELOPMENT_KEY;
 pub use accounts::DEVELOPMENT_NAME;
 pub use admin_address::AdminAddress;
