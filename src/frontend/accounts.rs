@@ -34,6 +34,7 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
+use crate::types::OwnerIds;
 use crate::types::PartitionId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
@@ -54,6 +55,8 @@ pub struct Account {
     pub name: AccountName,
     /// Its id in keys.
     pub id: AccountId,
+    /// Its number in names of S3.
+    pub number: String,
     /// Its signing keys.
     pub keys: AccountKeys,
     /// The secret that its user delegation keys are derived from.
@@ -91,6 +94,7 @@ impl Account {
         let delegation = secret.and_then(|secret| DelegationSecret::stored(&secret));
         let (configured, traffic) = (true, Arc::default());
         Ok(Self {
+            number: OwnerIds::of(&name).number,
             name,
             id,
             keys,
@@ -243,6 +247,21 @@ impl Accounts {
         match (self.get(name), unread) {
             (None, Some(unread)) => Err(unread),
             (known, _) => Ok(known),
+        }
+    }
+
+    /// The account of that number (`OwnerIds::number`).
+    ///
+    /// # Errors
+    /// [`Unread`], as [`Self::find`].
+    pub fn find_number(&self, number: &str) -> Result<Option<Arc<Account>>, Unread> {
+        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        // The first by name, should two have the same number.
+        let found = known.values().filter(|account| account.number == number);
+        match (found.min_by_key(|account| &account.name).cloned(), unread) {
+            (None, Some(unread)) => Err(unread),
+            (found, _) => Ok(found),
         }
     }
 

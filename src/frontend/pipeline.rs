@@ -26,6 +26,7 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
 use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::answer_token_call;
 use crate::frontend::dialect::batch;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::website;
@@ -119,6 +120,10 @@ impl FrontEnd {
                 context.pass = served.pass;
                 served.response
             }
+            Ok(None) if dialect.token_service(&head).is_some() => {
+                let start = RequestStart { arrival, id: echo.request_id(), begun };
+                boxed(|| self.serve_tokens(start, &mut body, &mut context)).await
+            }
             Ok(None) => {
                 let request = RequestInProgress { arrival, begun, body: &mut body };
                 let response = match self.answer(request, &mut echo, &mut context).await {
@@ -167,6 +172,31 @@ impl FrontEnd {
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
+    }
+
+    /// Answers a call of the token service.
+    async fn serve_tokens(
+        &self,
+        start: RequestStart<'_>,
+        body: &mut RequestBody,
+        context: &mut RequestContext,
+    ) -> Response<ResponseBody> {
+        let RequestStart { arrival, id, .. } = start;
+        let Some(settings) = arrival.dialect.token_service(arrival.head) else {
+            return Response::new(ResponseBody::full(bytes::Bytes::new()));
+        };
+        let answer = answer_token_call(self, settings, (arrival, id), body).await;
+        context.operation = answer.operation;
+        context.pass = answer.pass;
+        context.traffic = answer.account.as_ref().map(|account| Arc::clone(&account.traffic));
+        if let Some(change) = answer.change.filter(|_| self.audit_log.is_on()) {
+            let account = answer.account.as_ref().map(|account| account.name.as_str().to_owned());
+            let draft = Box::new(self.draft_at(None, start).of_account(account));
+            let draft = context.draft.insert(draft);
+            draft.asked(answer.operation, answer.principal.clone(), Some(change));
+        }
+        context.principal = answer.principal;
+        answer.response
     }
 
     /// Renders a refusal, and reads the rest of the request's body.

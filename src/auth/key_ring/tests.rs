@@ -25,7 +25,8 @@ const SEALED: &str =
     "01000000026e6f6e6365206e6f6e636521705543a8b7c57d2b47f56df83e0d77e704e2378a1a9b";
 
 /// The same as the access key `KEY` of a user.
-const SEALED_USER_KEY: &str = "00";
+const SEALED_USER_KEY: &str =
+    "01000000026e6f6e6365206e6f6e636521b47dab6f0d37ca3c5631cfa8f6aad9f5de274620b915";
 
 fn key(byte: u8) -> Zeroizing<[u8; 32]> {
     Zeroizing::new([byte; 32])

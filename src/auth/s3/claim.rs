@@ -4,6 +4,7 @@ use http::header::AUTHORIZATION;
 
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::SignedService;
 use crate::auth::s3::request::Verified;
 use crate::auth::s3::request::parameter;
 use crate::auth::s3::secrets::S3Secrets;
@@ -37,7 +38,7 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
     if presigned {
         return v4::Claim::of_query(request).map(|claim| Some(Claim(Version::V4(claim))));
     }
-    if presigned_v2 {
+    if presigned_v2 && request.service == SignedService::S3 {
         return v2::Claim::of_query(request).map(|claim| Some(Claim(Version::V2(claim))));
     }
     let Some(header) = header else { return Ok(None) };
@@ -46,6 +47,10 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
     match scheme {
         "AWS4-HMAC-SHA256" => {
             v4::Claim::of_header(request, rest.trim()).map(|claim| Some(Claim(Version::V4(claim))))
+        }
+        // The token service has version 4 alone.
+        "AWS" if request.service != SignedService::S3 => {
+            Err(S3Error::Unsupported { detail: "version 2".to_owned() })
         }
         "AWS" => v2::Claim::of_header(rest.trim()).map(|claim| Some(Claim(Version::V2(claim)))),
         _ => Err(S3Error::Unsupported { detail: "the authorization type".to_owned() }),

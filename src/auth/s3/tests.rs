@@ -57,6 +57,7 @@ impl Example {
             headers: &self.headers,
             host: self.host,
             bucket: None,
+            service: SignedService::S3,
         }
     }
 

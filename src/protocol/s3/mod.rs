@@ -9,7 +9,8 @@
 //!    answer repeats of its request.
 //!    `asked.rs` has what else the answer depends on.
 //! 4. `errors.rs`: the code, status and text of each refusal.
-//! 5. `chunked.rs`: bodies in `aws-chunked` form.
+//! 5. `sts.rs`: the token service, which gives out temporary keys.
+//! 6. `chunked.rs`: bodies in `aws-chunked` form.
 
 mod acl;
 pub mod address;
@@ -42,6 +43,7 @@ mod request;
 pub mod restore;
 pub mod routes;
 mod settings;
+pub mod sts;
 mod tagging;
 mod unserved;
 mod untrusted;

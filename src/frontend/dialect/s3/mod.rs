@@ -7,12 +7,14 @@ pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;
 mod refusals;
 mod sender;
+pub(in crate::frontend) mod sts;
 
 use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::request::Parts;
 
 use crate::auth::SignedS3Request;
+use crate::auth::SignedService;
 use crate::auth::claim;
 use crate::frontend::accounts::AccessKeys;
 use crate::frontend::errors;
@@ -61,7 +63,7 @@ impl S3Settings {
         } else if head.uri.query().is_some_and(is_presigned) {
             return true;
         }
-        self.names(host(head))
+        s3::sts::is_call(head) || self.names(host(head))
     }
 
     /// Whether a host, with or without its port, is one of S3.
@@ -89,9 +91,13 @@ impl S3Settings {
         if let Some(account) = &named.account {
             return AccountName::new(account).map_err(|_| Reason::InvalidUri.into());
         }
-        let claim = claim(&self.signed(head, named)).map_err(|error| refusals::from_s3(&error))?;
+        let signed = self.signed_for(head, named);
+        let claim = claim(&signed).map_err(|error| refusals::from_s3(&error))?;
         match claim {
-            Some(claim) => self.account_of_key(claim.access_key_id()),
+            Some(claim) => match signed.session_token() {
+                Some(token) => sender::account_of_token(&token),
+                None => self.account_of_key(claim.access_key_id()),
+            },
             None => self.account.clone().ok_or_else(|| {
                 Refusal::new(Reason::NoAuthenticationInformation).message(
                     "The request is not signed, and neither its host nor this server's \
@@ -122,7 +128,17 @@ impl S3Settings {
             headers: &head.headers,
             host: host(head),
             bucket: named.bucket.as_deref().filter(|_| named.is_virtual_hosted),
+            service: SignedService::S3,
         }
+    }
+
+    /// The same, for the service that the request calls. The hash of the body is not known yet.
+    fn signed_for<'a>(&self, head: &'a Parts, named: &'a S3Address) -> SignedS3Request<'a> {
+        let service = match s3::sts::is_call(head) {
+            true => SignedService::TokenService { body: [0; 32] },
+            false => SignedService::S3,
+        };
+        SignedS3Request { service, ..self.signed(head, named) }
     }
 }
 

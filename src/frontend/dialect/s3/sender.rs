@@ -1,15 +1,20 @@
-//! Who sends an S3 request: the root of the account, a user of it, or the holder of a key of another
-//! account.
+//! Who sends an S3 request: the root of an account, a user of it, or the holder of temporary keys.
 
 use std::sync::Arc;
 
 use crate::auth::Claim;
+use crate::auth::Principal;
 use crate::auth::S3Secrets;
+use crate::auth::Session;
+use crate::auth::SessionError;
+use crate::auth::SessionHolder;
+use crate::auth::SessionToken;
 use crate::auth::claim;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::users::UserCaller;
 use crate::frontend::accounts::Account;
+use crate::frontend::accounts::User;
 use crate::frontend::dialect::s3::S3Settings;
 use crate::frontend::dialect::s3::body::SignedBody;
 use crate::frontend::dialect::s3::host;
@@ -26,10 +31,24 @@ pub(super) struct Sender {
     pub(super) body: Option<SignedBody>,
 }
 
-/// A sender, and the secrets that its signature is verified with.
-struct Known {
-    caller: Caller,
-    secrets: S3Secrets,
+/// The holder of an access key, not yet proven.
+pub(super) struct KeyHolder {
+    /// The account.
+    pub(super) account: Arc<Account>,
+    /// Who it is in the account.
+    pub(super) holder: Holder,
+    /// The secret that proves it.
+    pub(super) secrets: S3Secrets,
+}
+
+/// Who holds an access key.
+pub(super) enum Holder {
+    /// The root of the account.
+    Root,
+    /// A user.
+    User(Arc<User>),
+    /// The holder of temporary keys: what their token says, and what it may do.
+    Session(Session, UserCaller),
 }
 
 /// Who sends a request.
@@ -40,7 +59,7 @@ pub(super) fn identify(
     front: &FrontEnd,
     settings: &S3Settings,
     request: AddressedRequest<'_>,
-    account: &Arc<Account>,
+    account: &Account,
 ) -> Result<Sender, Refusal> {
     let head = request.arrival.head;
     let refused = |error| refusals::from_s3(&error);
@@ -49,36 +68,92 @@ pub(super) fn identify(
     let Some(claim): Option<Claim> = claim(&signed).map_err(refused)? else {
         return Ok(Sender { caller: Caller::Anyone, body: None });
     };
-    let Known { caller, secrets } = known(front, account, claim.access_key_id())?;
+    let token = signed.session_token();
+    let KeyHolder { account: own, holder, secrets } =
+        find(front, claim.access_key_id(), token.as_deref())?;
     let verified = claim.verify(&signed, &secrets, front.env.clock.now()).map_err(refused)?;
     let body = SignedBody::of(verified.payload, &head.headers)?;
+    let is_own = own.name == account.name;
+    let caller = match holder {
+        Holder::Root if is_own => Caller::Key,
+        // Everybody has the development key.
+        Holder::Root if own.keys.are_well_known() => Caller::Anyone,
+        Holder::User(user) if is_own => Caller::User(Box::new(UserCaller::of_user(user))),
+        Holder::Session(_, caller) if is_own => Caller::User(Box::new(caller)),
+        Holder::Root | Holder::User(_) | Holder::Session(..) => Caller::Outsider,
+    };
     Ok(Sender { caller, body })
 }
 
-/// The holder of an access key, in the eyes of an account.
-fn known(front: &FrontEnd, account: &Account, id: &str) -> Result<Known, Refusal> {
-    if id == account.name.as_str() {
-        return Ok(Known { caller: Caller::Key, secrets: account.keys.s3().clone() });
-    }
-    if let Some(key) = account.users.key(id) {
-        let user = Box::new(UserCaller::of_user(Arc::clone(&key.user)));
-        return Ok(Known { caller: Caller::User(user), secrets: key.secrets.clone() });
+/// The holder of an access key that a request names, with the session token that comes with it.
+///
+/// # Errors
+/// `UnknownAccessKey`, `InvalidSessionToken`, `ExpiredSessionToken`; `ServerBusy` while some
+/// accounts are not read.
+pub(super) fn find(
+    front: &FrontEnd,
+    id: &str,
+    token: Option<&str>,
+) -> Result<KeyHolder, Refusal> {
+    if let Some(token) = token {
+        return session(front, id, token);
     }
     let unknown = || refusals::unknown_key(id);
     if let Ok(name) = AccountName::new(id) {
-        let other = find(front, &name)?.ok_or_else(unknown)?;
-        // Everybody has the development key.
-        let is_known = other.keys.are_well_known();
-        let caller = if is_known { Caller::Anyone } else { Caller::Outsider };
-        return Ok(Known { caller, secrets: other.keys.s3().clone() });
+        let account = known(front, &name)?.ok_or_else(unknown)?;
+        let secrets = account.keys.s3().clone();
+        return Ok(KeyHolder { account, holder: Holder::Root, secrets });
     }
     let owner = front.accounts.access_keys().find(id);
     let owner = owner.map_err(|unread| errors::unread_key(&unread))?.ok_or_else(unknown)?;
-    let other = find(front, &owner)?.ok_or_else(unknown)?;
-    let key = other.users.key(id).ok_or_else(unknown)?;
-    Ok(Known { caller: Caller::Outsider, secrets: key.secrets.clone() })
+    let account = known(front, &owner)?.ok_or_else(unknown)?;
+    let key = account.users.key(id).ok_or_else(unknown)?;
+    let (user, secrets) = (Arc::clone(&key.user), key.secrets.clone());
+    Ok(KeyHolder { account, holder: Holder::User(user), secrets })
 }
 
-fn find(front: &FrontEnd, name: &AccountName) -> Result<Option<Arc<Account>>, Refusal> {
+/// The holder of temporary keys.
+fn session(front: &FrontEnd, id: &str, token: &str) -> Result<KeyHolder, Refusal> {
+    let invalid = || refusals::from_session(SessionError::Invalid);
+    let token = SessionToken::parse(token).map_err(refusals::from_session)?;
+    let account = known(front, token.account())?.ok_or_else(invalid)?;
+    let delegation = account.delegation.as_ref().ok_or_else(invalid)?;
+    let opened = token.open(delegation, front.env.clock.now());
+    let (session, keys) = opened.map_err(refusals::from_session)?;
+    if keys.access_key_id != id {
+        return Err(invalid());
+    }
+    let caller = match &session.holder {
+        SessionHolder::User { key } => {
+            // The keys end with the access key that asked for them.
+            let key = account.users.key(key.as_str()).ok_or_else(invalid)?;
+            UserCaller::of_user(Arc::clone(&key.user))
+        }
+        SessionHolder::Subject { issuer, object, groups, claimed } => {
+            let mut trusted = front.tokens.trusted().iter();
+            let issuer = trusted.find(|trusted| trusted.name == *issuer).ok_or_else(invalid)?;
+            UserCaller::of_token(Principal {
+                issuer: issuer.clone(),
+                object: object.clone(),
+                tenant: String::new(),
+                claimed: *claimed,
+                groups: groups.clone(),
+            })
+        }
+    };
+    let secrets = keys.secrets();
+    Ok(KeyHolder { account, holder: Holder::Session(session, caller), secrets })
+}
+
+/// The account that a session token names, for its address.
+///
+/// # Errors
+/// `InvalidSessionToken`.
+pub(super) fn account_of_token(token: &str) -> Result<AccountName, Refusal> {
+    let token = SessionToken::parse(token).map_err(refusals::from_session)?;
+    Ok(token.account().clone())
+}
+
+fn known(front: &FrontEnd, name: &AccountName) -> Result<Option<Arc<Account>>, Refusal> {
     front.accounts.find(name).map_err(|unread| errors::unread_account(name, &unread))
 }

@@ -140,7 +140,7 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "account `abe`: a user with two access keys",
         "Main",
         "000000000000000000000000000000006162650001",
-        "00",
+        "05099380e6dbd4e38bef08000000000000000000000000000000000000350233010175015501639480e6dbd4e38bef0802044b4559319480e6dbd4e38bef0801016b044b4559329480e6dbd4e38bef0801016c",
     ),
     (
         "container `live`",
@@ -406,6 +406,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
     let mut reads = vec![
         Read::Account(AccountName::new("abc").unwrap()),
         Read::Account(AccountName::new("abd").unwrap()),
+        Read::Account(AccountName::new("abe").unwrap()),
         Read::Container(ACCOUNT, ContainerName::new("live").unwrap()),
         Read::Containers(ListContainers {
             account: ACCOUNT,

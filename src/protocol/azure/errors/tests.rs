@@ -52,6 +52,8 @@ const OF_OTHER_DIALECTS: [Reason; 21] = [
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,
+    Reason::InvalidSessionToken,
+    Reason::ExpiredSessionToken,
     Reason::RequestTimeTooSkewed,
     Reason::MalformedQueryAuthentication,
     Reason::PayloadHashMismatch,
