@@ -1,9 +1,7 @@
-//! Blockyard: a durable object store that speaks Azure Blob REST over range-partitioned,
-//! log-structured extents.
+//! Blockyard: a durable object store that speaks Azure Blob REST and S3 over the same bytes.
 //!
-//! Modules stand in layer order; a module uses only lower layers (checked by
-//! `tests/it/layering.rs`, drawn in
-//! `ARCHITECTURE.md`).
+//! Modules are in layer order. A module uses only modules of lower layers (`ARCHITECTURE.md`);
+//! `tests/it/layering.rs` checks it.
 
 // layer 0: values, no I/O, no async
 pub mod types;

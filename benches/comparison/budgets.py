@@ -27,6 +27,11 @@ ROWS = [
     Row("range64k", "ranged GET 64 KiB, c=16", "op", 90),
 ]
 
+# S3 beside Blob of this server: the most that an operation may take, and how many times less than SeaweedFS's. A part of an
+# upload computes an MD5, which Put Block does not.
+S3_OF_BLOB = {"put4k": 1.25, "get4k": 1.2, "head": 1.2, "delete": 1.2, "list": 1.2}
+S3_BELOW_PEER = {"put4k": 5, "get4k": 5, "head": 3.5, "list": 6}
+
 IDLE_RSS_MIB = 40
 BURST_RSS_MIB = 300
 RESTART_SECONDS = 2.0

@@ -14,7 +14,7 @@ from comparison.budgets import ROWS
 from comparison.driver import Driver
 from comparison.report import figure, line
 from comparison.run import about, options, write
-from comparison.servers import Blockyard, say, target_dir
+from comparison.servers import Blockyard, BlockyardS3, say, target_dir
 from comparison.turns import BAR, SIDES
 
 # A program under callgrind is slow, which would look like load and split partitions.
@@ -92,7 +92,7 @@ def main():
     page = ""
     try:
         for number, side in itertools.product(range(args.rounds), SIDES):
-            server = Blockyard(None, args.port)
+            server = (BlockyardS3 if args.s3 and side == "now" else Blockyard)(None, args.port)
             server.name = side
             server.program, more = programs[side]
             server.serve_args = [*SERVE_ARGS, *more]
@@ -104,7 +104,7 @@ def main():
                 kept = results["counts"].setdefault(side, {}).setdefault(what, {})
                 for workload, counted in found.items():
                     kept.setdefault(workload, []).append(counted)
-                page = write(args.out, "instructions", results, render)
+                page = write(args.out, "instructions-s3" if args.s3 else "instructions", results, render)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     print(page)
@@ -114,13 +114,17 @@ def main():
 def arguments():
     """The command line."""
     parser = options(__doc__, 22500)
-    parser.add_argument("--before", type=Path, required=True, help="the program it is compared with")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--before", type=Path, help="the program it is compared with")
+    what.add_argument("--s3", action="store_true", help="compare S3 (now) with Blob (before) of one program; writes instructions-s3")
     parser.add_argument("--workload", action="append", help="a workload to count (default: all)")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each (default 2)")
     parser.add_argument("--ops", type=int, help="operations of each workload, in place of its own number")
     parser.add_argument("--profiles", type=Path, help="where callgrind's and strace's files are kept (default: in target/)")
     parser.add_argument("--about", default="", help="a sentence for the page: what the two programs are")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.before = args.before or args.binary
+    return args
 
 
 def count(server, driver, work, counter, args):

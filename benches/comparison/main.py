@@ -10,7 +10,7 @@ from pathlib import Path
 
 from comparison import measure, report
 from comparison.driver import Driver
-from comparison.servers import ALL, ROOT, say, target_dir
+from comparison.servers import ALL, ROOT, BlockyardS3, say, target_dir
 
 QUICK = 20
 
@@ -43,7 +43,7 @@ def main():
             before = os.getloadavg()[0]
             one["speed"] = measure.speed(server, driver, work)
             one["load"] = f"{before:.1f} to {os.getloadavg()[0]:.1f}"
-            if not args.speed_only:
+            if not args.speed_only and kind is not BlockyardS3:
                 counts = measure.syncs(server, driver, work)
                 one["syncs"] = counts and {str(c): value for c, value in counts.items()}
                 objects = args.restart_objects or server.restart_objects // divide // server.divide

@@ -1,6 +1,9 @@
 """The tables, from the figures of every server."""
 
-from comparison.budgets import BURST_RSS_MIB, IDLE_RSS_MIB, RESTART_SECONDS, ROWS
+from comparison.budgets import BURST_RSS_MIB, IDLE_RSS_MIB, RESTART_SECONDS, ROWS, S3_BELOW_PEER, S3_OF_BLOB
+
+# This server, driven over S3.
+OVER_S3 = "blockyard-s3"
 
 
 def render(results):
@@ -23,6 +26,7 @@ def render(results):
         "",
         *memory_table(servers),
         "",
+        *s3_table(servers),
         "## Durability beside the speed",
         "",
         *durability_table(servers),
@@ -46,7 +50,7 @@ def versions(servers):
 
 def cpu_table(servers):
     """The table of budgets."""
-    names = list(servers)
+    names = [name for name in servers if name != OVER_S3]
     peers = [name for name in names if name != "blockyard"]
     yield line(["workload", *[f"{name} us" for name in names], "budget us", "of budget", "best peer / ours", "met"])
     yield line(["---"] + ["---:"] * (len(names) + 3) + ["---"])
@@ -63,9 +67,30 @@ def cpu_table(servers):
         ])
 
 
+def s3_table(servers):
+    """What an operation takes over S3: beside Blob of this server, and beside SeaweedFS."""
+    if OVER_S3 not in servers:
+        return
+    yield from ["## S3 beside Blob", ""]
+    yield line(["workload", "S3 us", "Blob us", "S3 / Blob", "at most", "seaweedfs us", "seaweedfs / S3", "at least", "met"])
+    yield line(["---"] + ["---:"] * 7 + ["---"])
+    for row in ROWS:
+        ours, blob, peer = (cpu(servers, name, row.workload) for name in (OVER_S3, "blockyard", "seaweedfs"))
+        most, least = S3_OF_BLOB.get(row.workload), S3_BELOW_PEER.get(row.workload)
+        of_blob = ours / blob if ours and blob else None
+        below = peer / ours if ours and peer else None
+        bars = [met(of_blob, most)] if most else []
+        bars += [met(least, below) if below else "-"] if least else []
+        yield line([
+            f"{row.title} (per {row.unit})", figure(ours), figure(blob), figure(of_blob), figure(most), figure(peer), figure(below),
+            figure(least), "-" if not bars or "-" in bars else "NO" if "NO" in bars else "yes",
+        ])
+    yield ""
+
+
 def memory_table(servers):
     """Memory and restart against their budgets."""
-    names = list(servers)
+    names = [name for name in servers if name != OVER_S3]
     yield line(["what", *names, "budget", "met"])
     yield line(["---"] + ["---:"] * (len(names) + 1) + ["---"])
     rows = [

@@ -130,6 +130,15 @@ class Blockyard(Server):
         return ["--endpoint", f"http://127.0.0.1:{self.base}/devstoreaccount1"]
 
 
+class BlockyardS3(Blockyard):
+    """The same server, driven over S3."""
+
+    name = "blockyard-s3"
+
+    def driver_args(self):
+        return ["--endpoint", f"http://127.0.0.1:{self.base}", "--protocol", "s3"]
+
+
 class Azurite(Server):
     """Microsoft's emulator, from npm."""
 
@@ -220,4 +229,4 @@ def target_dir():
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 
 
-ALL = [Blockyard, Azurite, SeaweedFS]
+ALL = [Blockyard, BlockyardS3, Azurite, SeaweedFS]

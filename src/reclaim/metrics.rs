@@ -58,7 +58,11 @@ impl ReclaimMetrics {
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
-            ("expired_blobs", "Blobs whose staged blocks expired", &metrics.expired_blobs),
+            (
+                "expired_blobs",
+                "Blobs whose staged blocks or completed uploads expired",
+                &metrics.expired_blobs,
+            ),
             ("purge_writes", "Writes that purged deleted containers", &metrics.purge_writes),
             ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),
             ("audits", "Audits finished", &metrics.audits),

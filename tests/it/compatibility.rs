@@ -15,6 +15,11 @@ const SOURCE: &str = "api-spec/compatibility.json";
 /// Which operations each client made a server carry out: `tests/sdk/run --record` writes it.
 const CLIENTS: &str = "api-spec/clients.json";
 const DOCUMENT: &str = "docs/compatibility.md";
+/// Which operations S3 has here, and how each is answered.
+const S3: &str = "api-spec/s3.yaml";
+/// The lists of differences from Azure and from S3.
+const DEVIATIONS: &str = "deviations";
+const S3_DEVIATIONS: &str = "s3_deviations";
 /// Stands for every operation.
 const ALL: &str = "*";
 
@@ -77,7 +82,7 @@ fn operations(out: &mut String, source: &Value, clients: &Value) {
     out.push_str(
         "## Operations\n\n| operation | since | clients | deviations |\n|---|---|---|---|\n",
     );
-    let deviations = rows(source, "deviations");
+    let deviations = rows(source, DEVIATIONS);
     for row in rows(source, "operations") {
         let name = text(row, "name");
         let own = deviations.iter().enumerate().filter(|(_, row)| about(row).contains(&name));
@@ -93,12 +98,15 @@ fn operations(out: &mut String, source: &Value, clients: &Value) {
     }
 }
 
-fn deviations(out: &mut String, source: &Value) {
+/// The tables of a list of deviations, a heading of this level for each area.
+fn deviations(out: &mut String, source: &Value, list: &str) {
+    let heading = if list == S3_DEVIATIONS { "###" } else { "##" };
     let mut area = "";
-    for (at, row) in rows(source, "deviations").iter().enumerate() {
+    for (at, row) in rows(source, list).iter().enumerate() {
         if text(row, "area") != area {
             area = text(row, "area");
-            write!(out, "\n## {area}\n\n| | what | here | why |\n|---|---|---|---|\n").unwrap();
+            write!(out, "\n{heading} {area}\n\n| | what | here | why |\n|---|---|---|---|\n")
+                .unwrap();
         }
         let (what, here, why) = (text(row, "what"), text(row, "here"), text(row, "why"));
         let every = if about(row).contains(&ALL) { " (every operation)" } else { "" };
@@ -114,19 +122,47 @@ fn not_served(out: &mut String, source: &Value) {
     }
 }
 
+/// Each operation of S3 and how it is answered, from its description.
+fn s3_operations() -> Vec<(String, String)> {
+    let of = |line: &str| {
+        let (_, rest) = line.split_once("operationId: ")?;
+        let (name, answer) = rest.split_once(", x-answer: ")?;
+        Some((name.to_owned(), answer.strip_suffix(" }")?.to_owned()))
+    };
+    tree::read(S3).lines().filter_map(of).collect()
+}
+
+fn s3(out: &mut String, source: &Value) {
+    out.push_str(
+        "\n## S3\n\nEvery operation of S3's general-purpose buckets. *Answer* is *served*; *fixed*: the same document for\n\
+         every bucket; *absent*: as for a bucket that does not have the setting, which none has;\n\
+         *not-implemented*: 501 `NotImplemented`. Headers and parameters that change encryption, retention, access or conditions\n\
+         and are not served are 501, never ignored.\n\n| operation | answer | deviations |\n|---|---|---|\n",
+    );
+    let deviations_of_s3 = rows(source, S3_DEVIATIONS);
+    for (name, answer) in s3_operations() {
+        let own = deviations_of_s3.iter().enumerate();
+        let own = own.filter(|(_, row)| about(row).contains(&name.as_str()));
+        let own: Vec<String> = own.map(|(at, _)| (at + 1).to_string()).collect();
+        writeln!(out, "| {name} | {answer} | {} |", own.join(", ")).unwrap();
+    }
+    deviations(out, source, S3_DEVIATIONS);
+}
+
 /// The whole document.
 fn document() -> String {
     let source = source();
-    let mut out = "# Where this server differs from Azure\n\n\
+    let mut out = "# Where this server differs from Azure and S3\n\n\
         <!-- Made from api-spec/compatibility.json by `UPDATE=1 cargo test --test it compatibility`. Change that file. -->\n\n\
         The table has every operation that is served. *Since* is the first `x-ms-version` for which the service documents it\n\
         (`all`: every version from 2009-09-19 on); this server serves an operation at every version. *Clients* are those of\n\
         `tests/sdk/run` that make a server execute it, counted by the server. *Deviations* are the numbers of the rows below\n\
-        that concern it. Rows marked \"every operation\" are not repeated in the table.\n\n"
+        that concern it. Rows marked \"every operation\" are not repeated in the table. [S3](#s3) is at the end.\n\n"
         .to_owned();
     operations(&mut out, &source, &json(CLIENTS));
-    deviations(&mut out, &source);
+    deviations(&mut out, &source, DEVIATIONS);
     not_served(&mut out, &source);
+    s3(&mut out, &source);
     out
 }
 
@@ -142,9 +178,15 @@ fn every_operation_has_one_row() {
 
 #[test]
 fn deviations_are_about_operations_that_are_served_and_say_why() {
-    let (source, served) = (source(), contract::served());
+    let source = source();
+    check_deviations(rows(&source, DEVIATIONS), &contract::served());
+    let of_s3 = s3_operations().into_iter().map(|(name, _)| name).collect();
+    check_deviations(rows(&source, S3_DEVIATIONS), &of_s3);
+}
+
+fn check_deviations(deviations: &[Value], served: &BTreeSet<String>) {
     let mut areas = Vec::new();
-    for row in rows(&source, "deviations") {
+    for row in deviations {
         for key in ["area", "what", "here", "why"] {
             assert!(!text(row, key).contains(['|', '\n']), "{row}");
         }

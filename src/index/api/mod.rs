@@ -4,11 +4,12 @@
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
 //!    `containers.rs`, `settings.rs`, `copy.rs`, `lease.rs`, `versions.rs` and `accessed.rs`;
-//!    `written.rs`: what most of them answer.
+//!    `new_fields.rs`: what a dialect sets beside properties and metadata; `written.rs`: what most
+//!    of them answer.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: the answers
 //!    to reclaim; `tags.rs`: the tag index; `typed.rs`: questions and changes whose answers have a
-//!    type of their own.
-//!    `uploads.rs`: changes and questions of uploads in parts.
+//!    type of their own; `uploads.rs`: changes and questions of uploads in parts; `blob_parts.rs`:
+//!    the parts of an object that was uploaded so.
 //! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
 //!    plans.
 //! 5. `requests.rs`: what reclaim and backups ask of those that run requests.

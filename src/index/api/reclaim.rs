@@ -116,7 +116,7 @@ pub struct DeletedContainer {
     pub deleted: Timestamp,
 }
 
-/// Blobs whose staged blocks have expired.
+/// Blobs whose staged blocks or completed uploads have expired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpiredPage {
     /// The blobs.

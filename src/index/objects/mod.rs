@@ -7,15 +7,16 @@
 //!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob or
 //!    snapshot.
 //! 3. Writes become row changes in `blob.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
-//!    `append.rs`, `pages.rs` (with `spans.rs`) and `container.rs`. `layout.rs`: the layout of
-//!    block lists. `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
+//!    `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of containers).
+//!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
+//!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
 //!    its parts again.
-//! 4. Copies: `share.rs` and `page_copy.rs` mark content as shared, so that the rows that `copy.rs`
-//!    writes may name it too. `copy_jobs.rs`: the work rows of pending copies, and how these copies
-//!    end. `accessed.rs` notes the time of a read.
-//! 5. `read.rs`, `page_ranges.rs`, `list.rs` and `upload_list.rs` (with `page.rs`, `cursor.rs`)
-//!    answer reads.
+//! 4. Copies: `share.rs` (with `share_frames.rs`) and `page_copy.rs` mark content as shared, so
+//!    that the rows that `copy.rs` writes may name it too. `copy_jobs.rs`: the work rows of pending
+//!    copies, and how these copies end. `accessed.rs` notes the time of a read.
+//! 5. `read.rs`, `blob_parts.rs`, `page_ranges.rs`, `list.rs` and `upload_list.rs` (with `page.rs`,
+//!    `cursor.rs`) answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim. `tags.rs`: work rows about
 //!    tags, and the entries of the tag index.
 //! 7. Only `keys.rs` and `values.rs` (with `contents.rs` and `part_fields.rs`) know the layout of

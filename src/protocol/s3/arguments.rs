@@ -17,13 +17,12 @@ pub(super) fn wrong(name: &str, value: &str, message: impl Into<String>) -> Refu
     query::invalid(name, value).message(message)
 }
 
-/// The number of entries of a page, as it was sent. An answer repeats it, and has fewer than 1,001
-/// entries whatever it is.
+/// A number of the query; `None` when it is missing.
 ///
 /// # Errors
 /// `InvalidQueryParameterValue`: not a number, negative, or beyond 31 bits.
-pub(super) fn page_size(query: &Query, name: &str) -> Result<u32, Refusal> {
-    let Some(text) = query.get(name)? else { return Ok(KEYS_MAX) };
+pub(super) fn number(query: &Query, name: &str) -> Result<Option<u32>, Refusal> {
+    let Some(text) = query.get(name)? else { return Ok(None) };
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.trim_start_matches('0');
@@ -36,7 +35,16 @@ pub(super) fn page_size(query: &Query, name: &str) -> Result<u32, Refusal> {
         let message = format!("Argument {name} must be an integer between 0 and {}", i32::MAX);
         return Err(wrong(name, text, message));
     }
-    Ok(number)
+    Ok(Some(number))
+}
+
+/// The number of entries of a page, as it was sent. An answer repeats it, and has fewer than 1,001
+/// entries whatever it is.
+///
+/// # Errors
+/// Those of [`number`].
+pub(super) fn page_size(query: &Query, name: &str) -> Result<u32, Refusal> {
+    Ok(number(query, name)?.unwrap_or(KEYS_MAX))
 }
 
 /// The entries that a page of that size has at most.

@@ -1,16 +1,20 @@
 //! S3: bytes in, one [`Operation`](crate::protocol::model::Operation) out; a reply in, bytes out.
 //!
 //! 1. `address.rs` finds account, bucket and key in host and path.
-//! 2. `routes.rs` has the one table of operations. `parse.rs` calls the parser of the one that
-//!    is asked for: `objects.rs`, `copies.rs`, `deletions.rs`, `attributes.rs`, `restore.rs`,
-//!    `uploads.rs`, `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`.
-//!    `unserved.rs` refuses the rest.
-//! 3. `render.rs` turns a reply or a refusal into a response head and body; `echo.rs` has what an
-//!    answer repeats of its request.
-//!    `asked.rs` has what else the answer depends on.
-//! 4. `errors.rs`: the code, status and text of each refusal.
-//! 5. `sts.rs`: the token service, which gives out temporary keys.
+//! 2. `routes.rs` has the one table of operations. `parse.rs` finds the operation of a request
+//!    (`request.rs`) and calls its parser: `objects.rs`, `copies.rs` (with `copy_source.rs`),
+//!    `deletions.rs`, `attributes.rs`, `restore.rs`, `uploads.rs` (with `completion.rs`),
+//!    `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`. `unserved.rs`
+//!    refuses headers and parameters that are not served.
+//! 3. Parsers share `arguments.rs` (parameters of lists), `conditions.rs`, `checksums.rs`,
+//!    `upload_checksums.rs`, `encryption.rs` (SSE-C), `upload.rs` (bodies), `documents.rs` (XML),
+//!    `naming.rs` (names of buckets), `owners.rs`, `markers.rs` and `beside.rs`.
+//! 4. `render.rs` turns a reply or a refusal into a response head and body. `echo.rs` has what an
+//!    answer repeats of its request, `asked.rs` what else it depends on, `overrides.rs` the headers
+//!    that a signed request replaces in it.
+//! 5. `errors.rs`: the code, status and text of each refusal.
 //! 6. `chunked.rs`: bodies in `aws-chunked` form.
+//! 7. `sts.rs`: the token service, which gives out temporary keys.
 
 mod acl;
 pub mod address;

@@ -15,6 +15,7 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::operation::UploadPart;
 use crate::protocol::model::operation::UploadPath;
+use crate::protocol::s3::arguments;
 use crate::protocol::s3::completion;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::encryption;
@@ -24,14 +25,10 @@ use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::s3::upload_checksums;
 use crate::protocol::wire::headers;
-use crate::protocol::wire::query;
 use crate::types::PART_BYTES_MAX;
 use crate::types::PART_BYTES_MIN;
 use crate::types::StorageClass;
 use crate::types::UploadId;
-
-/// Entries of one page at most, of uploads and of parts.
-const PAGE_MAX: usize = 1_000;
 
 /// `CreateMultipartUpload`.
 pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
@@ -89,11 +86,11 @@ pub(super) fn abort(request: &Request<'_>) -> Result<Parsed, Refusal> {
 
 /// `ListParts`.
 pub(super) fn parts(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    encoding_type(request)?;
-    let after = count(request, "part-number-marker")?.unwrap_or(0);
+    arguments::is_encoded(request.query)?;
+    let after = arguments::number(request.query, "part-number-marker")?.unwrap_or(0);
     let list = UploadOperation::ListParts {
         upload: path(request, Precondition::default())?,
-        after: u32::try_from(after).unwrap_or(u32::MAX),
+        after,
         limit: limit(request, "max-parts")?,
     };
     Ok(Parsed::Ready(list.into()))
@@ -101,7 +98,7 @@ pub(super) fn parts(request: &Request<'_>) -> Result<Parsed, Refusal> {
 
 /// `ListMultipartUploads`.
 pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    encoding_type(request)?;
+    arguments::is_encoded(request.query)?;
     let text = |name: &str| {
         let value = request.query.get(name)?.filter(|value| !value.is_empty());
         Ok::<_, Refusal>(value.map(str::to_owned))
@@ -149,26 +146,8 @@ fn object_size(all: &HeaderMap) -> Result<Option<u64>, Refusal> {
     headers::number(all, "x-amz-mp-object-size")
 }
 
-/// A number of the query; `None` when it is missing.
-fn count(request: &Request<'_>, name: &str) -> Result<Option<u64>, Refusal> {
-    let Some(text) = request.query.get(name)?.filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    // S3 has numbers of 32 bits, without a sign.
-    let number = text.parse::<u32>().ok().filter(|number| *number <= i32::MAX.unsigned_abs());
-    number.map(|number| Some(u64::from(number))).ok_or_else(|| query::invalid(name, text))
-}
-
-/// The most entries of a page: 1,000 when the query does not say, and at most.
+/// The entries that a page has at most.
 fn limit(request: &Request<'_>, name: &str) -> Result<usize, Refusal> {
-    let wanted = count(request, name)?.and_then(|count| usize::try_from(count).ok());
-    Ok(wanted.unwrap_or(PAGE_MAX).min(PAGE_MAX))
-}
-
-/// `encoding-type`: nothing or `url`.
-fn encoding_type(request: &Request<'_>) -> Result<(), Refusal> {
-    match request.query.get("encoding-type")? {
-        None | Some("url" | "") => Ok(()),
-        Some(other) => Err(query::invalid("encoding-type", other)),
-    }
+    let size = arguments::served(arguments::page_size(request.query, name)?);
+    Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }

@@ -1,11 +1,12 @@
-//! What more than one dialect reads and writes, free of any of them.
+//! Code that dialects share.
 //!
 //! - `percent.rs`, `query.rs`: URLs.
 //! - `headers.rs`, `conditions.rs`, `range.rs`: headers of requests; `head.rs`: those of answers.
 //! - `xml.rs` reads small documents as trees, `escape.rs` writes XML text.
-//! - `cors.rs` holds cross-origin requests against an account's rules.
+//! - `cors.rs` compares cross-origin requests with the rules of an account, `container_cors.rs`
+//!   with those of a container.
 //!
-//! No name of a vendor's header stands here.
+//! No header of a dialect is named here.
 
 pub(super) mod conditions;
 pub mod container_cors;

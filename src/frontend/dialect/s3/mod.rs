@@ -1,5 +1,8 @@
 //! S3 at the front end: which requests speak it, what their URLs name, and who sends them.
 //!
+//! `admit.rs` identifies the sender and checks permission, `body.rs` verifies signed bodies,
+//! `refusals.rs` maps errors of signatures to refusals.
+//!
 //! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
 //! head or in the query, or when it comes to the listener of S3.
 
@@ -28,7 +31,7 @@ use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::NameError;
 
-/// How S3 requests are told apart, and what they mean when they say less than all.
+/// How S3 requests are recognised, and the defaults for what they leave out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Settings {
     /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are

@@ -5,7 +5,6 @@ use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::render::document;
 use crate::protocol::s3::routes::S3Operation;
-use crate::protocol::s3::upload_checksums;
 use crate::protocol::wire::escape;
 
 /// The document of `CopyObject` and `UploadPartCopy`.
@@ -14,13 +13,12 @@ pub(super) fn copied(facts: &CopiedFacts, echo: &S3Echo) -> String {
     let root = if is_part { "CopyPartResult" } else { "CopyObjectResult" };
     let mut out = document::begin(root);
     escape::plain(&mut out, "LastModified", facts.last_modified.to_iso_millis());
-    escape::plain(&mut out, "ETag", format_args!("&quot;{}&quot;", facts.content_etag));
+    document::etag(&mut out, facts.content_etag);
     for checksum in &facts.checksums {
-        let Some(name) = upload_checksums::element(checksum.algorithm) else { continue };
+        document::checksum(&mut out, checksum);
         if !is_part {
             escape::plain(&mut out, "ChecksumType", checksums::kind_name(checksum.kind));
         }
-        escape::plain(&mut out, &name, upload_checksums::value(checksum));
     }
     out.push_str("</");
     out.push_str(root);

@@ -7,13 +7,16 @@ use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::upload_checksums;
 use crate::protocol::wire::escape;
+use crate::types::ContentChecksum;
+use crate::types::ContentEtag;
 
-/// The name space of every document.
 const BEGIN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+/// The namespace of every document.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// The begin of a document.
+/// The XML declaration and the root element's start tag.
 pub(super) fn begin(root: &str) -> String {
     format!("{BEGIN}<{root} xmlns=\"{NAMESPACE}\">")
 }
@@ -35,6 +38,18 @@ pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
         Some(_) | None => id,
     };
     escape::element(out, "DisplayName", name);
+}
+
+/// The element with a checksum; none for an algorithm that S3 does not have.
+pub(super) fn checksum(out: &mut String, checksum: &ContentChecksum) {
+    if let Some(name) = upload_checksums::element(checksum.algorithm) {
+        escape::plain(out, &name, upload_checksums::value(checksum));
+    }
+}
+
+/// The element with a quoted tag.
+pub(super) fn etag(out: &mut String, tag: ContentEtag) {
+    escape::plain(out, "ETag", format_args!("&quot;{tag}&quot;"));
 }
 
 /// What S3 leaves as it is with `encoding-type=url`, besides letters and digits. A space is a plus.

@@ -1,7 +1,5 @@
 //! Headers of S3's answers.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderName;
 use http::HeaderValue;
@@ -11,8 +9,8 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::upload_checksums;
 use crate::protocol::wire::head::Head;
-use crate::types::ChecksumKind;
 use crate::types::ContentChecksum;
 use crate::types::Metadata;
 use crate::types::StorageClass;
@@ -31,12 +29,8 @@ pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
 /// A checksum and what it covers.
 pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
     let Some(name) = checksums::header(checksum.algorithm) else { return head };
-    let digest = STANDARD.encode(&checksum.digest);
-    let head = match checksum.kind {
-        ChecksumKind::FullObject => head.set(name, &digest),
-        ChecksumKind::Composite(parts) => head.shown(name, format_args!("{digest}-{parts}")),
-    };
-    head.fixed("x-amz-checksum-type", checksums::kind_name(checksum.kind))
+    head.set(name, &upload_checksums::value(checksum))
+        .fixed("x-amz-checksum-type", checksums::kind_name(checksum.kind))
 }
 
 /// The number of parts in which an object was uploaded.

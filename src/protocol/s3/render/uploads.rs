@@ -2,39 +2,27 @@
 
 use bytes::Bytes;
 use http::Response;
-use percent_encoding::AsciiSet;
-use percent_encoding::NON_ALPHANUMERIC;
-use percent_encoding::utf8_percent_encode;
 
 use crate::protocol::model::upload_reply::PartFacts;
 use crate::protocol::model::upload_reply::UploadFacts;
 use crate::protocol::model::upload_reply::UploadItem;
 use crate::protocol::model::upload_reply::UploadPosition;
 use crate::protocol::model::upload_reply::UploadReply;
+use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
-use crate::protocol::s3::render::document::person;
+use crate::protocol::s3::render::document;
+use crate::protocol::s3::render::document::Keys;
 use crate::protocol::s3::render::head;
 use crate::protocol::s3::render::head::begin;
-use crate::protocol::s3::upload_checksums;
 use crate::protocol::s3::upload_checksums::coverage_word;
 use crate::protocol::wire::escape;
+use crate::protocol::wire::query::Query;
 use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
 use crate::types::StorageClass;
 use crate::types::UploadChecksum;
 use crate::types::UploadId;
-
-/// What stays readable in a key that is percent-encoded.
-const KEY: AsciiSet =
-    NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
-fn document(root: &str) -> String {
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <{root} xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-    )
-}
 
 /// Writes the answer to an operation on an upload.
 pub(super) fn upload(reply: &UploadReply, echo: &S3Echo) -> Response<Bytes> {
@@ -65,18 +53,12 @@ fn created(id: UploadId, checksum: Option<UploadChecksum>, echo: &S3Echo) -> Res
             .optional("x-amz-checksum-algorithm", word)
             .fixed("x-amz-checksum-type", coverage_word(coverage));
     }
-    let mut out = document("InitiateMultipartUploadResult");
+    let mut out = document::begin("InitiateMultipartUploadResult");
     escape::element(&mut out, "Bucket", &echo.bucket);
     escape::referenced(&mut out, "Key", &echo.key);
     escape::plain(&mut out, "UploadId", id);
     out.push_str("</InitiateMultipartUploadResult>");
     head.xml(out)
-}
-
-fn checksum_element(out: &mut String, checksum: &ContentChecksum) {
-    if let Some(name) = upload_checksums::element(checksum.algorithm) {
-        escape::plain(out, &name, upload_checksums::value(checksum));
-    }
 }
 
 fn checksum_kind(out: &mut String, checksum: UploadChecksum) {
@@ -87,31 +69,27 @@ fn checksum_kind(out: &mut String, checksum: UploadChecksum) {
 }
 
 fn completed(tag: ContentEtag, checksums: &[ContentChecksum], echo: &S3Echo) -> String {
-    let mut out = document("CompleteMultipartUploadResult");
+    let mut out = document::begin("CompleteMultipartUploadResult");
     escape::element(&mut out, "Location", &echo.resource);
     escape::element(&mut out, "Bucket", &echo.bucket);
     escape::referenced(&mut out, "Key", &echo.key);
-    etag(&mut out, tag);
+    document::etag(&mut out, tag);
     for checksum in checksums {
-        checksum_element(&mut out, checksum);
+        document::checksum(&mut out, checksum);
         escape::plain(&mut out, "ChecksumType", checksums::kind_name(checksum.kind));
     }
     out.push_str("</CompleteMultipartUploadResult>");
     out
 }
 
-fn etag(out: &mut String, tag: ContentEtag) {
-    escape::plain(out, "ETag", format_args!("&quot;{tag}&quot;"));
-}
-
-/// Who started the upload and who owns the object.
-fn people(out: &mut String, upload: &UploadFacts, echo: &S3Echo) {
+/// Who started an upload, who owns the object, and its storage class.
+fn owners_and_class(out: &mut String, upload: &UploadFacts, echo: &S3Echo) {
     for (tag, id) in [("Initiator", &upload.initiator), ("Owner", &upload.owner)] {
         let id = id.as_deref().unwrap_or(&echo.owner);
         out.push('<');
         out.push_str(tag);
         out.push('>');
-        person(out, id, echo);
+        document::person(out, id, echo);
         out.push_str("</");
         out.push_str(tag);
         out.push('>');
@@ -128,16 +106,17 @@ fn part_list(
     is_truncated: bool,
     echo: &S3Echo,
 ) -> String {
-    let mut out = document("ListPartsResult");
+    let query = &echo.parameters();
+    let mut out = document::begin("ListPartsResult");
     escape::element(&mut out, "Bucket", &echo.bucket);
-    key(&mut out, "Key", &echo.key, echo);
+    keys(query).element(&mut out, "Key", &echo.key);
     escape::element(&mut out, "UploadId", &echo.parameter("uploadId").unwrap_or_default());
-    people(&mut out, upload, echo);
-    let marker = number(echo, "part-number-marker").unwrap_or(0);
+    owners_and_class(&mut out, upload, echo);
+    let marker = arguments::number(query, "part-number-marker").ok().flatten().unwrap_or(0);
     escape::plain(&mut out, "PartNumberMarker", marker);
     let last = parts.last().map_or(0, |part| part.number.get());
     escape::plain(&mut out, "NextPartNumberMarker", last);
-    escape::plain(&mut out, "MaxParts", number(echo, "max-parts").unwrap_or(1_000).min(1_000));
+    escape::plain(&mut out, "MaxParts", page_size(query, "max-parts"));
     escape::plain(&mut out, "IsTruncated", is_truncated);
     if let Some(checksum) = upload.checksum {
         checksum_kind(&mut out, checksum);
@@ -146,9 +125,9 @@ fn part_list(
         out.push_str("<Part>");
         escape::plain(&mut out, "PartNumber", part.number.get());
         escape::plain(&mut out, "LastModified", part.time.to_iso_millis());
-        etag(&mut out, part.tag);
+        document::etag(&mut out, part.tag);
         escape::plain(&mut out, "Size", part.len);
-        part.checksum.iter().for_each(|checksum| checksum_element(&mut out, checksum));
+        part.checksum.iter().for_each(|checksum| document::checksum(&mut out, checksum));
         out.push_str("</Part>");
     }
     out.push_str("</ListPartsResult>");
@@ -156,35 +135,33 @@ fn part_list(
 }
 
 fn upload_list(items: &[UploadItem], next: Option<&UploadPosition>, echo: &S3Echo) -> String {
-    let mut out = document("ListMultipartUploadsResult");
+    let query = &echo.parameters();
+    let keys = keys(query);
+    let parameter = |name: &str| query.get(name).ok().flatten().unwrap_or_default();
+    let mut out = document::begin("ListMultipartUploadsResult");
     escape::element(&mut out, "Bucket", &echo.bucket);
-    for (parameter, tag) in [("key-marker", "KeyMarker"), ("prefix", "Prefix")] {
-        key(&mut out, tag, &echo.parameter(parameter).unwrap_or_default(), echo);
+    keys.element(&mut out, "KeyMarker", parameter("key-marker"));
+    keys.element(&mut out, "Prefix", parameter("prefix"));
+    if !parameter("delimiter").is_empty() {
+        keys.element(&mut out, "Delimiter", parameter("delimiter"));
     }
-    if let Some(delimiter) = echo.parameter("delimiter").filter(|text| !text.is_empty()) {
-        key(&mut out, "Delimiter", &delimiter, echo);
-    }
-    escape::element(
-        &mut out,
-        "UploadIdMarker",
-        &echo.parameter("upload-id-marker").unwrap_or_default(),
-    );
+    escape::element(&mut out, "UploadIdMarker", parameter("upload-id-marker"));
     if let Some(UploadPosition { name, upload }) = next {
-        key(&mut out, "NextKeyMarker", name, echo);
+        keys.element(&mut out, "NextKeyMarker", name);
         let id = upload.as_ref().map(UploadId::to_string).unwrap_or_default();
         escape::plain(&mut out, "NextUploadIdMarker", id);
     }
-    if is_encoded(echo) {
+    if keys.encoded {
         escape::plain(&mut out, "EncodingType", "url");
     }
-    escape::plain(&mut out, "MaxUploads", number(echo, "max-uploads").unwrap_or(1_000).min(1_000));
+    escape::plain(&mut out, "MaxUploads", page_size(query, "max-uploads"));
     escape::plain(&mut out, "IsTruncated", next.is_some());
     for item in items {
         if let UploadItem::Upload { name, id, facts } = item {
             out.push_str("<Upload>");
-            key(&mut out, "Key", name, echo);
+            keys.element(&mut out, "Key", name);
             escape::plain(&mut out, "UploadId", id);
-            people(&mut out, facts, echo);
+            owners_and_class(&mut out, facts, echo);
             escape::plain(&mut out, "Initiated", facts.started.to_iso_millis());
             if let Some(checksum) = facts.checksum {
                 checksum_kind(&mut out, checksum);
@@ -195,7 +172,7 @@ fn upload_list(items: &[UploadItem], next: Option<&UploadPosition>, echo: &S3Ech
     for item in items {
         if let UploadItem::Prefix { name } = item {
             out.push_str("<CommonPrefixes>");
-            key(&mut out, "Prefix", name, echo);
+            keys.element(&mut out, "Prefix", name);
             out.push_str("</CommonPrefixes>");
         }
     }
@@ -203,20 +180,12 @@ fn upload_list(items: &[UploadItem], next: Option<&UploadPosition>, echo: &S3Ech
     out
 }
 
-/// A number of the query, which the parser has checked.
-fn number(echo: &S3Echo, name: &str) -> Option<u32> {
-    echo.parameter(name)?.parse().ok()
+/// The number of entries of a page. S3 shows at most as many as it serves.
+fn page_size(query: &Query, name: &str) -> u32 {
+    arguments::served(arguments::page_size(query, name).unwrap_or_default())
 }
 
-fn is_encoded(echo: &S3Echo) -> bool {
-    echo.parameter("encoding-type").as_deref() == Some("url")
-}
-
-/// An element with a key or a part of one.
-fn key(out: &mut String, tag: &str, value: &str, echo: &S3Echo) {
-    if is_encoded(echo) {
-        escape::element(out, tag, &utf8_percent_encode(value, &KEY).to_string());
-    } else {
-        escape::referenced(out, tag, value);
-    }
+/// How the keys of the answer are written.
+fn keys(query: &Query) -> Keys {
+    Keys { encoded: arguments::is_encoded(query).unwrap_or_default() }
 }
