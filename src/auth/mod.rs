@@ -48,8 +48,8 @@ pub use key_ring::{
 };
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use s3::{
-    ChunkVerifier, Claim, Payload, S3Error, S3Secrets, Sha256Stream, SignedS3Request, SignedService,
-    Verified, claim,
+    ChunkVerifier, Claim, Payload, S3Error, S3Secrets, Sha256Stream, SignedS3Request,
+    SignedService, Verified, claim,
 };
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, Delegator, MINT_VERSION,

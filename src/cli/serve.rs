@@ -163,7 +163,11 @@ mod tests {
             assert_eq!(argument.get_long(), Some(field.replace('_', "-").as_str()));
             let variable = format!("BLOCKYARD_{}", field.to_uppercase());
             assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
-            assert_eq!(argument.is_hide_env_values_set(), matches!(field, "account" | "user"), "{field}");
+            assert_eq!(
+                argument.is_hide_env_values_set(),
+                matches!(field, "account" | "user"),
+                "{field}"
+            );
             seen += 1;
         }
         assert!(seen > 15, "only {seen} settings");

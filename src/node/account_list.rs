@@ -82,7 +82,9 @@ impl AccountList {
             );
         }
         accounts.set_unread(unread);
-        for user in self.users.iter().filter(|user| matches!(accounts.find(user.account()), Ok(None))) {
+        for user in
+            self.users.iter().filter(|user| matches!(accounts.find(user.account()), Ok(None)))
+        {
             tracing::warn!(%user, "there is no such account: the user cannot sign requests");
         }
         Ok(accounts)

@@ -56,7 +56,9 @@ pub enum StoreError {
     #[error("the access key id {0} is in use: leave it out and the node makes a new one")]
     AccessKeyTaken(String),
     /// A secret of an access key breaks the rule.
-    #[error("a secret key has 16 to 128 printable characters of ASCII; leave it out and the node makes a good one")]
+    #[error(
+        "a secret key has 16 to 128 printable characters of ASCII; leave it out and the node makes a good one"
+    )]
     SecretKey,
     /// There is no such user.
     #[error("account {0} has no user {1}: `blockyard user list {0}` shows them")]
@@ -68,7 +70,9 @@ pub enum StoreError {
     #[error("user {0}/{1} is in the configuration (--user): change it there and restart")]
     UserConfigured(String, String),
     /// The account has the most users.
-    #[error("account {0} has 1,000 users, more are not kept: delete some with `blockyard user delete`")]
+    #[error(
+        "account {0} has 1,000 users, more are not kept: delete some with `blockyard user delete`"
+    )]
     TooManyUsers(String),
     /// An issuer was named for a user of the account.
     #[error("a user of the account has no issuer: leave the issuer out")]

@@ -129,7 +129,12 @@ impl AccountStore {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn user(&self, account: &str, name: &str, keys: bool) -> Result<UserView, StoreError> {
+    pub async fn user(
+        &self,
+        account: &str,
+        name: &str,
+        keys: bool,
+    ) -> Result<UserView, StoreError> {
         let (owner, name) = (self.owner(account).await?, user_name(name)?);
         let configured = self.configured_users(&owner.name);
         if let Some(view) = configured.into_iter().find(|view| view.name == name.as_str()) {
@@ -241,7 +246,11 @@ impl AccountStore {
         Ok(Owner { name, record })
     }
 
-    async fn put_user(&self, account: &AccountName, user: UserRecord) -> Result<UserView, StoreError> {
+    async fn put_user(
+        &self,
+        account: &AccountName,
+        user: UserRecord,
+    ) -> Result<UserView, StoreError> {
         let name = user.name.clone();
         self.change(account, AccountChange::PutUser(Box::new(user))).await?;
         tracing::info!(account = account.as_str(), user = name.as_str(), "user written");

@@ -193,10 +193,7 @@ fn header<'a>(request: &SignedS3Request<'a>, name: &str) -> Option<&'a str> {
 }
 
 /// `ACCESS_KEY_ID/YYYYMMDD/REGION/SERVICE/aws4_request`.
-fn credential_of(
-    request: &SignedS3Request<'_>,
-    text: &str,
-) -> Result<(String, Scope), String> {
+fn credential_of(request: &SignedS3Request<'_>, text: &str) -> Result<(String, Scope), String> {
     let wanted = request.service.name();
     let malformed =
         || "the credential is not of the form KEY/YYYYMMDD/REGION/SERVICE/aws4_request".to_owned();

@@ -130,10 +130,5 @@ fn line(assignment: &Value) -> String {
     let place = container.map_or_else(String::new, |name| format!(" in container {name}"));
     let issuer = assignment["issuer"].as_str();
     let issuer = issuer.map_or_else(String::new, |issuer| format!("  (issuer {issuer})"));
-    format!(
-        "{:11} {:7} {}{place}{issuer}\n",
-        text("role"),
-        text("kind"),
-        text("principal"),
-    )
+    format!("{:11} {:7} {}{place}{issuer}\n", text("role"), text("kind"), text("principal"),)
 }

@@ -206,8 +206,7 @@ mod tests {
         let user = caller();
         for (issuer, permitted) in [(USER_ISSUER, true), ("https://i", false)] {
             let assignments = [role(issuer, Role::Reader, Some("photos"))];
-            let scope =
-                |container| Scope { account: "a", container, assignments: &assignments };
+            let scope = |container| Scope { account: "a", container, assignments: &assignments };
             let reads = |container| user.permits(Action::ReadBlob, scope(container)).is_ok();
             assert_eq!(reads(Some("photos")), permitted);
             assert!(!reads(Some("secrets")));

@@ -80,9 +80,8 @@ impl AccountRecord {
         let mut fields = self.fields.take().unwrap_or_default();
         fields.users.retain(|user| user.name != *name);
         self.fields = (*fields != AccountFields::default()).then_some(fields);
-        self.assignments.retain(|role| {
-            role.issuer != USER_ISSUER || role.principal != name.as_str()
-        });
+        self.assignments
+            .retain(|role| role.issuer != USER_ISSUER || role.principal != name.as_str());
     }
 
     /// All secrets in it.

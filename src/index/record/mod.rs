@@ -40,5 +40,5 @@ pub use listed::ListedFields;
 pub(in crate::index) use listed::ListedRecord;
 pub use tagged::UnknownFields;
 pub(in crate::index) use upgrade::{Upgrade, upgraded};
-pub use user::{UserKey, UserRecord};
 pub use upload::{CompletedRecord, UploadFields, UploadRecord};
+pub use user::{UserKey, UserRecord};

@@ -69,7 +69,8 @@ mod tests {
         files::write(&path, &text).unwrap();
         let found = read(&path).unwrap();
         assert_eq!(found.users.len(), 1);
-        let names: Vec<&str> = found.accounts.iter().map(|account| account.name().as_str()).collect();
+        let names: Vec<&str> =
+            found.accounts.iter().map(|account| account.name().as_str()).collect();
         assert_eq!(names, ["one", "two"]);
         for (mode, taken) in [(0o640, true), (0o400, true), (0o604, false), (0o660, false)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -19,8 +19,6 @@ use crate::telemetry::log;
 use super::account_file;
 use super::accounts::AccountConfig;
 use super::accounts::AccountText;
-use super::users::UserConfig;
-use super::users::UserText;
 use super::admin_address::AdminAddress;
 use super::defaults::ADMIN_LISTEN;
 use super::defaults::ADMIN_TOKEN;
@@ -37,6 +35,8 @@ use super::settings::TlsMode;
 use super::size::Size;
 use super::switch::Switch;
 use super::tls_source::TlsSource;
+use super::users::UserConfig;
+use super::users::UserText;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

@@ -24,7 +24,9 @@ const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=128;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UserError {
     /// Not of the form.
-    #[error("a user is written ACCOUNT/NAME:KEYID:SECRET or ACCOUNT/NAME:KEYID:SECRET:KEYID2:SECRET2")]
+    #[error(
+        "a user is written ACCOUNT/NAME:KEYID:SECRET or ACCOUNT/NAME:KEYID:SECRET:KEYID2:SECRET2"
+    )]
     Shape,
     /// The account's name breaks the rule.
     #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
@@ -180,7 +182,10 @@ mod tests {
         let user: UserConfig = format!("acct/u@x:KEY:{SECRET}:KEY2:{SECRET}").parse().unwrap();
         assert_eq!(format!("{user:?}"), "UserConfig(acct/u@x, 2 keys)");
         let made = user.configured();
-        assert_eq!(made.keys.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["KEY", "KEY2"]);
+        assert_eq!(
+            made.keys.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            ["KEY", "KEY2"]
+        );
         assert!(made.user.configured && made.user.canonical.len() == 64);
         assert!(!format!("{made:?}").contains("secret"), "{made:?}");
         for bad in [

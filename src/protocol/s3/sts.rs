@@ -57,16 +57,20 @@ impl StsError {
     pub fn of(refusal: &Refusal) -> Self {
         let row = error_row(refusal.reason);
         let (code, status, own) = match refusal.reason {
-            Reason::UnknownAccessKey | Reason::InvalidSessionToken => {
-                ("InvalidClientTokenId", 403, "The security token included in the request is invalid.")
-            }
+            Reason::UnknownAccessKey | Reason::InvalidSessionToken => (
+                "InvalidClientTokenId",
+                403,
+                "The security token included in the request is invalid.",
+            ),
             Reason::ExpiredSessionToken => {
                 ("ExpiredToken", 403, "The security token included in the request is expired")
             }
             Reason::AuthenticationFailed => ("SignatureDoesNotMatch", 403, row.message),
-            Reason::RequestTimeTooSkewed => {
-                ("SignatureDoesNotMatch", 403, "Signature expired: the time of the request is too far from the server's.")
-            }
+            Reason::RequestTimeTooSkewed => (
+                "SignatureDoesNotMatch",
+                403,
+                "Signature expired: the time of the request is too far from the server's.",
+            ),
             Reason::InvalidAuthenticationInfo
             | Reason::MalformedQueryAuthentication
             | Reason::InvalidHeaderValue => ("IncompleteSignature", 400, row.message),

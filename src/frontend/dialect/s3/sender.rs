@@ -90,11 +90,7 @@ pub(super) fn identify(
 /// # Errors
 /// `UnknownAccessKey`, `InvalidSessionToken`, `ExpiredSessionToken`; `ServerBusy` while some
 /// accounts are not read.
-pub(super) fn find(
-    front: &FrontEnd,
-    id: &str,
-    token: Option<&str>,
-) -> Result<KeyHolder, Refusal> {
+pub(super) fn find(front: &FrontEnd, id: &str, token: Option<&str>) -> Result<KeyHolder, Refusal> {
     if let Some(token) = token {
         return session(front, id, token);
     }

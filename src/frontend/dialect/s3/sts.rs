@@ -158,7 +158,8 @@ impl TokenCall<'_> {
     fn claimed_account(self) -> Option<Arc<Account>> {
         let name = self.arrival.address()?.account;
         let is_signed = {
-            let named = s3::address::address(host(self.head()), "/", &self.settings.domains).ok()?;
+            let named =
+                s3::address::address(host(self.head()), "/", &self.settings.domains).ok()?;
             claim(&self.settings.signed_for(self.head(), &named)).ok().flatten().is_some()
         };
         self.front.accounts.get(&name).filter(|_| is_signed)
@@ -246,8 +247,7 @@ impl TokenCall<'_> {
         let front = self.front;
         let principal = principal(front, token, self.arrival.peer).await;
         let principal = principal.map_err(|refusal| of_token(&refusal))?;
-        notes.principal =
-            Caller::User(Box::new(UserCaller::of_token(principal.clone()))).named();
+        notes.principal = Caller::User(Box::new(UserCaller::of_token(principal.clone()))).named();
         let account = self.account_of(role)?;
         let refused = |error: Refusal| {
             front.count_refused(&error);
@@ -256,7 +256,9 @@ impl TokenCall<'_> {
         self.admit(&account, notes).map_err(refused)?;
         // The same for a role that is not there: who has no role learns of no account.
         if !principal.has_a_role(account.name.as_str(), &account.assignments) {
-            return Err(StsError::denied("Not authorized to perform sts:AssumeRoleWithWebIdentity"));
+            return Err(StsError::denied(
+                "Not authorized to perform sts:AssumeRoleWithWebIdentity",
+            ));
         }
         let subject = [principal.object.clone(), principal.issuer.name.clone()];
         let id = hashed(&subject);
@@ -272,7 +274,8 @@ impl TokenCall<'_> {
     fn account_of(self, role: &RoleCall) -> Result<Arc<Account>, StsError> {
         let named = s3::address::address(host(self.head()), "/", &self.settings.domains);
         let by_host = named.ok().and_then(|named| AccountName::new(&named.account?).ok());
-        let unknown = || StsError::denied("Not authorized to perform sts:AssumeRoleWithWebIdentity");
+        let unknown =
+            || StsError::denied("Not authorized to perform sts:AssumeRoleWithWebIdentity");
         let find = |name: &AccountName| {
             let found = self.front.accounts.find(name);
             found.map_err(|unread| StsError::of(&errors::unread_account(name, &unread)))
@@ -357,9 +360,10 @@ fn check_number(role: &RoleCall, account: &Account) -> Result<(), StsError> {
 /// What a session token says of a principal: of its groups those that have a role now.
 fn holder_of(principal: &Principal, account: &Account) -> SessionHolder {
     let has_role = |group: &&String| {
-        account.assignments.iter().any(|role| {
-            role.issuer == principal.issuer.name && role.principal == **group
-        })
+        account
+            .assignments
+            .iter()
+            .any(|role| role.issuer == principal.issuer.name && role.principal == **group)
     };
     SessionHolder::Subject {
         issuer: principal.issuer.name.clone(),
@@ -385,9 +389,7 @@ fn of_token(refusal: &Refusal) -> StsError {
 fn named(holder: &Holder) -> audit_log::Principal {
     match holder {
         Holder::Root => Caller::Key.named(),
-        Holder::User(user) => {
-            Caller::User(Box::new(UserCaller::of_user(Arc::clone(user)))).named()
-        }
+        Holder::User(user) => Caller::User(Box::new(UserCaller::of_user(Arc::clone(user)))).named(),
         Holder::Session(_, caller) => Caller::User(Box::new(caller.clone())).named(),
     }
 }

@@ -143,7 +143,11 @@ pub fn parse(parameters: &Parameters) -> Result<Call, StsError> {
     let unknown = || StsError {
         code: "InvalidAction",
         status: 400,
-        message: format!("Could not find operation {} for version {}", short(action), short(version)),
+        message: format!(
+            "Could not find operation {} for version {}",
+            short(action),
+            short(version)
+        ),
     };
     if version != VERSION {
         return Err(unknown());
@@ -197,7 +201,8 @@ fn role_call(parameters: &Parameters) -> Result<RoleCall, StsError> {
 
 impl RoleArn {
     fn parse(text: &str) -> Result<Self, StsError> {
-        let wrong = || StsError::invalid("RoleArn must be of the form arn:aws:iam::NUMBER:role/NAME");
+        let wrong =
+            || StsError::invalid("RoleArn must be of the form arn:aws:iam::NUMBER:role/NAME");
         let parts: Vec<&str> = text.splitn(6, ':').collect();
         let ["arn", _, "iam", "", account, role] = parts.as_slice() else { return Err(wrong()) };
         let name = role.strip_prefix("role/").filter(|name| !name.is_empty()).ok_or_else(wrong)?;
@@ -256,7 +261,8 @@ mod tests {
         let of = |rest: &str| code(&format!("Version=2011-06-15&{rest}"));
         assert_eq!(code(""), "MissingAction");
         assert_eq!(of("Action="), "MissingAction");
-        for action in ["GetSessionToken", "GetFederationToken", "AssumeRoleWithSAML", "CreateUser"] {
+        for action in ["GetSessionToken", "GetFederationToken", "AssumeRoleWithSAML", "CreateUser"]
+        {
             assert_eq!(of(&format!("Action={action}")), "InvalidAction", "{action}");
         }
         assert_eq!(code("Action=AssumeRole&Version=2010-05-08"), "InvalidAction");
@@ -296,7 +302,8 @@ mod tests {
 
     #[test]
     fn no_value_is_shown() {
-        let call = call("Action=AssumeRoleWithWebIdentity&Version=2011-06-15&WebIdentityToken=s3cret");
+        let call =
+            call("Action=AssumeRoleWithWebIdentity&Version=2011-06-15&WebIdentityToken=s3cret");
         let parameters = Parameters::read(None, b"WebIdentityToken=s3cret").unwrap();
         assert!(!format!("{parameters:?}").contains("s3cret"));
         assert!(matches!(call, Ok(Call::AssumeRoleWithWebIdentity(..))));
