@@ -155,9 +155,8 @@ impl SessionToken {
         }
         let said = body.len().checked_sub(RANDOM).and_then(|end| body.get(self.said..end));
         let said = said.ok_or(SessionError::Invalid)?;
-        let session = match postcard::take_from_bytes::<Session>(said) {
-            Ok((session, [])) => session,
-            Ok((_, [_, ..])) | Err(_) => return Err(SessionError::Invalid),
+        let Ok((session, [])) = postcard::take_from_bytes::<Session>(said) else {
+            return Err(SessionError::Invalid);
         };
         if session.expires <= now {
             return Err(SessionError::Expired);

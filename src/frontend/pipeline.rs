@@ -126,18 +126,7 @@ impl FrontEnd {
             }
             Ok(None) => {
                 let request = RequestInProgress { arrival, begun, body: &mut body };
-                let response = match self.answer(request, &mut echo, &mut context).await {
-                    Ok(answered) => framed(arrival, rendered(answered, &echo)),
-                    Err(error) => {
-                        let error = dialect.explain(error, || arrival.address());
-                        self.metrics.refused(&error);
-                        // Reading the rest of the request's body needs no admission.
-                        context.pass = None;
-                        context.log_refusal(&error);
-                        self.refused(&head, &mut body, &error, &echo).await
-                    }
-                };
-                cors::decorate(self, arrival, response).await
+                self.respond(request, &mut echo, &mut context).await
             }
         };
         drop(counted);
@@ -172,6 +161,28 @@ impl FrontEnd {
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
+    }
+
+    /// Answers a request of a dialect. Errors are responses.
+    async fn respond(
+        &self,
+        RequestInProgress { arrival, begun, body }: RequestInProgress<'_>,
+        echo: &mut Echo<'_>,
+        context: &mut RequestContext,
+    ) -> Response<ResponseBody> {
+        let request = RequestInProgress { arrival, begun, body: &mut *body };
+        let response = match self.answer(request, echo, context).await {
+            Ok(answered) => framed(arrival, rendered(answered, echo)),
+            Err(error) => {
+                let error = arrival.dialect.explain(error, || arrival.address());
+                self.metrics.refused(&error);
+                // Reading the rest of the request's body needs no admission.
+                context.pass = None;
+                context.log_refusal(&error);
+                self.refused(arrival.head, body, &error, echo).await
+            }
+        };
+        cors::decorate(self, arrival, response).await
     }
 
     /// Answers a call of the token service.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::audit_log;
+use crate::frontend::source::Pattern;
 use crate::frontend::source::Rules;
 use crate::node::paths::absolute;
 use crate::node::paths::same;
@@ -261,10 +262,7 @@ impl Config {
             response_stall: RESPONSE_STALL_TIMEOUT
                 .seconds("response_stall_timeout", s.response_stall_timeout)?,
             response_rate_min: RESPONSE_MIN_RATE.bytes("response_min_rate", s.response_min_rate)?,
-            copy_source: Rules {
-                allow: s.copy_source_allow.unwrap_or_default(),
-                deny: s.copy_source_deny.unwrap_or_default(),
-            },
+            copy_source: rules(s.copy_source_allow, s.copy_source_deny),
             copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
                 .bytes("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
             rehydration: REHYDRATION_SECONDS
@@ -379,6 +377,10 @@ fn tls(
         (None, Some(cert), Some(key)) => Ok(TlsSource::Files { cert, key }),
         (None, _, _) => Err(ConfigError::TlsHalf),
     }
+}
+
+fn rules(allow: Option<Vec<Pattern>>, deny: Option<Vec<Pattern>>) -> Rules {
+    Rules { allow: allow.unwrap_or_default(), deny: deny.unwrap_or_default() }
 }
 
 /// The accounts and users of a configuration.

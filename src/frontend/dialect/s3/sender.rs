@@ -48,7 +48,7 @@ pub(super) enum Holder {
     /// A user.
     User(Arc<User>),
     /// The holder of temporary keys: what their token says, and what it may do.
-    Session(Session, UserCaller),
+    Session(Box<(Session, UserCaller)>),
 }
 
 /// Who sends a request.
@@ -79,7 +79,7 @@ pub(super) fn identify(
         // Everybody has the development key.
         Holder::Root if own.keys.are_well_known() => Caller::Anyone,
         Holder::User(user) if is_own => Caller::User(Box::new(UserCaller::of_user(user))),
-        Holder::Session(_, caller) if is_own => Caller::User(Box::new(caller)),
+        Holder::Session(session) if is_own => Caller::User(Box::new(session.1)),
         Holder::Root | Holder::User(_) | Holder::Session(..) => Caller::Outsider,
     };
     Ok(Sender { caller, body })
@@ -138,7 +138,7 @@ fn session(front: &FrontEnd, id: &str, token: &str) -> Result<KeyHolder, Refusal
         }
     };
     let secrets = keys.secrets();
-    Ok(KeyHolder { account, holder: Holder::Session(session, caller), secrets })
+    Ok(KeyHolder { account, holder: Holder::Session(Box::new((session, caller))), secrets })
 }
 
 /// The account that a session token names, for its address.

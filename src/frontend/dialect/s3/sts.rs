@@ -390,7 +390,7 @@ fn named(holder: &Holder) -> audit_log::Principal {
     match holder {
         Holder::Root => Caller::Key.named(),
         Holder::User(user) => Caller::User(Box::new(UserCaller::of_user(Arc::clone(user)))).named(),
-        Holder::Session(_, caller) => Caller::User(Box::new(caller.clone())).named(),
+        Holder::Session(session) => Caller::User(Box::new(session.1.clone())).named(),
     }
 }
 
@@ -407,7 +407,8 @@ fn identity(signer: &KeyHolder) -> Identity {
             let arn = OwnerIds::arn_of_user(&account.name, &user.name);
             Identity { id: user.canonical.clone(), account: number, arn }
         }
-        Holder::Session(session, caller) => {
+        Holder::Session(held) => {
+            let (session, caller) = &**held;
             let id = match &caller.user {
                 Some(user) => user.canonical.clone(),
                 None => {
