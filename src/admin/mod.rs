@@ -21,8 +21,8 @@
 //!    concurrent requests.
 //! 3. `hosts.rs`: the host names that are answered; `token.rs`: authentication; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: the audit log lines of commands.
-//! 4. The commands: `accounts.rs` and `users.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`,
-//!    `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
+//! 4. The commands: `accounts.rs` and `users.rs` over `account_store.rs` (with keys of
+//!    `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
 //!
 //! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob.
 //! No path below `/admin` answers without the token.

@@ -22,6 +22,7 @@ use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::frontend::metrics::accounts::AccountMetrics;
 use crate::frontend::metrics::accounts::Traffic;
+use crate::frontend::metrics::users::UserMetrics;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::index::Damage;
@@ -190,6 +191,7 @@ pub struct Accounts {
     configured_users: Arc<[ConfiguredUser]>,
     access_keys: AccessKeys,
     metrics: AccountMetrics,
+    user_metrics: UserMetrics,
 }
 
 impl Accounts {
@@ -197,11 +199,20 @@ impl Accounts {
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
         let (known, unread) = (Arc::default(), Arc::<RwLock<Vec<Unread>>>::default());
-        let (refreshing, metrics) = (Arc::default(), Default::default());
+        let (refreshing, metrics) = (Arc::default(), AccountMetrics::default());
+        let user_metrics = UserMetrics::default();
         let (configured_users, access_keys) =
             (Arc::default(), AccessKeys::new(Arc::clone(&unread)));
-        let made =
-            Self { secrets, known, unread, refreshing, configured_users, access_keys, metrics };
+        let made = Self {
+            secrets,
+            known,
+            unread,
+            refreshing,
+            configured_users,
+            access_keys,
+            metrics,
+            user_metrics,
+        };
         accounts.into_iter().for_each(|account| made.put(account));
         made
     }
@@ -218,9 +229,15 @@ impl Accounts {
         self.access_keys.clone()
     }
 
-    /// Shows requests and bytes of each account in `registry`.
+    /// Shows requests and bytes of each account, and requests of each user, in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.metrics.register(registry);
+        self.user_metrics.register(registry);
+    }
+
+    /// Counts a request of a user.
+    pub(crate) fn count_user(&self, account: &AccountName, user: &User) {
+        self.user_metrics.count(account, &user.name);
     }
 
     /// Seals and opens secrets in rows.
@@ -331,6 +348,7 @@ impl Accounts {
         known.remove(name.as_str());
         self.access_keys.replace(name, &Users::default());
         self.metrics.forget(name);
+        self.user_metrics.keep(name, |_| false);
     }
 
     /// Adds an account, or replaces the one of the same name.
@@ -342,6 +360,7 @@ impl Accounts {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let traffic = self.metrics.of(&account.name);
         self.access_keys.replace(&account.name, &account.users);
+        self.user_metrics.keep(&account.name, |user| account.users.has(user));
         known.insert(name, Arc::new(Account { traffic, ..account }));
     }
 }

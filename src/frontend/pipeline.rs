@@ -157,7 +157,8 @@ impl FrontEnd {
         });
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
-            let exchange = Exchange { arrived, took, bytes_in, answer };
+            let user = context.user.as_deref();
+            let exchange = Exchange { arrived, took, bytes_in, answer, user };
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
@@ -249,6 +250,7 @@ impl FrontEnd {
             create_only,
             not_open,
             authenticated,
+            user,
             decoder,
             pass,
         } = admit(self, arrival, notes).await?;
@@ -261,6 +263,10 @@ impl FrontEnd {
             body.decode(decoder);
         }
         account.traffic.requests.inc();
+        if let Some(user) = user {
+            self.accounts.count_user(&account.name, &user);
+            context.user = Some(user);
+        }
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
         context.operation = name;
@@ -315,7 +321,8 @@ impl FrontEnd {
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            let exchange = Exchange { arrived, took, bytes_in: 0, answer: Some(&response) };
+            let exchange =
+                Exchange { arrived, took, bytes_in: 0, answer: Some(&response), user: None };
             self.send_trace_line(arrival, RequestContext::nothing().operation, exchange);
         }
         response

@@ -3,7 +3,7 @@
 use crate::audit_log;
 use crate::auth::Grant;
 use crate::auth::Principal;
-use crate::frontend::access::users::UserCaller;
+use crate::frontend::access::user_caller::UserCaller;
 use crate::types::Audience;
 
 /// The sender of a request.

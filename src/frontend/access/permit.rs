@@ -102,6 +102,7 @@ pub(crate) fn permit(
         create_only,
         not_open: None,
         authenticated,
+        user: None,
         decoder: None,
         pass: None,
     })

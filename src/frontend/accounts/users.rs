@@ -110,6 +110,11 @@ impl Users {
         self.users.iter().find(|user| user.name == *name)
     }
 
+    /// Whether there is a user of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.users.iter().any(|user| user.name.as_str() == name)
+    }
+
     /// Those of the configuration, with the ids of their access keys.
     pub fn configured(&self) -> impl Iterator<Item = (&Arc<User>, Vec<&str>)> {
         self.users.iter().filter(|user| user.configured).map(|user| {

@@ -34,8 +34,8 @@ pub enum AccountChange {
     Assign(RoleAssignment),
     /// Takes a role back; one that nobody has changes nothing.
     Unassign(RoleAssignment),
-    /// Adds a user, or replaces the one of the same name. Times that are zero are set. The caller holds the number of them to
-    /// [`AccountRecord::USERS_MAX`], and ids of access keys unique.
+    /// Adds a user, or replaces the one of the same name. Times that are zero are set. The caller
+    /// holds the number of them to [`AccountRecord::USERS_MAX`], and ids of access keys unique.
     PutUser(Box<UserRecord>),
     /// Removes a user and its roles; one that is not there changes nothing.
     RemoveUser(UserName),

@@ -103,8 +103,9 @@ pub struct Settings {
         value_delimiter = ' '
     )]
     pub user: Option<Vec<UserText>>,
-    /// File with accounts and users, one on each line, written as for --account and --user; no other
-    /// user of the machine may be able to read it. Other users can read keys on the command line or in variables
+    /// File with accounts and users, one on each line, written as for --account and --user; nobody
+    /// else on the machine may be able to read it. Others can read keys on the command line or in
+    /// variables
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
     /// Whether containers of the configured accounts may allow public access; off refuses unsigned

@@ -1,5 +1,5 @@
-//! Any session token, and any call of the token service: refused, or read within the limits. No token
-//! opens, since the secret is unknown here.
+//! Any session token, and any call of the token service: refused, or read within the limits. No
+//! token opens, since the secret is unknown here.
 #![no_main]
 
 use blockyard::auth::DelegationSecret;

@@ -63,7 +63,9 @@ pub(in crate::frontend::dialect) async fn admit(
     } else {
         || errors::from_auth(&crate::auth::Error::Missing)
     };
+    let mut sender = None;
     if let (Caller::User(user), Ok(parsed)) = (&mut caller, &mut parsed) {
+        sender.clone_from(&user.user);
         if let (Echo::S3(echo), Some(user)) = (&mut *notes.echo, &user.user) {
             echo.sent_by(&user.canonical, &user.display);
         }
@@ -98,7 +100,7 @@ pub(in crate::frontend::dialect) async fn admit(
     };
     let decoder = body.map(|body| Decoder::Signed(Box::new(body)));
     let name = s3::operation(head, address)?.name();
-    Ok(Admitted { name, overrides, decoder, not_open, ..admitted })
+    Ok(Admitted { name, overrides, decoder, not_open, user: sender, ..admitted })
 }
 
 /// Refuses what a web page could have a browser send without asking first: a POST without headers

@@ -12,7 +12,7 @@ use crate::auth::SessionToken;
 use crate::auth::claim;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::caller::Caller;
-use crate::frontend::access::users::UserCaller;
+use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::User;
 use crate::frontend::dialect::s3::S3Settings;

@@ -21,7 +21,7 @@ use crate::auth::SignedService;
 use crate::auth::claim;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::hosts;
-use crate::frontend::access::users::UserCaller;
+use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::User;
 use crate::frontend::admission::Pass;
