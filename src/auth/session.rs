@@ -48,6 +48,8 @@ pub enum SessionHolder {
     User {
         /// The id of the access key that asked for them.
         key: AccessKeyId,
+        /// The canonical id of the user: another one may get a key of that id.
+        user: String,
     },
     /// The principal of a token of an issuer.
     Subject {
@@ -222,7 +224,10 @@ mod tests {
 
     fn session() -> Session {
         Session {
-            holder: SessionHolder::User { key: AccessKeyId::new("KEY").unwrap() },
+            holder: SessionHolder::User {
+                key: AccessKeyId::new("KEY").unwrap(),
+                user: "c".to_owned(),
+            },
             expires: at(1000),
             role: "r".to_owned(),
             name: "n".to_owned(),

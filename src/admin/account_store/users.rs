@@ -20,7 +20,9 @@ use crate::index::UserRecord;
 use crate::types::AccessKeyId;
 use crate::types::AccountName;
 use crate::types::OwnerIds;
+use crate::types::RoleAssignment;
 use crate::types::Timestamp;
+use crate::types::USER_ISSUER;
 use crate::types::UserName;
 
 use super::AccountStore;
@@ -168,6 +170,12 @@ impl AccountStore {
         }
         let key = NewKey { access_key_id: new.access_key_id, secret_key: new.secret_key };
         let key = self.new_user_key(&owner, key)?;
+        let is_stale =
+            |role: &RoleAssignment| role.issuer == USER_ISSUER && role.principal == name.as_str();
+        if owner.record.assignments.iter().any(is_stale) {
+            // Roles of a user of that name who was in the configuration before.
+            self.change(&owner.name, AccountChange::RemoveUser(name.clone())).await?;
+        }
         // The partition sets the time.
         let (created, keys) = (Timestamp::ZERO, vec![key]);
         let user = UserRecord { name, display, canonical: new_canonical()?, created, keys };

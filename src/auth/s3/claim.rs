@@ -12,6 +12,9 @@ use crate::auth::s3::v2;
 use crate::auth::s3::v4;
 use crate::types::Timestamp;
 
+/// The header of a session token.
+const SESSION_TOKEN: &str = "x-amz-security-token";
+
 /// What a request says of who signed it.
 #[derive(Clone, Debug)]
 pub struct Claim(Version);
@@ -74,6 +77,21 @@ impl Claim {
             Version::V4(claim) => claim.is_presigned(),
             Version::V2(claim) => claim.is_presigned(),
         }
+    }
+
+    /// The session token that comes with temporary keys: where the signature is.
+    #[must_use]
+    pub fn session_token(&self, request: &SignedS3Request<'_>) -> Option<String> {
+        let header = request.headers.get(SESSION_TOKEN);
+        let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let in_query = || {
+            // Version 2 has the name of the header.
+            let names = ["X-Amz-Security-Token", SESSION_TOKEN];
+            let is_presigned = self.is_presigned();
+            names.into_iter().filter(|_| is_presigned).find_map(|name| parameter(request, name))
+        };
+        let token = header.or_else(in_query)?.trim().to_owned();
+        Some(token).filter(|token| !token.is_empty())
     }
 
     /// Verifies the claim with the secrets of its access key.

@@ -6,9 +6,6 @@ use percent_encoding::percent_decode_str;
 
 use crate::auth::s3::payload::Payload;
 
-/// The header of a session token.
-const SESSION_TOKEN: &str = "x-amz-security-token";
-
 /// The parts of a request that a signature covers, as received.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedS3Request<'a> {
@@ -47,20 +44,6 @@ impl SignedService {
             Self::S3 => "s3",
             Self::TokenService { .. } => "sts",
         }
-    }
-}
-
-impl SignedS3Request<'_> {
-    /// The session token that comes with temporary keys.
-    #[must_use]
-    pub fn session_token(&self) -> Option<String> {
-        let header = self.headers.get(SESSION_TOKEN);
-        let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        // Presigned URLs of version 2 have the name of the header.
-        let in_query =
-            || parameter(self, "X-Amz-Security-Token").or_else(|| parameter(self, SESSION_TOKEN));
-        let token = header.or_else(in_query)?.trim().to_owned();
-        Some(token).filter(|token| !token.is_empty())
     }
 }
 

@@ -185,3 +185,77 @@ impl PartialEq for AccessKeys {
 }
 
 impl Eq for AccessKeys {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::KeyRange;
+    use crate::types::PartitionId;
+
+    fn account(name: &str) -> AccountName {
+        AccountName::new(name).unwrap()
+    }
+
+    fn configured(of: &str, name: &str, ids: &[&str]) -> ConfiguredUser {
+        let user = User {
+            name: UserName::new(name).unwrap(),
+            display: name.to_owned(),
+            canonical: format!("of {name}"),
+            configured: true,
+        };
+        let key = |id: &&str| (AccessKeyId::new(id).unwrap(), S3Secrets::new(&["a secret"]));
+        let keys = ids.iter().map(key).collect();
+        ConfiguredUser { account: account(of), user: Arc::new(user), keys }
+    }
+
+    fn users(of: &[ConfiguredUser]) -> Users {
+        let mut users = Users::default();
+        of.iter().for_each(|user| users.add(user));
+        users
+    }
+
+    #[test]
+    fn the_last_user_of_a_name_counts_with_its_keys_alone() {
+        let made = [
+            configured("acct", "a", &["KEY1", "KEY2"]),
+            configured("acct", "b", &["KEY3"]),
+            configured("acct", "a", &["KEY4"]),
+        ];
+        let users = users(&made);
+        assert!(users.key("KEY1").is_none() && users.key("KEY2").is_none());
+        assert_eq!(users.key("KEY4").unwrap().user.name.as_str(), "a");
+        let shown: Vec<_> =
+            users.configured().map(|(user, ids)| (user.name.as_str(), ids)).collect();
+        assert_eq!(shown, [("b", vec!["KEY3"]), ("a", vec!["KEY4"])]);
+        assert!(users.has("a") && !users.has("c"));
+    }
+
+    #[test]
+    fn a_key_leads_to_its_account_until_it_is_replaced() {
+        let keys = AccessKeys::new(Arc::default());
+        let owner = |id: &str| keys.find(id).unwrap().map(|name| name.as_str().to_owned());
+        keys.replace(&account("one"), &users(&[configured("one", "a", &["KEY1", "KEY2"])]));
+        keys.replace(&account("two"), &users(&[configured("two", "a", &["KEY2", "KEY3"])]));
+        assert_eq!(owner("KEY1").as_deref(), Some("one"));
+        assert_eq!(owner("KEY2").as_deref(), Some("one"), "the first keeps it");
+        assert_eq!(owner("KEY3").as_deref(), Some("two"));
+        assert_eq!(owner("KEY4"), None);
+        keys.replace(&account("one"), &users(&[configured("one", "a", &["KEY4"])]));
+        assert_eq!((owner("KEY1"), owner("KEY2")), (None, None));
+        assert_eq!(owner("KEY4").as_deref(), Some("one"));
+        keys.replace(&account("one"), &Users::default());
+        assert_eq!(owner("KEY4"), None);
+    }
+
+    #[test]
+    fn while_accounts_are_not_read_an_unknown_key_may_be_one_of_theirs() {
+        let unread = Unread { keys: KeyRange::all(), partition: PartitionId::new(1) };
+        let parts = Arc::new(RwLock::new(vec![unread.clone()]));
+        let keys = AccessKeys::new(Arc::clone(&parts));
+        keys.replace(&account("one"), &users(&[configured("one", "a", &["KEY1"])]));
+        assert_eq!(keys.find("KEY2"), Err(unread));
+        assert_eq!(keys.find("KEY1"), Ok(Some(account("one"))));
+        parts.write().unwrap().clear();
+        assert_eq!(keys.find("KEY2"), Ok(None));
+    }
+}

@@ -1,13 +1,18 @@
 """Users of an account: their keys, what they own, their roles."""
 
 import io
+import json
 import re
+import select
+import subprocess
 import uuid
 
 import botocore.exceptions
 import pytest
 
 from lib import s3, s3_users
+from lib.account import Account
+from lib.server import Server
 
 from conftest import CONFIGURED
 
@@ -591,6 +596,76 @@ def test_users_of_a_closed_account_open_nothing(server, other_account):
     user.client().delete_object(Bucket=name, Key="k")
     user.client().delete_bucket(Bucket=name)
     user.delete()
+
+
+def test_a_deleted_account_takes_its_users(server):
+    name = f"gone{uuid.uuid4().hex[:8]}"
+    made = s3_users.command(server, "account", "create", name)
+    account = Account(server.blob_address, name, made["keys"][0])
+    user = s3_users.create(server, account)
+    bucket = f"g{uuid.uuid4().hex}"
+    user.client().create_bucket(Bucket=bucket)
+    s3_users.command(server, "account", "delete", name, "--force")
+    assert refusal(user.client().list_buckets) == UNKNOWN
+    again = s3_users.command(server, "account", "create", name)
+    assert again["name"] == name and s3_users.command(server, "user", "list", name) == []
+    assert refusal(user.client().list_buckets) == UNKNOWN
+    s3_users.command(server, "account", "delete", name, "--force")
+
+
+# --- what lasts -------------------------------------------------------------------------------------------------------------
+
+
+def test_users_and_temporary_keys_outlive_restarts(request, tmp_path):
+    """A user, its bucket and its temporary keys are there after kill -9, after a rotation of the master key, and in `check`."""
+    binary = request.config.getoption("--binary")
+    with Server(binary, [tmp_path / "data"], tmp_path / "server.log", ["--journal-bytes=1048576"]) as server:
+        server.start()
+        user = s3_users.create(server, server.account)
+        user.grant("reader")
+        second = user.rotate("key2")
+        user.client().create_bucket(Bucket="lasting")
+        role = {"RoleArn": f"arn:aws:iam::{s3.account_number(user.account.name)}:role/any", "RoleSessionName": "lasting"}
+        kept = user.client("sts").assume_role(**role)["Credentials"]
+        keys = kept["AccessKeyId"], kept["SecretAccessKey"], kept["SessionToken"]
+        for end in ("kill", "rotation", "stop"):
+            if end == "rotation":
+                assert s3_users.command(server, "key", "rotate")["resealed"] >= 3
+            if end == "stop":
+                assert server.stop() == 0
+            else:
+                server.kill()
+            server.start()
+            for client in (user.client(), second.client(), s3_users.keyed(user.account, *keys)):
+                assert [one["Name"] for one in client.list_buckets()["Buckets"]] == ["lasting"], end
+                client.put_object(Bucket="lasting", Key=end, Body=b"x")
+            owners = {one["Owner"]["ID"] for one in user.client().list_objects(Bucket="lasting")["Contents"]}
+            assert owners == {user.canonical}
+        assert server.stop() == 0
+        code, said = server.check()
+        assert code == 0, said
+
+
+def test_traces_and_metrics_name_users(server, user, own):
+    lines = subprocess.Popen([server.binary, "trace", "--json", "--admin-listen", server.admin_address, "--data", server.data[0]],
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        found = []
+        for _ in range(200):
+            user.client().put_object(Bucket=own, Key="k", Body=b"x")
+            ready, _, _ = select.select([lines.stdout], [], [], 0.1)
+            if ready:
+                found.append(json.loads(lines.stdout.readline()))
+                break
+        assert found and found[0]["user"] == user.name and found[0]["operation"] == "PutObject"
+    finally:
+        lines.kill()
+        lines.wait()
+        lines.stdout.close()
+    counted = [value for sample, value in server.metrics().items() if "user_requests_total" in sample and f'"{user.name}"' in sample]
+    assert counted and counted[0] >= 2
+    user.delete()
+    assert not [sample for sample in server.metrics() if f'"{user.name}"' in sample]
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------------

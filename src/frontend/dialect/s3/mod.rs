@@ -97,7 +97,7 @@ impl S3Settings {
         let signed = self.signed_for(head, named);
         let claim = claim(&signed).map_err(|error| refusals::from_s3(&error))?;
         match claim {
-            Some(claim) => match signed.session_token() {
+            Some(claim) => match claim.session_token(&signed) {
                 Some(token) => sender::account_of_token(&token),
                 None => self.account_of_key(claim.access_key_id()),
             },

@@ -68,10 +68,15 @@ pub(super) fn identify(
     let Some(claim): Option<Claim> = claim(&signed).map_err(refused)? else {
         return Ok(Sender { caller: Caller::Anyone, body: None });
     };
-    let token = signed.session_token();
+    let (token, now) = (claim.session_token(&signed), front.env.clock.now());
+    if token.is_none() && claim.access_key_id() == account.name.as_str() {
+        let verified = claim.verify(&signed, account.keys.s3(), now).map_err(refused)?;
+        let body = SignedBody::of(verified.payload, &head.headers)?;
+        return Ok(Sender { caller: Caller::Key, body });
+    }
     let KeyHolder { account: own, holder, secrets } =
         find(front, claim.access_key_id(), token.as_deref())?;
-    let verified = claim.verify(&signed, &secrets, front.env.clock.now()).map_err(refused)?;
+    let verified = claim.verify(&signed, &secrets, now).map_err(refused)?;
     let body = SignedBody::of(verified.payload, &head.headers)?;
     let is_own = own.name == account.name;
     let caller = match holder {
@@ -120,9 +125,10 @@ fn session(front: &FrontEnd, id: &str, token: &str) -> Result<KeyHolder, Refusal
         return Err(invalid());
     }
     let caller = match &session.holder {
-        SessionHolder::User { key } => {
+        SessionHolder::User { key, user } => {
             // The keys end with the access key that asked for them.
-            let key = account.users.key(key.as_str()).ok_or_else(invalid)?;
+            let key = account.users.key(key.as_str());
+            let key = key.filter(|key| key.user.canonical == *user).ok_or_else(invalid)?;
             UserCaller::of_user(Arc::clone(&key.user))
         }
         SessionHolder::Subject { issuer, object, groups, claimed } => {

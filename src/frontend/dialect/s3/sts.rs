@@ -190,7 +190,7 @@ impl TokenCall<'_> {
         signed.service = SignedService::TokenService { body: sha256 };
         let claim = claim(&signed).map_err(refused)?;
         let claim = claim.ok_or_else(|| Refusal::from(Reason::NoAuthenticationInformation))?;
-        let token = signed.session_token();
+        let token = claim.session_token(&signed);
         let holder = sender::find(self.front, claim.access_key_id(), token.as_deref())?;
         claim.verify(&signed, &holder.secrets, self.front.env.clock.now()).map_err(refused)?;
         Ok(holder)
@@ -219,7 +219,8 @@ impl TokenCall<'_> {
         check_number(role, &account)?;
         let key = self.signing_key(&account, &user)?;
         let id = user.canonical.clone();
-        let session = self.session(role, user.name.as_str(), SessionHolder::User { key });
+        let session =
+            self.session(role, user.name.as_str(), SessionHolder::User { key, user: id.clone() });
         let credentials = self.issue(&account, &session, notes)?;
         Ok(Answer::Assumed(of_session(&account, &session, &id), credentials))
     }
