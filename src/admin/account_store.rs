@@ -4,22 +4,20 @@
 //! Accounts of the configuration are listed too. Their keys cannot be changed here.
 
 mod assignments;
+mod error;
 mod keys;
 #[cfg(test)]
 mod tests;
+mod users;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::Serialize;
-use thiserror::Error as ThisError;
 use tokio::sync::Mutex;
 
 use crate::audit_log::Thing;
-use crate::auth::KeyError;
-use crate::auth::UnsealError;
-use crate::coordinator;
 use crate::coordinator::IdAllocator;
 use crate::frontend::Accounts;
 use crate::frontend::accounts::AccountRows;
@@ -38,6 +36,10 @@ use crate::types::AccountName;
 use crate::types::ContainerName;
 
 pub(super) use assignments::AssignmentView;
+pub(super) use error::StoreError;
+pub(super) use users::NewKey;
+pub(super) use users::NewUser;
+pub(super) use users::UserView;
 
 use super::audit_log::Note;
 
@@ -97,92 +99,6 @@ pub struct UnreadView {
     pub partition: u64,
     /// The range of names, such as "accounts from `mmm` on".
     pub range: String,
-}
-
-/// Why a command is refused; the text says what to do.
-#[derive(Debug, ThisError)]
-pub enum StoreError {
-    /// The name breaks the rule.
-    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
-    Name(String),
-    /// A key is refused.
-    #[error("{0}; leave the key out and the node makes a good one")]
-    Key(#[from] KeyError),
-    /// The key is the published development key.
-    #[error(
-        "this is the published development key: leave the key out and the node makes a good one"
-    )]
-    Published,
-    /// There is no such account.
-    #[error("there is no account {0}: `blockyard account list` shows them")]
-    NotFound(String),
-    /// The account exists already.
-    #[error(
-        "account {0} exists: `blockyard account show --keys {0}` has its keys, `account rotate` makes new ones"
-    )]
-    Exists(String),
-    /// Its keys come from the configuration, so commands cannot change them.
-    #[error(
-        "account {0} has its keys from the configuration (--account): change them there and restart"
-    )]
-    Configured(String),
-    /// There is no such role.
-    #[error("`{0}` is no role: reader, contributor or owner")]
-    Role(String),
-    /// The container's name breaks the rule.
-    #[error("`{0}` is no container name")]
-    ContainerName(String),
-    /// The issuer, subject or group is empty or too long.
-    #[error("an issuer, a subject or a group has 1 to 512 bytes")]
-    Principal,
-    /// The node has no issuer of bearer tokens.
-    #[error("the node takes no tokens: start it with --oidc 'issuer=URL', or name an issuer")]
-    NoIssuer,
-    /// Several issuers are configured, and the request names none.
-    #[error("the node has several issuers, say which one with --issuer: {0}")]
-    WhichIssuer(String),
-    /// The node does not accept tokens of this issuer.
-    #[error("the node takes no tokens of {0}; its issuers are, as --oidc has them: {1}")]
-    UnknownIssuer(String, String),
-    /// The account has the most role assignments.
-    #[error(
-        "account {0} has 1,000 role assignments, more are not kept: revoke some with `blockyard account ungrant`, or \
-         assign roles to groups"
-    )]
-    TooManyAssignments(String),
-    /// There is no such role assignment.
-    #[error("account {0} has no such role assignment: `blockyard account grants {0}` shows them")]
-    NoAssignment(String),
-    /// The account still has containers.
-    #[error(
-        "account {0} still has containers, such as {1}: delete them first, or give --force to delete all of its data"
-    )]
-    NotEmpty(String, String),
-    /// A container cannot be deleted.
-    #[error("container {0} cannot be deleted: {1}")]
-    Container(String, index::Error),
-    /// A stored key cannot be shown.
-    #[error("a secret of account {0} cannot be read: {1}")]
-    Sealed(String, UnsealError),
-    /// The operating system returned no random bytes.
-    #[error("no random bytes for a key can be read: {0}")]
-    Random(String),
-    /// The index failed or refused the change.
-    #[error("the index refuses: {0}")]
-    Index(#[from] index::Error),
-    /// The coordinator issued no account id.
-    #[error("the coordinator refuses: {0}")]
-    Coordinator(coordinator::Error),
-}
-
-impl From<coordinator::Error> for StoreError {
-    fn from(error: coordinator::Error) -> Self {
-        if error.is_full() {
-            index::Error::Full(index::Full::Coordinator(error.to_string())).into()
-        } else {
-            Self::Coordinator(error)
-        }
-    }
 }
 
 /// Creates, shows, changes and removes accounts; cheap to clone.

@@ -56,8 +56,9 @@ pub(super) struct Rotate {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Show {
+    /// Whether keys are shown.
     #[serde(default)]
-    keys: bool,
+    pub(super) keys: bool,
 }
 
 /// Query of `DELETE /admin/accounts/{name}`.
@@ -187,17 +188,17 @@ pub(super) async fn remove(
 }
 
 /// A parsed body, or why it could not be parsed.
-type Sent<T> = Result<Json<T>, JsonRejection>;
+pub(super) type Sent<T> = Result<Json<T>, JsonRejection>;
 
-fn sent<T>(body: Sent<T>) -> Result<T, Failure> {
+pub(super) fn sent<T>(body: Sent<T>) -> Result<T, Failure> {
     body.map(|Json(body)| body).map_err(|error| Failure::invalid(error.body_text()))
 }
 
-fn answered<T>(done: Result<T, StoreError>) -> Result<Json<T>, Failure> {
+pub(super) fn answered<T>(done: Result<T, StoreError>) -> Result<Json<T>, Failure> {
     done.map(Json).map_err(|error| refused(&error))
 }
 
-fn refused(error: &StoreError) -> Failure {
+pub(super) fn refused(error: &StoreError) -> Failure {
     use StoreError as E;
     let (status, code) = match error {
         E::Name(_)
@@ -206,11 +207,21 @@ fn refused(error: &StoreError) -> Failure {
         | E::Role(_)
         | E::ContainerName(_)
         | E::Principal
+        | E::UserName(_)
+        | E::DisplayName
+        | E::AccessKeyId(_)
+        | E::SecretKey
+        | E::UserIssuer
         | E::NoIssuer
         | E::WhichIssuer(_)
         | E::UnknownIssuer(..) => (StatusCode::BAD_REQUEST, "Invalid"),
         E::NoAssignment(_) => (StatusCode::NOT_FOUND, "NoSuchGrant"),
         E::TooManyAssignments(_) => (StatusCode::CONFLICT, "TooManyGrants"),
+        E::NoUser(..) => (StatusCode::NOT_FOUND, "NoSuchUser"),
+        E::UserExists(..) => (StatusCode::CONFLICT, "UserExists"),
+        E::UserConfigured(..) => (StatusCode::CONFLICT, "UserConfigured"),
+        E::AccessKeyTaken(_) => (StatusCode::CONFLICT, "AccessKeyExists"),
+        E::TooManyUsers(_) => (StatusCode::CONFLICT, "TooManyUsers"),
         E::NotFound(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
         E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),

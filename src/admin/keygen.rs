@@ -23,6 +23,19 @@ pub fn new_key() -> Result<String, SysError> {
     Ok(STANDARD.encode(bytes))
 }
 
+/// Random bytes of a secret of an access key.
+const SECRET_KEY_BYTES: usize = 30;
+
+/// A new random secret of an access key, of 40 characters as those of AWS; as [`new_key`].
+///
+/// # Errors
+/// As [`new_key`].
+pub(super) fn new_secret_key() -> Result<Zeroizing<String>, SysError> {
+    let mut bytes = Zeroizing::new([0; SECRET_KEY_BYTES]);
+    SysRng.try_fill_bytes(&mut *bytes)?;
+    Ok(Zeroizing::new(STANDARD.encode(*bytes)))
+}
+
 /// A new secret that an account's user delegation keys are derived from, as [`new_key`].
 ///
 /// # Errors

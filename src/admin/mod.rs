@@ -7,7 +7,7 @@
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | the metrics of all roles in the text format of Prometheus |
 //! | `/partitions` | a page that draws the partition map; the page asks for the token |
-//! | `/admin/accounts` | accounts, their keys and roles |
+//! | `/admin/accounts` | accounts, their keys, roles and users |
 //! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
 //! | `/admin/disks` | disks: list, drain, remove |
 //! | `/admin/backup` | makes a backup of the running node, and shows its progress |
@@ -21,8 +21,8 @@
 //!    concurrent requests.
 //! 3. `hosts.rs`: the host names that are answered; `token.rs`: authentication; `answer.rs`: how a
 //!    command is refused; `audit_log.rs`: the audit log lines of commands.
-//! 4. The commands: `accounts.rs` over `account_store.rs` (with keys of `keygen.rs`), `trace.rs`,
-//!    `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
+//! 4. The commands: `accounts.rs` and `users.rs` over `account_store.rs` (with keys of
+//!    `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
 //!
 //! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob.
 //! No path below `/admin` answers without the token.
@@ -47,6 +47,7 @@ mod server;
 mod state;
 mod token;
 mod trace;
+mod users;
 mod work;
 
 pub use account_store::{AccountStore, Endpoints};

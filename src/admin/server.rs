@@ -46,6 +46,7 @@ use super::readiness::Phase;
 use super::state::AdminState;
 use super::token;
 use super::trace;
+use super::users;
 use super::work::WORK_MAX;
 use super::work::bounded;
 use super::work::busy;
@@ -127,6 +128,9 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/accounts/{name}/revoke", post(accounts::revoke))
         .route("/accounts/{name}/grants", get(accounts::assignments).post(accounts::assign))
         .route("/accounts/{name}/grants/revoke", post(accounts::unassign))
+        .route("/accounts/{name}/users", get(users::list).post(users::create))
+        .route("/accounts/{name}/users/{user}", get(users::show).delete(users::remove))
+        .route("/accounts/{name}/users/{user}/rotate", post(users::rotate))
         .route("/disks", get(disks::list))
         .route("/disks/drain", post(disks::drain))
         .route("/disks/remove", post(disks::remove))

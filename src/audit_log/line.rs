@@ -20,6 +20,11 @@ pub enum Principal {
     SharedKey,
     /// The holder of a key of another account of the store.
     OtherAccount,
+    /// The holder of an access key of a user of the account, or of keys that were made for it.
+    User {
+        /// The user's name.
+        user: String,
+    },
     /// The holder of a shared access signature.
     Sas {
         /// The stored access policy that it names.
@@ -61,7 +66,9 @@ pub enum Thing {
     Policy,
     /// A key: rotated, issued to a user, or revoked.
     Key,
-    /// A role assigned to a subject or group.
+    /// A user of an account: made, its keys rotated, deleted.
+    User,
+    /// A role assigned to a subject, group or user.
     Grant,
     /// A rule of the fault dial.
     Fault,

@@ -10,6 +10,7 @@
 //!    roles and public access that permit it. `sas_permissions.rs`, `grant.rs`: what a signature or
 //!    a token grants. `delegator.rs`: the entitlements that user delegation keys depend on.
 //! 6. `s3/`: signatures of S3 requests, versions 4 and 2.
+//!    `session.rs`: temporary keys, which are derived from an account's delegation secret.
 //! 7. `key_ring/`: the master keys, and the secrets that are sealed under them.
 //!
 //! The front end maps [`Error`] to codes (`frontend/errors.rs`) and operations to actions
@@ -31,6 +32,7 @@ mod needs;
 mod s3;
 mod sas;
 mod sas_permissions;
+mod session;
 mod shared_key;
 
 pub use action::{Action, Exposure};
@@ -47,7 +49,7 @@ pub use key_ring::{
 pub use keys::{AccountKeys, DEVELOPMENT_KEY, KeyError};
 pub use s3::{
     ChunkVerifier, Claim, Payload, S3Error, S3Secrets, Sha256Stream, SignedForm, SignedS3Request,
-    Verified, claim,
+    SignedService, Verified, claim,
 };
 pub use sas::{
     Circumstances, DELEGATION_MAX, DelegationKey, DelegationSecret, Delegator, MINT_VERSION,
@@ -55,6 +57,7 @@ pub use sas::{
     mint_delegation, mint_service,
 };
 pub use sas_permissions::SasPermissions;
+pub use session::{Session, SessionError, SessionHolder, SessionKeys, SessionToken};
 pub use shared_key::{DATE_WINDOW, authenticate};
 
 #[cfg(test)]

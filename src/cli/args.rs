@@ -15,6 +15,7 @@ use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
 use super::serve::args::ServeArgs;
 use super::trace::TraceArgs;
+use super::user::UserCommand;
 
 /// A durable object store that speaks Azure Blob REST.
 #[derive(Debug, Parser)]
@@ -43,6 +44,9 @@ pub enum Command {
     /// Create, show, change and delete accounts of a running node
     #[command(subcommand)]
     Account(AccountCommand),
+    /// Create, show, change and delete users of accounts, who have access keys of S3
+    #[command(subcommand)]
+    User(UserCommand),
     /// Show, split, merge, move and prepare the partitions of a running node's index
     #[command(subcommand)]
     Partitions(PartitionsCommand),

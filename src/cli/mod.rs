@@ -37,6 +37,7 @@ mod sas;
 mod serve;
 mod signals;
 mod trace;
+mod user;
 mod variables;
 
 pub use args::Cli;

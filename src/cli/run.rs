@@ -18,6 +18,7 @@ use super::runtime::block_on;
 use super::sas;
 use super::serve;
 use super::trace;
+use super::user;
 
 /// Runs the command and returns the exit code. The caller prints the error.
 ///
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Sas(args) => sas::run(&args),
         Command::Health(args) => health::run(&args),
         Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),
+        Command::User(command) => block_on(user::user(&command))?.map(|()| 0),
         Command::Partitions(command) => block_on(partitions::partitions(&command))?.map(|()| 0),
         Command::Backup(args) => block_on(backup::backup(&args))?.map(|()| 0),
         Command::Restore(args) => block_on(backup::restore(&args))?.map(|()| 0),

@@ -40,12 +40,19 @@ pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
     make_files_private();
     // Keys in flags and variables; other users cannot see those in the file.
     let exposed = args.settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
+    let has_users = args.settings.user.as_ref().is_some_and(|users| !users.is_empty());
     let config = Config::load(args.settings, args.config.as_deref())?;
     log::start(&config.log, config.log_format)?;
     if exposed && config.accounts.iter().any(|account| !account.is_public()) {
         tracing::warn!(
             "keys given with --account or BLOCKYARD_ACCOUNT can be read by others on this machine: \
              use --account-file"
+        );
+    }
+    if has_users {
+        tracing::warn!(
+            "keys given with --user or BLOCKYARD_USER can be read by others on this machine: use \
+             --account-file"
         );
     }
     open_files::raise();
@@ -156,7 +163,11 @@ mod tests {
             assert_eq!(argument.get_long(), Some(field.replace('_', "-").as_str()));
             let variable = format!("BLOCKYARD_{}", field.to_uppercase());
             assert_eq!(argument.get_env().unwrap().to_str(), Some(variable.as_str()));
-            assert_eq!(argument.is_hide_env_values_set(), field == "account", "{field}");
+            assert_eq!(
+                argument.is_hide_env_values_set(),
+                matches!(field, "account" | "user"),
+                "{field}"
+            );
             seen += 1;
         }
         assert!(seen > 15, "only {seen} settings");

@@ -1,7 +1,8 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
-//! also renews the cache. `rows.rs` lists the rows.
+//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts.
 
 mod rows;
+mod users;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::auth::SecretContext;
 use crate::auth::UnsealError;
 use crate::frontend::metrics::accounts::AccountMetrics;
 use crate::frontend::metrics::accounts::Traffic;
+use crate::frontend::metrics::users::UserMetrics;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::index::Damage;
@@ -33,6 +35,7 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
+use crate::types::OwnerIds;
 use crate::types::PartitionId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
@@ -40,6 +43,11 @@ use crate::types::ServiceProperties;
 
 pub use rows::AccountRows;
 pub use rows::part_of_one;
+pub use users::AccessKeys;
+pub use users::ConfiguredUser;
+pub use users::User;
+pub use users::UserKey;
+pub use users::Users;
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -48,6 +56,8 @@ pub struct Account {
     pub name: AccountName,
     /// Its id in keys.
     pub id: AccountId,
+    /// Its number in names of S3.
+    pub number: String,
     /// Its signing keys.
     pub keys: AccountKeys,
     /// The secret that its user delegation keys are derived from.
@@ -58,6 +68,8 @@ pub struct Account {
     pub properties: ServiceProperties,
     /// Its role assignments.
     pub assignments: Vec<RoleAssignment>,
+    /// Its users.
+    pub users: Users,
     /// Whether its keys come from the configuration instead of its row.
     pub configured: bool,
     /// Its counters.
@@ -75,6 +87,7 @@ impl Account {
         record: AccountRecord,
         secrets: &Secrets,
     ) -> Result<Self, UnsealError> {
+        let users = Users::stored(&name, &record, secrets);
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -82,12 +95,14 @@ impl Account {
         let delegation = secret.and_then(|secret| DelegationSecret::stored(&secret));
         let (configured, traffic) = (true, Arc::default());
         Ok(Self {
+            number: OwnerIds::of(&name).number,
             name,
             id,
             keys,
             delegation,
             properties,
             assignments,
+            users,
             anonymous,
             configured,
             traffic,
@@ -172,23 +187,57 @@ pub struct Accounts {
     /// Held from the read of a row until its account is cached, so that an older row never replaces
     /// a newer one.
     refreshing: Arc<Mutex<()>>,
+    /// Users of the configuration.
+    configured_users: Arc<[ConfiguredUser]>,
+    access_keys: AccessKeys,
     metrics: AccountMetrics,
+    user_metrics: UserMetrics,
 }
 
 impl Accounts {
     /// A cache of these accounts.
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
-        let (known, unread) = (Arc::default(), Arc::default());
-        let (refreshing, metrics) = (Arc::default(), Default::default());
-        let made = Self { secrets, known, unread, refreshing, metrics };
+        let (known, unread) = (Arc::default(), Arc::<RwLock<Vec<Unread>>>::default());
+        let (refreshing, metrics) = (Arc::default(), AccountMetrics::default());
+        let user_metrics = UserMetrics::default();
+        let (configured_users, access_keys) =
+            (Arc::default(), AccessKeys::new(Arc::clone(&unread)));
+        let made = Self {
+            secrets,
+            known,
+            unread,
+            refreshing,
+            configured_users,
+            access_keys,
+            metrics,
+            user_metrics,
+        };
         accounts.into_iter().for_each(|account| made.put(account));
         made
     }
 
-    /// Shows requests and bytes of each account in `registry`.
+    /// The same with these users of the configuration, before any account is added.
+    #[must_use]
+    pub fn with_users(self, users: Vec<ConfiguredUser>) -> Self {
+        Self { configured_users: users.into(), ..self }
+    }
+
+    /// The accounts of access keys of users.
+    #[must_use]
+    pub fn access_keys(&self) -> AccessKeys {
+        self.access_keys.clone()
+    }
+
+    /// Shows requests and bytes of each account, and requests of each user, in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.metrics.register(registry);
+        self.user_metrics.register(registry);
+    }
+
+    /// Counts a request of a user.
+    pub(crate) fn count_user(&self, account: &AccountName, user: &User) {
+        self.user_metrics.count(account, &user.name);
     }
 
     /// Seals and opens secrets in rows.
@@ -215,6 +264,21 @@ impl Accounts {
         match (self.get(name), unread) {
             (None, Some(unread)) => Err(unread),
             (known, _) => Ok(known),
+        }
+    }
+
+    /// The account of that number (`OwnerIds::number`).
+    ///
+    /// # Errors
+    /// [`Unread`], as [`Self::find`].
+    pub fn find_number(&self, number: &str) -> Result<Option<Arc<Account>>, Unread> {
+        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        // The first by name, should two have the same number.
+        let found = known.values().filter(|account| account.number == number);
+        match (found.min_by_key(|account| &account.name).cloned(), unread) {
+            (None, Some(unread)) => Err(unread),
+            (found, _) => Ok(found),
         }
     }
 
@@ -282,14 +346,21 @@ impl Accounts {
     pub fn forget(&self, name: &AccountName) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name.as_str());
+        self.access_keys.replace(name, &Users::default());
         self.metrics.forget(name);
+        self.user_metrics.keep(name, |_| false);
     }
 
     /// Adds an account, or replaces the one of the same name.
-    pub fn put(&self, account: Account) {
+    pub fn put(&self, mut account: Account) {
+        let configured = self.configured_users.iter();
+        let configured = configured.filter(|user| user.account == account.name);
+        configured.for_each(|user| account.users.add(user));
         let name = account.name.as_str().to_owned();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let traffic = self.metrics.of(&account.name);
+        self.access_keys.replace(&account.name, &account.users);
+        self.user_metrics.keep(&account.name, |user| account.users.has(user));
         known.insert(name, Arc::new(Account { traffic, ..account }));
     }
 }

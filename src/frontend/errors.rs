@@ -250,6 +250,16 @@ pub(crate) fn unread_account(name: &AccountName, unread: &Unread) -> Refusal {
     ))
 }
 
+/// The answer to a request whose access key may be in a part of the list of accounts that was not
+/// read.
+pub(crate) fn unread_key(unread: &Unread) -> Refusal {
+    tracing::debug!(partition = %unread.partition, "accounts cannot be read: {unread}");
+    Refusal::new(Reason::ServerBusy).cause(Cause::Busy(Busy::Quarantined.word())).message(
+        "It is not known now whether there is such an access key: a part of the list of accounts \
+         cannot be read. Try again later. The log of this server says more.",
+    )
+}
+
 pub(crate) fn from_auth(error: &auth::Error) -> Refusal {
     from_auth_alone(error).cause(cause(error))
 }

@@ -1,9 +1,10 @@
-//! The metrics of the front end: requests here, the others in `refusals.rs`, `connections.rs` and
-//! `accounts.rs`. Every name is defined in one of these files.
+//! The metrics of the front end: requests here, the others in `refusals.rs`, `connections.rs`,
+//! `accounts.rs` and `users.rs`. Every name is defined in one of these files.
 
 pub(super) mod accounts;
 mod connections;
 mod refusals;
+pub(super) mod users;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -12,6 +12,7 @@ use hyper::Response;
 
 use crate::audit_log::Principal;
 use crate::env::Env;
+use crate::frontend::accounts::User;
 use crate::frontend::admission::Pass;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::body::BodyError;
@@ -58,6 +59,8 @@ pub(super) struct RequestContext {
     pub(super) pass: Option<Pass>,
     /// The counters of its account, once the request was admitted.
     pub(super) traffic: Option<Arc<Traffic>>,
+    /// The user that sends it, once the request was admitted.
+    pub(super) user: Option<Arc<User>>,
 }
 
 impl RequestContext {
@@ -71,6 +74,7 @@ impl RequestContext {
             draft: None,
             pass: None,
             traffic: None,
+            user: None,
         }
     }
 
@@ -90,6 +94,8 @@ pub(super) struct Exchange<'a> {
     pub(super) bytes_in: u64,
     /// The answer; `None` when the fault dial cuts the connection.
     pub(super) answer: Option<&'a Response<ResponseBody>>,
+    /// The user that sent it, if it is one of the account.
+    pub(super) user: Option<&'a User>,
 }
 
 impl FrontEnd {
@@ -150,7 +156,7 @@ impl FrontEnd {
         operation: &'static str,
         exchange: Exchange<'_>,
     ) {
-        let Exchange { arrived, took, bytes_in, answer } = exchange;
+        let Exchange { arrived, took, bytes_in, answer, user } = exchange;
         let Arrival { dialect, head, peer } = arrival;
         let address = arrival.address();
         let headers = answer.map(Response::headers);
@@ -163,6 +169,7 @@ impl FrontEnd {
             method: head.method.as_str().to_owned(),
             operation: operation.to_owned(),
             account: address.map_or_else(String::new, |a| a.account.as_str().to_owned()),
+            user: user.map(|user| user.name.as_str().to_owned()),
             container: address
                 .and_then(|a| a.container.as_ref())
                 .map(|name| ContainerName::as_str(name).to_owned()),

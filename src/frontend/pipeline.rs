@@ -26,6 +26,7 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::InProgress;
 use crate::frontend::cors;
 use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::answer_token_call;
 use crate::frontend::dialect::batch;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::forms;
@@ -140,20 +141,13 @@ impl FrontEnd {
                 context.pass = served.pass;
                 served.response
             }
+            Ok(None) if dialect.token_service(&head).is_some() => {
+                let start = RequestStart { arrival, id: echo.request_id(), begun };
+                boxed(|| self.serve_tokens(start, &mut body, &mut context)).await
+            }
             Ok(None) => {
                 let request = RequestInProgress { arrival, begun, body: &mut body };
-                let response = match self.answer(request, &mut echo, &mut context).await {
-                    Ok(answered) => framed(arrival, rendered(answered, &echo)),
-                    Err(error) => {
-                        let error = dialect.explain(error, || arrival.address());
-                        self.metrics.refused(&error);
-                        // Reading the rest of the request's body needs no admission.
-                        context.pass = None;
-                        context.log_refusal(&error);
-                        self.refused(&head, &mut body, &error, &echo).await
-                    }
-                };
-                cors::decorate(self, arrival, response).await
+                self.respond(request, &mut echo, &mut context).await
             }
         };
         drop(counted);
@@ -179,10 +173,58 @@ impl FrontEnd {
         let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
-            let exchange = Exchange { arrived, took, bytes_in, answer };
+            let user = context.user.as_deref();
+            let exchange = Exchange { arrived, took, bytes_in, answer, user };
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
+    }
+
+    /// Answers a request of a dialect. Errors are responses.
+    async fn respond(
+        &self,
+        RequestInProgress { arrival, begun, body }: RequestInProgress<'_>,
+        echo: &mut Echo<'_>,
+        context: &mut RequestContext,
+    ) -> Response<ResponseBody> {
+        let request = RequestInProgress { arrival, begun, body: &mut *body };
+        let response = match self.answer(request, echo, context).await {
+            Ok(answered) => framed(arrival, rendered(answered, echo)),
+            Err(error) => {
+                let error = arrival.dialect.explain(error, || arrival.address());
+                self.metrics.refused(&error);
+                // Reading the rest of the request's body needs no admission.
+                context.pass = None;
+                context.log_refusal(&error);
+                self.refused(arrival.head, body, &error, echo).await
+            }
+        };
+        cors::decorate(self, arrival, response).await
+    }
+
+    /// Answers a call of the token service.
+    async fn serve_tokens(
+        &self,
+        start: RequestStart<'_>,
+        body: &mut RequestBody,
+        context: &mut RequestContext,
+    ) -> Response<ResponseBody> {
+        let RequestStart { arrival, id, .. } = start;
+        let Some(settings) = arrival.dialect.token_service(arrival.head) else {
+            return Response::new(ResponseBody::full(bytes::Bytes::new()));
+        };
+        let answer = answer_token_call(self, settings, (arrival, id), body).await;
+        context.operation = answer.operation;
+        context.pass = answer.pass;
+        context.traffic = answer.account.as_ref().map(|account| Arc::clone(&account.traffic));
+        if let Some(change) = answer.change.filter(|_| self.audit_log.is_on()) {
+            let account = answer.account.as_ref().map(|account| account.name.as_str().to_owned());
+            let draft = Box::new(self.draft_at(None, start).of_account(account));
+            let draft = context.draft.insert(draft);
+            draft.asked(answer.operation, answer.principal.clone(), Some(change));
+        }
+        context.principal = answer.principal;
+        answer.response
     }
 
     /// Renders a refusal, and reads the rest of the request's body.
@@ -224,6 +266,7 @@ impl FrontEnd {
             create_only,
             not_open,
             authenticated,
+            user,
             decoder,
             pass,
         } = admit(self, arrival, notes).await?;
@@ -236,6 +279,10 @@ impl FrontEnd {
             body.decode(decoder);
         }
         account.traffic.requests.inc();
+        if let Some(user) = user {
+            self.accounts.count_user(&account.name, &user);
+            context.user = Some(user);
+        }
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
         context.operation = name;
@@ -290,7 +337,8 @@ impl FrontEnd {
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            let exchange = Exchange { arrived, took, bytes_in: 0, answer: Some(&response) };
+            let exchange =
+                Exchange { arrived, took, bytes_in: 0, answer: Some(&response), user: None };
             self.send_trace_line(arrival, RequestContext::nothing().operation, exchange);
         }
         response

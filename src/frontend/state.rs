@@ -91,7 +91,8 @@ pub struct FrontEnd {
 impl FrontEnd {
     /// A front end with these dependencies.
     #[must_use]
-    pub fn new(dependencies: Dependencies, config: FrontEndConfig) -> Self {
+    pub fn new(dependencies: Dependencies, mut config: FrontEndConfig) -> Self {
+        config.dialects.s3.access_keys = dependencies.accounts.access_keys();
         let Dependencies { router, inflight, requests, .. } = dependencies;
         let containers = Arc::new(Containers {
             router: Arc::clone(&router),

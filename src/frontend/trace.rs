@@ -29,6 +29,9 @@ pub struct TraceLine {
     pub operation: String,
     /// The account that the URL names; empty when it names none.
     pub account: String,
+    /// The user of the account whose key signed it, once the request was admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// The container.
     pub container: Option<String>,
     /// The blob.
@@ -182,6 +185,7 @@ mod tests {
             method: "PUT".to_owned(),
             operation: operation.to_owned(),
             account: "acct".to_owned(),
+            user: None,
             container: Some("photos".to_owned()),
             blob: None,
             status,

@@ -213,8 +213,7 @@ impl<'a> BlobCheck<'a> {
     fn table(&mut self, row: &Row) -> Result<(), Error> {
         if self.key.as_bytes().starts_with(&[0; 8]) {
             let record: AccountRecord = values::decode_record(Family::Main, &row.key, &row.value)?;
-            let secrets = record.keys.iter().chain(&record.delegation_secret);
-            secrets.for_each(|secret| self.secret(secret));
+            record.secrets().for_each(|secret| self.secret(secret));
             self.report.accounts += 1;
             self.report.names.account(record.id, self.key.name(Collation::Utf8));
         } else {

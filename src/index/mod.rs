@@ -78,7 +78,7 @@ pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::{Objects, upload_marker_before};
-pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord};
+pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord, UserKey, UserRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};

@@ -37,6 +37,7 @@ use crate::types::RoutingKey;
 
 use super::config::AccountConfig;
 use super::config::ConfigError;
+use super::config::UserConfig;
 use super::error::NodeError;
 
 /// How often the accounts that could not be read are read again.
@@ -47,6 +48,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct AccountList {
     /// The accounts of the configuration, with their keys.
     pub configured: Vec<AccountConfig>,
+    /// The users of the configuration.
+    pub users: Vec<UserConfig>,
     /// The setting for public access to the configured accounts.
     pub public_access: Option<bool>,
     /// The router to the rows.
@@ -66,7 +69,8 @@ impl AccountList {
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
     pub(super) async fn read(&self) -> Result<Accounts, NodeError> {
-        let accounts = Accounts::new(Vec::new(), self.secrets.clone());
+        let users = self.users.iter().map(UserConfig::configured).collect();
+        let accounts = Accounts::new(Vec::new(), self.secrets.clone()).with_users(users);
         let unread = self.read_ranges(&[AccountRows::table()], &accounts).await?;
         if unread.is_empty() && accounts.is_empty() {
             return Err(ConfigError::NoAccount.into());
@@ -78,6 +82,11 @@ impl AccountList {
             );
         }
         accounts.set_unread(unread);
+        for user in
+            self.users.iter().filter(|user| matches!(accounts.find(user.account()), Ok(None)))
+        {
+            tracing::warn!(%user, "there is no such account: the user cannot sign requests");
+        }
         Ok(accounts)
     }
 

@@ -79,6 +79,7 @@ impl Listeners {
                 domains: config.blob_domains.clone(),
                 account: config.s3.account.clone().or_else(|| first_account(config)),
                 region: config.s3.region.clone(),
+                ..S3Settings::default()
             },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),

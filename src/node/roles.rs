@@ -317,6 +317,7 @@ fn account_list(
 ) -> AccountList {
     AccountList {
         configured: config.accounts.clone(),
+        users: config.users.clone(),
         public_access: config.public_access,
         router: Arc::clone(&assembly.router),
         secrets: secrets.clone(),

@@ -45,6 +45,7 @@ mod tags;
 mod tier;
 mod timestamp;
 mod upload;
+mod user;
 mod versioning;
 
 pub use acl::{Audience, CannedAcl};
@@ -100,4 +101,5 @@ pub use upload::{
     Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum,
     UploadId, part_tag, tag_of_parts,
 };
+pub use user::{AccessKeyId, USER_ISSUER, UserName, spelled_id};
 pub use versioning::{Revision, VersionId, Versioning};

@@ -29,6 +29,8 @@ from lib.wire import Wire
 KEYS = [base64.b64encode(bytes((n * 37 + at * 11 + at * at) % 256 for at in range(64))).decode() for n in range(4)]
 SIGNATURE = "s1GnAtUrE+oF/a/PeNdInG=cOpY0123456789abcdefgh="
 TOKEN = "Bearer t0kEn-oF-a-pEnDiNg-cOpY-0123456789abcdefgh"
+# The secret of an access key of a user: text, whatever it encodes.
+USER_SECRET = "uSeR/sEcReT+oF=aN-aCcEsS-kEy-0123456789"
 # Small journals, so that the search of all bytes is fast.
 FLAGS = ["--journal-bytes=1048576", "--copy-source-allow=127.0.0.0/8"]
 SEALED_SECONDS = 60
@@ -57,7 +59,7 @@ def spellings(secret):
 
 
 SECRETS = {**{f"account key {n}": spellings(key) for n, key in enumerate(KEYS)},
-           "signature": spellings(SIGNATURE), "token": spellings(TOKEN) | {TOKEN.removeprefix("Bearer ").encode()}}
+           "user's secret": spellings(USER_SECRET), "signature": spellings(SIGNATURE), "token": spellings(TOKEN) | {TOKEN.removeprefix("Bearer ").encode()}}
 
 
 def leaks(folders):
@@ -105,6 +107,11 @@ def opens(server):
     return keys, body == b"x" * 100_000, copy
 
 
+def user_secret(server):
+    """The secret of the user's access key."""
+    return command(server, "user", "show", "vault/alice", "--keys")["access_keys"][0]["secret_key"]
+
+
 def refused(server):
     """The last words of a start that fails; None when it serves."""
     try:
@@ -129,6 +136,7 @@ def fresh(options, scratch, source, verdicts):
     with Server(options.binary, data, scratch / "serve.log", FLAGS + options.serve_arg) as server:
         server.start()
         verdicts.equal("a copy waits for its source", furnish(server, source), 202)
+        command(server, "user", "create", "vault/alice", "--secret-key", USER_SECRET)
         verdicts.none("secrets in files while it serves", leaks(data))
         verdicts.none("files and folders others may use", wide([*data, key]))
         server.kill()
@@ -140,6 +148,7 @@ def fresh(options, scratch, source, verdicts):
         verdicts.none("wide modes after a start", wide([*data, key]))
         wanted = ([KEYS[0], KEYS[2]], True, "pending")
         verdicts.equal("keys, content and copy are there", opens(server), wanted)
+        verdicts.equal("the user's key is there", user_secret(server), USER_SECRET)
         server.stop()
         verdicts.none("secrets in files after a stop", leaks(data))
         verdicts.sound(server)
@@ -161,6 +170,7 @@ def fresh(options, scratch, source, verdicts):
         rotated = command(server, "key", "rotate")
         verdicts.check("rotation seals all secrets anew", rotated["resealed"] >= 4, "4 or more", str(rotated["resealed"]))
         verdicts.equal("keys, content and copy after a rotation", opens(server), wanted)
+        verdicts.equal("the user's key after a rotation", user_secret(server), USER_SECRET)
         server.kill()
         newest = key.read_bytes()
         key.write_bytes(old)
@@ -175,6 +185,7 @@ def fresh(options, scratch, source, verdicts):
         verdicts.equal("rotation of a stopped node", states, ["retired", "retired", "active"])
         server.start()
         verdicts.equal("keys, content and copy after it", opens(server), wanted)
+        verdicts.equal("the user's key after it", user_secret(server), USER_SECRET)
         server.stop()
         verdicts.none("secrets in files in the end", leaks(data))
         verdicts.sound(server)

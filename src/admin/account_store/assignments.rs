@@ -9,6 +9,7 @@ use crate::types::ContainerName;
 use crate::types::PrincipalKind;
 use crate::types::Role;
 use crate::types::RoleAssignment;
+use crate::types::USER_ISSUER;
 
 use super::AccountStore;
 use super::StoreError;
@@ -17,17 +18,30 @@ use super::parse;
 /// The largest length in bytes of an issuer, a subject or a group.
 const TEXT_BYTES_MAX: usize = 512;
 
+/// Who has a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AssigneeKind {
+    /// A subject of tokens of an issuer.
+    Subject,
+    /// A group of an issuer.
+    Group,
+    /// A user of the account.
+    User,
+}
+
 /// A role assignment in requests and answers of the admin listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssignmentView {
     /// `reader`, `contributor` or `owner`; Azure's names are accepted too.
     pub role: String,
-    /// Whether `principal` is a subject or a group.
-    pub kind: PrincipalKind,
-    /// The subject, or the group.
+    /// What `principal` is.
+    pub kind: AssigneeKind,
+    /// The subject, the group, or the user's name.
     pub principal: String,
-    /// The issuer of the principal's tokens. Optional while one issuer is configured.
+    /// The issuer of the principal's tokens; `None` for a user. Optional while one issuer is
+    /// configured.
     #[serde(default)]
     pub issuer: Option<String>,
     /// The container the role is limited to.
@@ -38,11 +52,16 @@ pub struct AssignmentView {
 impl AssignmentView {
     /// The view of an assignment.
     fn of(assignment: &RoleAssignment) -> Self {
+        let is_user = assignment.issuer == USER_ISSUER;
         Self {
             role: assignment.role.name().to_owned(),
-            kind: assignment.kind,
+            kind: match assignment.kind {
+                PrincipalKind::Subject if is_user => AssigneeKind::User,
+                PrincipalKind::Subject => AssigneeKind::Subject,
+                PrincipalKind::Group => AssigneeKind::Group,
+            },
             principal: assignment.principal.clone(),
-            issuer: Some(assignment.issuer.clone()),
+            issuer: (!is_user).then(|| assignment.issuer.clone()),
             container: assignment.container.as_ref().map(|name| name.as_str().to_owned()),
         }
     }
@@ -69,7 +88,9 @@ impl AccountStore {
     ) -> Result<AssignmentView, StoreError> {
         let name = parse(name)?;
         let assignment = self.assignment(wanted)?;
-        if !self.issuers.contains(&assignment.issuer) {
+        if assignment.issuer == USER_ISSUER {
+            self.check_user(&name, &assignment.principal).await?;
+        } else if !self.issuers.contains(&assignment.issuer) {
             let configured = self.issuers.join(", ");
             return Err(StoreError::UnknownIssuer(assignment.issuer, configured));
         }
@@ -112,18 +133,25 @@ impl AccountStore {
         let container = sent.container.as_deref().map(|text| {
             ContainerName::new(text).map_err(|_| StoreError::ContainerName(text.to_owned()))
         });
-        let issuer = match (&sent.issuer, self.issuers.as_ref()) {
-            (Some(issuer), _) => issuer.clone(),
-            (None, [only]) => only.clone(),
-            (None, []) => return Err(StoreError::NoIssuer),
-            (None, several) => return Err(StoreError::WhichIssuer(several.join(", "))),
+        let issuer = match (sent.kind, &sent.issuer, self.issuers.as_ref()) {
+            (AssigneeKind::User, None, _) => USER_ISSUER.to_owned(),
+            (AssigneeKind::User, Some(_), _) => return Err(StoreError::UserIssuer),
+            (_, Some(issuer), _) if issuer == USER_ISSUER => return Err(StoreError::UserIssuer),
+            (_, Some(issuer), _) => issuer.clone(),
+            (_, None, [only]) => only.clone(),
+            (_, None, []) => return Err(StoreError::NoIssuer),
+            (_, None, several) => return Err(StoreError::WhichIssuer(several.join(", "))),
         };
         for text in [&issuer, &sent.principal] {
             if text.is_empty() || text.len() > TEXT_BYTES_MAX {
                 return Err(StoreError::Principal);
             }
         }
-        let (kind, principal) = (sent.kind, sent.principal.clone());
+        let kind = match sent.kind {
+            AssigneeKind::Subject | AssigneeKind::User => PrincipalKind::Subject,
+            AssigneeKind::Group => PrincipalKind::Group,
+        };
+        let principal = sent.principal.clone();
         Ok(RoleAssignment { issuer, kind, principal, role, container: container.transpose()? })
     }
 }

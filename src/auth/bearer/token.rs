@@ -14,7 +14,9 @@ use crate::auth::Scope;
 use crate::auth::TrustedIssuer;
 use crate::auth::bearer::keys::Algorithm;
 use crate::auth::bearer::keys::KeySet;
+use crate::types::PrincipalKind;
 use crate::types::Role;
+use crate::types::RoleAssignment;
 use crate::types::Timestamp;
 
 /// The largest difference between the clocks of issuer and server.
@@ -84,6 +86,17 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// Whether it has a role in the account, or in a container of it.
+    #[must_use]
+    pub fn has_a_role(&self, account: &str, assignments: &[RoleAssignment]) -> bool {
+        let is_own = |role: &RoleAssignment| match role.kind {
+            PrincipalKind::Subject => role.principal == self.object,
+            PrincipalKind::Group => self.groups.contains(&role.principal),
+        };
+        let mut assigned = assignments.iter().filter(|role| role.issuer == self.issuer.name);
+        self.claimed.is_some() && self.issuer.rules(account) || assigned.any(is_own)
+    }
+
     /// Its role here: the highest of those that its token claims, if claims count here, and those
     /// assigned to it. `None` may do nothing.
     #[must_use]

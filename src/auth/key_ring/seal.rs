@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::KeyRing;
 use super::MasterKey;
 use super::MasterKeyId;
+use crate::types::AccessKeyId;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::RoutingKey;
@@ -63,6 +64,13 @@ impl SecretContext {
     #[must_use]
     pub fn copy_source(blob: &RoutingKey, id: Uuid) -> Self {
         Self::of(3, blob.as_bytes(), id.as_bytes())
+    }
+
+    /// The secret of an access key of a user, as text.
+    #[must_use]
+    pub fn user_key(name: &AccountName, id: AccountId, key: &AccessKeyId) -> Self {
+        let owner = [&id.get().to_be_bytes(), key.as_str().as_bytes()].concat();
+        Self::of(4, RoutingKey::account(name).as_bytes(), &owner)
     }
 
     fn of(kind: u8, row: &[u8], owner: &[u8]) -> Self {

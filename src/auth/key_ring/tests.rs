@@ -5,6 +5,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::*;
+use crate::types::AccessKeyId;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::RoutingKey;
@@ -22,6 +23,10 @@ const FILE: &str = "blockyard key ring 1\n\
 /// The secret `secret` as the second key of account `abc`, number 7, under key 2 of that ring.
 const SEALED: &str =
     "01000000026e6f6e6365206e6f6e636521705543a8b7c57d2b47f56df83e0d77e704e2378a1a9b";
+
+/// The same as the access key `KEY` of a user.
+const SEALED_USER_KEY: &str =
+    "01000000026e6f6e6365206e6f6e636521b47dab6f0d37ca3c5631cfa8f6aad9f5de274620b915";
 
 fn key(byte: u8) -> Zeroizing<[u8; 32]> {
     Zeroizing::new([byte; 32])
@@ -84,9 +89,24 @@ fn secret_opens_in_its_own_place_only() {
         SecretContext::account_key(&AccountName::new("abd").unwrap(), id),
         SecretContext::account_key(&name, AccountId::new(8)),
         SecretContext::delegation(&name, id),
+        SecretContext::user_key(&name, id, &AccessKeyId::new("KEY").unwrap()),
         SecretContext::copy_source(&blob, Uuid::nil()),
     ] {
         assert_eq!(ring().open(&elsewhere, &sealed), Err(UnsealError::Damaged));
+    }
+}
+
+#[test]
+fn secret_of_an_access_key_opens_under_its_id_only() {
+    let (name, id) = account();
+    let context = |key: &str| SecretContext::user_key(&name, id, &AccessKeyId::new(key).unwrap());
+    let sealed = rotated().seal(&context("KEY"), b"secret", NONCE);
+    assert_eq!(hex(&sealed), SEALED_USER_KEY);
+    let spec = include_str!("../../../api-spec/secrets.md");
+    assert!(spec.contains(SEALED_USER_KEY), "api-spec/secrets.md lacks {SEALED_USER_KEY}");
+    assert_eq!(*rotated().open(&context("KEY"), &sealed).unwrap(), b"secret");
+    for other in ["KEX", "KEY2"] {
+        assert_eq!(rotated().open(&context(other), &sealed), Err(UnsealError::Damaged));
     }
 }
 

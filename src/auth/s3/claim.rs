@@ -5,12 +5,16 @@ use http::header::AUTHORIZATION;
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::form;
 use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::SignedService;
 use crate::auth::s3::request::Verified;
 use crate::auth::s3::request::parameter;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::v2;
 use crate::auth::s3::v4;
 use crate::types::Timestamp;
+
+/// The header of a session token.
+const SESSION_TOKEN: &str = "x-amz-security-token";
 
 /// What a request says of who signed it.
 #[derive(Clone, Debug)]
@@ -46,7 +50,7 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
     if presigned {
         return v4::Claim::of_query(request).map(|claim| Some(Claim(Version::V4(claim))));
     }
-    if presigned_v2 {
+    if presigned_v2 && request.service == SignedService::S3 {
         return v2::Claim::of_query(request).map(|claim| Some(Claim(Version::V2(claim))));
     }
     let Some(header) = header else { return Ok(None) };
@@ -55,6 +59,10 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
     match scheme {
         "AWS4-HMAC-SHA256" => {
             v4::Claim::of_header(request, rest.trim()).map(|claim| Some(Claim(Version::V4(claim))))
+        }
+        // The token service has version 4 alone.
+        "AWS" if request.service != SignedService::S3 => {
+            Err(S3Error::Unsupported { detail: "version 2".to_owned() })
         }
         "AWS" => v2::Claim::of_header(rest.trim()).map(|claim| Some(Claim(Version::V2(claim)))),
         _ => Err(S3Error::Unsupported { detail: "the authorization type".to_owned() }),
@@ -80,6 +88,21 @@ impl Claim {
             Version::V2(claim) => claim.is_presigned(),
             Version::Form(_) => false,
         }
+    }
+
+    /// The session token that comes with temporary keys: where the signature is.
+    #[must_use]
+    pub fn session_token(&self, request: &SignedS3Request<'_>) -> Option<String> {
+        let header = request.headers.get(SESSION_TOKEN);
+        let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let in_query = || {
+            // Version 2 has the name of the header.
+            let names = ["X-Amz-Security-Token", SESSION_TOKEN];
+            let is_presigned = self.is_presigned();
+            names.into_iter().filter(|_| is_presigned).find_map(|name| parameter(request, name))
+        };
+        let token = header.or_else(in_query)?.trim().to_owned();
+        Some(token).filter(|token| !token.is_empty())
     }
 
     /// Verifies the claim with the secrets of its access key.

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::payload::Payload;
 use crate::auth::s3::request::SignedForm;
+use crate::auth::s3::request::SignedService;
 use crate::auth::s3::request::Verified;
 use crate::auth::s3::secrets::S3Secrets;
 use crate::auth::s3::secrets::Scope;
@@ -68,7 +69,7 @@ impl Claim {
             return Err(S3Error::field(ALGORITHM_FIELD, detail));
         }
         let (access_key_id, scope) =
-            credential_of(credential).map_err(|detail| S3Error::field(CREDENTIAL, detail))?;
+            credential_of(SignedService::S3, credential).map_err(|detail| S3Error::field(CREDENTIAL, detail))?;
         let (time, _) = time_of(date).filter(|(time, _)| time == date).ok_or_else(|| {
             S3Error::field(DATE, "X-Amz-Date must be formatted via ISO8601 Long format")
         })?;

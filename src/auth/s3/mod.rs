@@ -28,7 +28,7 @@ pub use chunks::ChunkVerifier;
 pub use claim::{Claim, claim};
 pub use error::S3Error;
 pub use payload::{Payload, Sha256Stream};
-pub use request::{SignedForm, SignedS3Request, Verified};
+pub use request::{SignedForm, SignedS3Request, SignedService, Verified};
 pub use secrets::S3Secrets;
 
 /// The largest difference between a request's date and now, in both directions, in seconds.

@@ -23,6 +23,29 @@ pub struct SignedS3Request<'a> {
     pub bucket: Option<&'a str>,
     /// What a form says of who signed it.
     pub form: Option<SignedForm<'a>>,
+    /// The service that it is for.
+    pub service: SignedService,
+}
+
+/// The service that a request is signed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignedService {
+    /// S3.
+    S3,
+    /// The token service. Its signatures cover the body, whatever the head says of it.
+    TokenService {
+        /// The SHA-256 of the body.
+        body: [u8; 32],
+    },
+}
+
+impl SignedService {
+    /// Its name in credentials.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::TokenService { .. } => "sts",
+        }
 }
 
 /// The fields of a form that are about its signature. Its policy is what is signed.

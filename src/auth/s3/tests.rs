@@ -58,6 +58,7 @@ impl Example {
             host: self.host,
             bucket: None,
             form: None,
+            service: SignedService::S3,
         }
     }
 

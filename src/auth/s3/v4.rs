@@ -10,6 +10,7 @@ use crate::auth::s3::hex;
 use crate::auth::s3::payload::Form;
 use crate::auth::s3::payload::Payload;
 use crate::auth::s3::request::SignedS3Request;
+use crate::auth::s3::request::SignedService;
 use crate::auth::s3::request::Verified;
 use crate::auth::s3::request::parameter;
 use crate::auth::s3::secrets::S3Secrets;
@@ -22,7 +23,6 @@ pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const PAYLOAD_HASH: &str = "x-amz-content-sha256";
 /// The longest life of a presigned URL, seconds: a week.
 const EXPIRES_MAX: i64 = 604_800;
-const SERVICE: &str = "s3";
 /// The longest region, bytes: any is accepted, but the derived key is kept with it.
 const REGION_BYTES_MAX: usize = 64;
 
@@ -53,7 +53,7 @@ impl Claim {
         };
         let (credential, names) = (field("Credential")?, field("SignedHeaders")?);
         let signature = field("Signature")?;
-        let (access_key_id, scope) = credential_of(credential).map_err(S3Error::header)?;
+        let (access_key_id, scope) = credential_of(request.service, credential).map_err(S3Error::header)?;
         let date = header(request, "x-amz-date").or_else(|| header(request, "date"));
         let (time, signed_at) = date.and_then(time_of).ok_or(S3Error::NoDate)?;
         if !time.starts_with(&scope.date) {
@@ -86,7 +86,7 @@ impl Claim {
             return Err(S3Error::query(detail));
         }
         let (access_key_id, scope) =
-            credential_of(&field("X-Amz-Credential")?).map_err(S3Error::query)?;
+            credential_of(request.service, &field("X-Amz-Credential")?).map_err(S3Error::query)?;
         let (time, signed_at) = time_of(&field("X-Amz-Date")?)
             .ok_or_else(|| S3Error::query("X-Amz-Date is not of the form YYYYMMDDThhmmssZ"))?;
         if !time.starts_with(&scope.date) {
@@ -154,6 +154,9 @@ impl Claim {
 
     /// The line about the body, and what it says.
     fn payload(&self, request: &SignedS3Request<'_>) -> Result<(String, Form), S3Error> {
+        if let SignedService::TokenService { body } = request.service {
+            return Ok((hex(&body), Form::Unsigned));
+        }
         let stated = header(request, PAYLOAD_HASH).map(str::to_owned);
         let stated = match (stated, self.is_presigned()) {
             (Some(stated), _) => stated,
@@ -190,7 +193,8 @@ fn header<'a>(request: &SignedS3Request<'a>, name: &str) -> Option<&'a str> {
 }
 
 /// `ACCESS_KEY_ID/YYYYMMDD/REGION/SERVICE/aws4_request`.
-pub(super) fn credential_of(text: &str) -> Result<(String, Scope), String> {
+pub(super) fn credential_of(service: SignedService, text: &str) -> Result<(String, Scope), String> {
+    let wanted = service.name();
     let malformed =
         || "the credential is not of the form KEY/YYYYMMDD/REGION/SERVICE/aws4_request".to_owned();
     let mut parts = text.rsplitn(5, '/');
@@ -200,8 +204,8 @@ pub(super) fn credential_of(text: &str) -> Result<(String, Scope), String> {
     if end != "aws4_request" {
         return Err("the credential does not end in aws4_request".to_owned());
     }
-    if service != SERVICE {
-        return Err(format!("the credential is for the service '{service}', not for 's3'"));
+    if service != wanted {
+        return Err(format!("the credential is for the service '{service}', not for '{wanted}'"));
     }
     if region.len() > REGION_BYTES_MAX {
         return Err(format!("a region has at most {REGION_BYTES_MAX} bytes"));

@@ -21,11 +21,14 @@ pub struct AccountGrantArgs {
     #[arg(value_parser = role)]
     pub role: Role,
     /// The value of the claim `oid` in the user's tokens, or of `sub` where there is no `oid`; with
-    /// --group a value of the claim with groups
+    /// --group a value of the claim with groups, with --user the name of a user of the account
     pub principal: String,
     /// The principal is a group
     #[arg(long)]
     pub group: bool,
+    /// The principal is a user of the account; user:NAME says the same
+    #[arg(long, conflicts_with_all = ["group", "issuer"])]
+    pub user: bool,
     /// Only in this container [default: in the whole account]
     #[arg(long, value_name = "NAME")]
     pub container: Option<String>,
@@ -44,10 +47,17 @@ impl AccountGrantArgs {
     /// The body of the request to the admin listener.
     #[must_use]
     pub fn body(&self) -> Value {
+        // No subject of an issuer begins so: subjects are ids or addresses.
+        let named = self.principal.strip_prefix("user:").filter(|_| !self.group && !self.user);
+        let kind = match (self.group, self.user || named.is_some()) {
+            (true, _) => "group",
+            (false, true) => "user",
+            (false, false) => "subject",
+        };
         json!({
             "role": self.role.name(),
-            "kind": if self.group { "group" } else { "subject" },
-            "principal": self.principal,
+            "kind": kind,
+            "principal": named.unwrap_or(&self.principal),
             "container": self.container,
             "issuer": self.issuer,
         })
@@ -118,11 +128,7 @@ fn line(assignment: &Value) -> String {
     let text = |name: &str| assignment[name].as_str().unwrap_or("-");
     let container = assignment["container"].as_str();
     let place = container.map_or_else(String::new, |name| format!(" in container {name}"));
-    format!(
-        "{:11} {:7} {}{place}  (issuer {})\n",
-        text("role"),
-        text("kind"),
-        text("principal"),
-        text("issuer")
-    )
+    let issuer = assignment["issuer"].as_str();
+    let issuer = issuer.map_or_else(String::new, |issuer| format!("  (issuer {issuer})"));
+    format!("{:11} {:7} {}{place}{issuer}\n", text("role"), text("kind"), text("principal"),)
 }

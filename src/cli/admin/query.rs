@@ -7,6 +7,12 @@ pub(crate) fn account_path(name: &str) -> String {
     format!("/admin/accounts/{}", escaped(name))
 }
 
+/// The path of a user of an account, or of all of its users.
+pub(crate) fn user_path(account: &str, name: Option<&str>) -> String {
+    let users = format!("{}/users", account_path(account));
+    name.map_or(users.clone(), |name| format!("{users}/{}", escaped(name)))
+}
+
 /// The query of the pairs that have a value.
 pub(crate) fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
     let given = pairs

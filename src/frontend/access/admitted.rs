@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::audit_log;
 use crate::auth::Overrides;
 use crate::frontend::accounts::Account;
+use crate::frontend::accounts::User;
 use crate::frontend::admission::Pass;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::echo::Echo;
@@ -34,6 +35,8 @@ pub(crate) struct Admitted {
     pub(crate) not_open: Option<Refusal>,
     /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
+    /// The user that sends it, if it is one of the account.
+    pub(crate) user: Option<Arc<User>>,
     /// Takes the content out of the body and verifies it, when the signature covers it.
     pub(crate) decoder: Option<Decoder>,
     /// The request's place among the requests, until its answer is sent. The parts of a batch share

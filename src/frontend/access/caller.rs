@@ -3,6 +3,7 @@
 use crate::audit_log;
 use crate::auth::Grant;
 use crate::auth::Principal;
+use crate::frontend::access::user_caller::UserCaller;
 use crate::types::Audience;
 
 /// The sender of a request.
@@ -18,6 +19,8 @@ pub(crate) enum Caller {
     Signature(Grant, audit_log::Principal),
     /// The principal of a token.
     Principal(Principal),
+    /// A user of the account, or the holder of temporary keys.
+    User(Box<UserCaller>),
 }
 
 impl Caller {
@@ -26,7 +29,7 @@ impl Caller {
         match self {
             Self::Anyone => Some(Audience::Everyone),
             Self::Outsider => Some(Audience::Authenticated),
-            Self::Key | Self::Signature(..) | Self::Principal(_) => None,
+            Self::Key | Self::Signature(..) | Self::Principal(_) | Self::User(_) => None,
         }
     }
 
@@ -37,10 +40,18 @@ impl Caller {
             Self::Key => audit_log::Principal::SharedKey,
             Self::Outsider => audit_log::Principal::OtherAccount,
             Self::Signature(_, holder) => holder.clone(),
-            Self::Principal(principal) => audit_log::Principal::Bearer(audit_log::Subject {
-                issuer: principal.issuer.name.clone(),
-                subject: principal.object.clone(),
-            }),
+            Self::Principal(principal) => bearer(principal),
+            Self::User(caller) => match &caller.user {
+                Some(user) => audit_log::Principal::User { user: user.name.as_str().to_owned() },
+                None => bearer(&caller.principal),
+            },
         }
     }
+}
+
+fn bearer(principal: &Principal) -> audit_log::Principal {
+    audit_log::Principal::Bearer(audit_log::Subject {
+        issuer: principal.issuer.name.clone(),
+        subject: principal.object.clone(),
+    })
 }

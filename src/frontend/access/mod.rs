@@ -7,6 +7,8 @@
 //! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
 //!    `permit.rs` asks it.
 //! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
+//!    `user_caller.rs` decides about users of the account, by their roles and by what they own,
+//!    which `users.rs` finds out.
 //! 5. `keys.rs` keeps customer-provided keys off plain connections.
 //! 6. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
 //!    its answer.
@@ -30,3 +32,5 @@ pub(crate) mod permit;
 pub(crate) mod replace;
 mod scope;
 mod sources;
+pub(crate) mod user_caller;
+pub(crate) mod users;

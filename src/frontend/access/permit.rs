@@ -74,6 +74,11 @@ pub(crate) fn permit(
             }
             (Overrides::default(), false)
         }
+        Caller::User(user) => {
+            let scope = scope_of(&account, address);
+            user.permits(action(&operation), scope).map_err(refused)?;
+            (Overrides::default(), false)
+        }
         // Admission has checked what those without a right of their own may do.
         Caller::Key | Caller::Outsider | Caller::Anyone => (Overrides::default(), false),
         Caller::Signature(grant, _) => {
@@ -97,6 +102,7 @@ pub(crate) fn permit(
         create_only,
         not_open: None,
         authenticated,
+        user: None,
         decoder: None,
         pass: None,
     })

@@ -32,6 +32,7 @@ fn permits(caller: &Caller, container: Scope<'_>) -> Result<(), auth::Error> {
     match caller {
         Caller::Key => Ok(()),
         Caller::Principal(principal) => principal.permits(Action::ReadBlob, container),
+        Caller::User(user) => user.permits(Action::ReadBlob, container),
         Caller::Signature(..) | Caller::Outsider => Err(auth::Error::Permission),
         Caller::Anyone => Err(auth::Error::Missing),
     }

@@ -42,9 +42,15 @@ impl Draft {
         Self { log, clock, begun, entry, change: None, answer: None }
     }
 
+    /// The same about this account.
+    pub(in crate::frontend) fn of_account(mut self, account: Option<String>) -> Self {
+        self.entry.account = account;
+        self
+    }
+
     /// Records the sender, the operation and, if it has a line, the change that it will make. This
     /// precedes the change, because the client may disconnect at any time.
-    pub(super) fn asked(
+    pub(in crate::frontend) fn asked(
         &mut self,
         operation: &'static str,
         principal: Principal,

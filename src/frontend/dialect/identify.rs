@@ -101,7 +101,14 @@ fn holder(signature: &Signature) -> audit_log::Principal {
 }
 
 /// The principal of a token.
-async fn principal(front: &FrontEnd, token: &str, peer: Peer) -> Result<Principal, Refusal> {
+///
+/// # Errors
+/// Why it is refused, also over a connection that others can read.
+pub(super) async fn principal(
+    front: &FrontEnd,
+    token: &str,
+    peer: Peer,
+) -> Result<Principal, Refusal> {
     if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
         let detail = "A bearer token is taken over https only.".to_owned();
         return Err(errors::from_auth(&auth::Error::Refused { detail }));

@@ -44,6 +44,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::s3::S3Echo;
 use crate::protocol::s3::address as s3_address;
 use crate::protocol::s3::routes::S3Operation;
+use crate::protocol::s3::sts;
 use crate::types::Peer;
 use crate::types::Protocols;
 use crate::types::Timestamp;
@@ -54,6 +55,7 @@ pub(in crate::frontend) use crate::protocol::azure::WebAddress as Site;
 pub use foreign::{Foreign, ForeignEcho, HeaderNames, Sender};
 pub use s3::S3Settings;
 pub(in crate::frontend) use s3::forms;
+pub(in crate::frontend) use s3::sts::serve as answer_token_call;
 
 /// The dialects that a front end speaks.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +133,8 @@ impl Arrival<'_> {
 
 /// The names of operations in all dialects, as metrics, logs and the fault dial have them.
 pub(in crate::frontend) fn operation_names() -> impl Iterator<Item = &'static str> {
-    OPERATION_NAMES.into_iter().chain(S3Operation::ALL.iter().map(|operation| operation.name()))
+    let of_s3 = S3Operation::ALL.iter().map(|operation| operation.name());
+    OPERATION_NAMES.into_iter().chain(of_s3).chain(sts::CALL_NAMES)
 }
 
 /// Names of Azure's headers that logs repeat.
@@ -208,6 +211,14 @@ impl<'a> Dialect<'a> {
         match self {
             Self::Azure(addressing) => azure::web_address(&head.uri, host(head), addressing),
             Self::S3(_) | Self::Foreign(_) => None,
+        }
+    }
+
+    /// The settings of the token service, if the request calls it.
+    pub(in crate::frontend) fn token_service(self, head: &Parts) -> Option<&'a S3Settings> {
+        match self {
+            Self::S3(settings) => sts::is_call(head).then_some(settings),
+            Self::Azure(_) | Self::Foreign(_) => None,
         }
     }
 

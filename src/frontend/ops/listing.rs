@@ -119,7 +119,7 @@ pub(crate) async fn containers(
     let table = ContainerId::new(0);
     let range = RoutingKey::container_range(account.id, table);
     let mut from = position(list.marker.as_deref(), &range)?;
-    let prefix = list.prefix.unwrap_or_default();
+    let (prefix, owner) = (list.prefix.unwrap_or_default(), list.owner);
     let limit = page_size(list.max_results);
     // One more than is shown tells whether more follows.
     let fetch = limit + usize::from(list.exact);
@@ -135,11 +135,16 @@ pub(crate) async fn containers(
         };
         let page = front.rows.router.ask(list).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
-        items.extend(page.entries.into_iter().map(|entry| ContainerItem {
-            name: entry.name.into_string(),
-            facts: facts::of_container(entry.record, now),
-        }));
-        after.extend(page.after);
+        for (entry, position) in page.entries.into_iter().zip(page.after) {
+            if owner.is_some() && entry.record.owner() != owner.as_deref() {
+                continue;
+            }
+            items.push(ContainerItem {
+                name: entry.name.into_string(),
+                facts: facts::of_container(entry.record, now),
+            });
+            after.push(position);
+        }
         weight += page.weight;
         from = page.next;
         if items.len() > limit {

@@ -63,8 +63,8 @@ pub(crate) async fn create(
         tier: create.tier,
         encryption: encryption.clone(),
         checksum: create.checksum,
+        initiator: create.object.as_ref().and_then(|object| object.owner.clone()),
         object: create.object,
-        initiator: None,
     };
     commit::commit_into(&front.rows, Some(container), Box::new(write), None)
         .await

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::index::record::AccountRecord;
+use crate::index::record::UserRecord;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -12,6 +13,7 @@ use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::ServicePropertiesChange;
+use crate::types::UserName;
 
 /// A change of an account's row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +34,11 @@ pub enum AccountChange {
     Assign(RoleAssignment),
     /// Takes a role back; one that nobody has changes nothing.
     Unassign(RoleAssignment),
+    /// Adds a user, or replaces the one of the same name. Times that are zero are set. The caller
+    /// holds the number of them to [`AccountRecord::USERS_MAX`], and ids of access keys unique.
+    PutUser(Box<UserRecord>),
+    /// Removes a user and its roles; one that is not there changes nothing.
+    RemoveUser(UserName),
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.

@@ -249,6 +249,13 @@ fn account_change(change: &AccountChange) -> usize {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)
         }
+        AccountChange::PutUser(user) => {
+            let keys = user.keys.iter().map(|key| text(key.id.as_str()) + secret(&key.secret));
+            let texts = [user.name.as_str(), &user.display, &user.canonical];
+            let texts = texts.into_iter().map(text).sum::<usize>();
+            size_of_val(user.as_ref()) + list(&user.keys) + keys.sum::<usize>() + texts
+        }
+        AccountChange::RemoveUser(name) => text(name.as_str()),
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) async fn update_account(
         AccountChange::Anonymous(open) => record.anonymous = *open,
         AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
         AccountChange::Reseal(pairs) => {
-            for secret in record.keys.iter_mut().chain(&mut record.delegation_secret) {
+            for secret in record.secrets_mut() {
                 if let Some((_, to)) = pairs.iter().find(|(from, _)| from == secret) {
                     secret.clone_from(to);
                 }
@@ -97,6 +97,8 @@ pub(super) async fn update_account(
         AccountChange::Assign(new) if record.assignments.contains(new) => {}
         AccountChange::Assign(new) => record.assignments.push(new.clone()),
         AccountChange::Unassign(old) => record.assignments.retain(|kept| kept != old),
+        AccountChange::PutUser(user) => record.put_user(user.made_at(eval.now)),
+        AccountChange::RemoveUser(name) => record.remove_user(name),
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     eval.out.put(Family::Main, key, values::encode_record(&record));

@@ -3,12 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::index::record::AccountFields;
+use crate::index::record::UserRecord;
 use crate::index::record::tagged;
 use crate::types::AccountId;
 use crate::types::RoleAssignment;
 use crate::types::Secret;
 use crate::types::ServiceProperties;
 use crate::types::Timestamp;
+use crate::types::USER_ISSUER;
+use crate::types::UserName;
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +42,8 @@ impl AccountRecord {
     /// The most role assignments of one account. Each takes about 200 bytes, and the row is written
     /// as a whole.
     pub const ASSIGNMENTS_MAX: usize = 1000;
+    /// The most users of one account. Each takes about 400 bytes of the row.
+    pub const USERS_MAX: usize = 1000;
 
     /// An account without keys and roles.
     #[must_use]
@@ -53,5 +58,42 @@ impl AccountRecord {
             assignments: Vec::new(),
             fields: None,
         }
+    }
+
+    /// Its users.
+    #[must_use]
+    pub fn users(&self) -> &[UserRecord] {
+        self.fields.as_ref().map_or(&[], |fields| fields.users.as_slice())
+    }
+
+    /// Adds a user, or replaces the one of the same name.
+    pub(in crate::index) fn put_user(&mut self, user: UserRecord) {
+        let users = &mut self.fields.get_or_insert_default().users;
+        match users.iter_mut().find(|kept| kept.name == user.name) {
+            Some(kept) => *kept = user,
+            None => users.push(user),
+        }
+    }
+
+    /// Removes a user and the roles that it has.
+    pub(in crate::index) fn remove_user(&mut self, name: &UserName) {
+        let mut fields = self.fields.take().unwrap_or_default();
+        fields.users.retain(|user| user.name != *name);
+        self.fields = (*fields != AccountFields::default()).then_some(fields);
+        self.assignments
+            .retain(|role| role.issuer != USER_ISSUER || role.principal != name.as_str());
+    }
+
+    /// All secrets in it.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let of_users = self.users().iter().flat_map(|user| &user.keys).map(|key| &key.secret);
+        self.keys.iter().chain(&self.delegation_secret).chain(of_users)
+    }
+
+    /// All secrets in it, mutable.
+    pub(in crate::index) fn secrets_mut(&mut self) -> impl Iterator<Item = &mut Secret> {
+        let users = self.fields.iter_mut().flat_map(|fields| &mut fields.users);
+        let of_users = users.flat_map(|user| &mut user.keys).map(|key| &mut key.secret);
+        self.keys.iter_mut().chain(&mut self.delegation_secret).chain(of_users)
     }
 }

@@ -8,6 +8,7 @@
 //! The fields that few rows have come last in a record, as tagged fields (`tagged.rs`):
 //! `account_fields.rs`, `container_fields.rs`, `blob_fields.rs`. `listed.rs` reads a blob's record
 //! for a list, without a copy of the fields that the list does not show. `upload.rs`: uploads.
+//! `user.rs`: users, which are a field of their account.
 
 mod account;
 mod account_fields;
@@ -20,6 +21,7 @@ mod listed;
 pub(in crate::index) mod tagged;
 mod upgrade;
 mod upload;
+mod user;
 mod version_1;
 mod version_2;
 mod version_3;
@@ -39,3 +41,4 @@ pub(in crate::index) use listed::ListedRecord;
 pub use tagged::UnknownFields;
 pub(in crate::index) use upgrade::{Upgrade, upgraded};
 pub use upload::{CompletedRecord, UploadFields, UploadRecord};
+pub use user::{UserKey, UserRecord};

@@ -47,6 +47,7 @@ pub(in crate::node) async fn start(
     let configured = configured.iter().map(|name| format!("{name}:{KEY}").parse().unwrap());
     let list = AccountList {
         configured: configured.collect(),
+        users: Vec::new(),
         public_access: None,
         router: Arc::new(router),
         secrets: Secrets::known(&env.rand),

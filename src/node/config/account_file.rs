@@ -1,4 +1,4 @@
-//! Accounts in a file, so that keys do not appear on a command line.
+//! Accounts and users in a file, so that keys do not appear on a command line.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,17 +9,27 @@ use crate::node::files;
 
 use super::accounts::AccountConfig;
 use super::error::ConfigError;
+use super::users::UserConfig;
 
 /// Forbidden modes of the file. Its group may read it: containers pass secrets to users that do not
 /// own them in this way.
 const FORBIDDEN: u32 = 0o037;
 
-/// Reads accounts, one per line, as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2. Empty lines and
-/// lines that begin with # are ignored.
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct AccountFile {
+    pub(super) accounts: Vec<AccountConfig>,
+    pub(super) users: Vec<UserConfig>,
+}
+
+/// Reads accounts and users, one per line. An account is NAME:BASE64KEY or
+/// NAME:BASE64KEY:BASE64KEY2, a user ACCOUNT/NAME:KEYID:SECRET. Empty lines and lines that begin
+/// with # are ignored.
 ///
 /// # Errors
-/// [`ConfigError::AccountFile`], [`ConfigError::AccountFileOpen`], [`ConfigError::AccountLine`].
-pub(super) fn read(path: &Path) -> Result<Vec<AccountConfig>, ConfigError> {
+/// [`ConfigError::AccountFile`], [`ConfigError::AccountFileOpen`], [`ConfigError::AccountLine`],
+/// [`ConfigError::UserLine`].
+pub(super) fn read(path: &Path) -> Result<AccountFile, ConfigError> {
     let failed = |error| ConfigError::AccountFile { path: path.to_owned(), error };
     let mode = path.metadata().map_err(failed)?.mode() & 0o777;
     if mode & FORBIDDEN != 0 {
@@ -28,11 +38,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<AccountConfig>, ConfigError> {
     let text = Zeroizing::new(files::read(path).map_err(failed)?.unwrap_or_default());
     let lines = (1..).zip(text.lines()).map(|(line, text)| (line, text.trim()));
     let lines = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
-    let account = |(line, text): (usize, &str)| {
-        let wrong = |error| ConfigError::AccountLine { path: path.to_owned(), line, error };
-        text.parse().map_err(wrong)
-    };
-    lines.map(account).collect()
+    let mut found = AccountFile::default();
+    for (line, text) in lines {
+        // The part before the colon is a name, never a key.
+        if text.split(':').next().is_some_and(|name| name.contains('/')) {
+            let wrong = |error| ConfigError::UserLine { path: path.to_owned(), line, error };
+            found.users.push(text.parse().map_err(wrong)?);
+        } else {
+            let wrong = |error| ConfigError::AccountLine { path: path.to_owned(), line, error };
+            found.accounts.push(text.parse().map_err(wrong)?);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -47,9 +64,13 @@ mod tests {
     fn file_has_an_account_a_line_and_is_for_its_user() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("accounts");
-        files::write(&path, &format!("# ours\n\n one:{KEY}\ntwo:{KEY}:{KEY}\n")).unwrap();
+        let user = "one/alice:KEY:a secret/".replace(' ', "-") + KEY;
+        let text = format!("# ours\n\n one:{KEY}\ntwo:{KEY}:{KEY}\n{user}\n");
+        files::write(&path, &text).unwrap();
         let found = read(&path).unwrap();
-        let names: Vec<&str> = found.iter().map(|account| account.name().as_str()).collect();
+        assert_eq!(found.users.len(), 1);
+        let names: Vec<&str> =
+            found.accounts.iter().map(|account| account.name().as_str()).collect();
         assert_eq!(names, ["one", "two"]);
         for (mode, taken) in [(0o640, true), (0o400, true), (0o604, false), (0o660, false)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();

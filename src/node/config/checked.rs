@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::audit_log;
+use crate::frontend::source::Pattern;
 use crate::frontend::source::Rules;
 use crate::node::paths::absolute;
 use crate::node::paths::same;
@@ -35,6 +36,8 @@ use super::settings::TlsMode;
 use super::size::Size;
 use super::switch::Switch;
 use super::tls_source::TlsSource;
+use super::users::UserConfig;
+use super::users::UserText;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -102,6 +105,8 @@ pub struct Config {
     /// Accounts, in addition to those created while a node ran. Default: the well-known development
     /// account, on loopback addresses only.
     pub accounts: Vec<AccountConfig>,
+    /// Users of accounts. Default none.
+    pub users: Vec<UserConfig>,
     /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
     /// `localhost`. On other hosts the path names the account.
     pub blob_domains: Vec<String>,
@@ -210,6 +215,8 @@ impl Config {
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
+        let Identities { accounts, users } =
+            identities((s.account, s.user), s.account_file.as_deref(), blob_listen)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,
@@ -221,7 +228,8 @@ impl Config {
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
             admin_token_file,
-            accounts: accounts(s.account, s.account_file.as_deref(), blob_listen)?,
+            accounts,
+            users,
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
@@ -254,10 +262,7 @@ impl Config {
             response_stall: RESPONSE_STALL_TIMEOUT
                 .seconds("response_stall_timeout", s.response_stall_timeout)?,
             response_rate_min: RESPONSE_MIN_RATE.bytes("response_min_rate", s.response_min_rate)?,
-            copy_source: Rules {
-                allow: s.copy_source_allow.unwrap_or_default(),
-                deny: s.copy_source_deny.unwrap_or_default(),
-            },
+            copy_source: rules(s.copy_source_allow, s.copy_source_deny),
             copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
                 .bytes("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
             rehydration: REHYDRATION_SECONDS
@@ -374,19 +379,43 @@ fn tls(
     }
 }
 
-fn accounts(
-    given: Option<Vec<AccountText>>,
+fn rules(allow: Option<Vec<Pattern>>, deny: Option<Vec<Pattern>>) -> Rules {
+    Rules { allow: allow.unwrap_or_default(), deny: deny.unwrap_or_default() }
+}
+
+/// The accounts and users of a configuration.
+struct Identities {
+    accounts: Vec<AccountConfig>,
+    users: Vec<UserConfig>,
+}
+
+fn identities(
+    (accounts, users): (Option<Vec<AccountText>>, Option<Vec<UserText>>),
     file: Option<&Path>,
+    listen: SocketAddr,
+) -> Result<Identities, ConfigError> {
+    let file = file.map(account_file::read).transpose()?;
+    let has_file = file.is_some();
+    let file = file.unwrap_or_default();
+    let users = users.unwrap_or_default().into_iter().map(|text| text.parse());
+    let mut users = users.collect::<Result<Vec<_>, _>>()?;
+    users.extend(file.users);
+    UserConfig::check_all(&users)?;
+    let mut all = Vec::new();
+    for text in accounts.unwrap_or_default() {
+        all.push(text.parse()?);
+    }
+    all.extend(file.accounts);
+    Ok(Identities { accounts: checked_accounts(all, has_file, listen)?, users })
+}
+
+fn checked_accounts(
+    mut accounts: Vec<AccountConfig>,
+    has_file: bool,
     listen: SocketAddr,
 ) -> Result<Vec<AccountConfig>, ConfigError> {
     let loopback = listen.ip().to_canonical().is_loopback();
-    let mut accounts = Vec::new();
-    for text in given.unwrap_or_default() {
-        accounts.push(text.parse()?);
-    }
-    if let Some(path) = file {
-        accounts.extend(account_file::read(path)?);
-    } else if accounts.is_empty() && loopback {
+    if !has_file && accounts.is_empty() && loopback {
         // On other addresses the accounts created while a node ran may suffice; the start checks
         // that.
         accounts.push(AccountConfig::development());

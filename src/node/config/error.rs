@@ -10,6 +10,7 @@ use crate::telemetry::log;
 use super::accounts::AccountError;
 use super::admin_address::AdminAddress;
 use super::oidc::OidcError;
+use super::users::UserError;
 
 /// Why a configuration is refused. The text says what to do.
 #[derive(Debug, Error)]
@@ -40,6 +41,9 @@ pub enum ConfigError {
     /// An account is malformed.
     #[error("{0}")]
     Account(#[from] AccountError),
+    /// A user is malformed, or there twice.
+    #[error("{0}")]
+    User(#[from] UserError),
     /// The account file cannot be read.
     #[error("cannot read the account file {path}: {error}; give another one with --account-file")]
     AccountFile {
@@ -68,6 +72,16 @@ pub enum ConfigError {
         line: usize,
         /// Why.
         error: AccountError,
+    },
+    /// A line of the account file that is a user is malformed.
+    #[error("account file {path}, line {line}: {error}")]
+    UserLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        error: UserError,
     },
     /// There is no account, so no client could authenticate.
     #[error(

@@ -23,6 +23,7 @@ mod settings;
 mod size;
 mod switch;
 mod tls_source;
+mod users;
 
 pub use accounts::AccountConfig;
 pub use accounts::AccountError;
@@ -46,3 +47,6 @@ pub use settings::TlsMode;
 pub use size::Size;
 pub use switch::Switch;
 pub use tls_source::TlsSource;
+pub use users::UserConfig;
+pub use users::UserError;
+pub use users::UserText;

@@ -14,6 +14,7 @@ use super::listen_address::ListenAddress;
 use super::oidc::OidcConfig;
 use super::size::Size;
 use super::switch::Switch;
+use super::users::UserText;
 
 /// The values of `--tls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -91,8 +92,20 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub account: Option<Vec<AccountText>>,
-    /// File with accounts, one on each line, written as for --account; no other user may be able to
-    /// read it. Other users can read keys on the command line or in variables
+    /// User of an account as ACCOUNT/NAME:KEYID:SECRET or ACCOUNT/NAME:KEYID:SECRET:KEYID2:SECRET2,
+    /// with one or two access keys of S3; repeat for more. `blockyard user create` makes users of a
+    /// running node
+    #[arg(
+        long,
+        value_name = "USER",
+        env = "BLOCKYARD_USER",
+        hide_env_values = true,
+        value_delimiter = ' '
+    )]
+    pub user: Option<Vec<UserText>>,
+    /// File with accounts and users, one on each line, written as for --account and --user; nobody
+    /// else on the machine may be able to read it. Others can read keys on the command line or in
+    /// variables
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
     /// Whether containers of the configured accounts may allow public access; off refuses unsigned
@@ -264,6 +277,7 @@ impl Settings {
             admin_token_file: self.admin_token_file.or(below.admin_token_file),
             master_key_file: self.master_key_file.or(below.master_key_file),
             account: self.account.or(below.account),
+            user: self.user.or(below.user),
             account_file: self.account_file.or(below.account_file),
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),

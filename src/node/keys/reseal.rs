@@ -82,6 +82,14 @@ fn account(
         let of = || format!("account {name}");
         pairs.extend(anew(context, secret, secrets, of, done)?.map(|to| (secret.clone(), to)));
     }
+    for user in record.users() {
+        let of = || format!("user {name}/{}", user.name);
+        for key in &user.keys {
+            let context = SecretContext::user_key(name, record.id, &key.id);
+            let again = anew(&context, &key.secret, secrets, of, done)?;
+            pairs.extend(again.map(|to| (key.secret.clone(), to)));
+        }
+    }
     Ok(pairs)
 }
 

@@ -161,6 +161,8 @@ error_table! {
     NotImplemented => "NotImplemented", 501, "Blockyard does not serve this operation.";
     IncompleteBody => "InvalidInput", 400, "One of the request inputs is not valid.";
     UnknownAccessKey => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    InvalidSessionToken => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
+    ExpiredSessionToken => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     RequestTimeTooSkewed => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     MalformedQueryAuthentication => "AuthenticationFailed", 403, "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly including the signature.";
     PayloadHashMismatch => "InvalidInput", 400, "One of the request inputs is not valid.";

@@ -30,6 +30,7 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
         marker: owned(query, "marker")?,
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
+        owner: None,
         exact: false,
     })
 }

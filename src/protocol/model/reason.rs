@@ -300,6 +300,10 @@ reasons! {
     IncompleteBody,
     /// There is no such access key.
     UnknownAccessKey,
+    /// The session token that came with the access key is malformed, of another key, or revoked.
+    InvalidSessionToken,
+    /// The session token that came with the access key has expired.
+    ExpiredSessionToken,
     /// The time of the request is too far from the server's.
     RequestTimeTooSkewed,
     /// The parameters of a presigned URL are missing or malformed.

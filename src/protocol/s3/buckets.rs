@@ -36,6 +36,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
         marker: arguments::token(request.query, "continuation-token")?,
         max_results: arguments::buckets_max(request.query, BUCKETS_MAX)?,
         metadata: false,
+        owner: None,
         exact: true,
     };
     Ok(Parsed::Ready(AccountOperation::ListContainers(list).into()))

@@ -35,6 +35,8 @@ pub struct S3Echo {
     /// them.
     pub(super) owner: String,
     pub(super) owner_name: String,
+    /// The canonical id and the shown name of the user that sent the request; `None` for others.
+    pub(super) sender: Option<[String; 2]>,
     /// The region of buckets that were made without one.
     pub(super) region: String,
     /// What a form asks of its answer.
@@ -58,6 +60,7 @@ impl S3Echo {
             query: None,
             owner: String::new(),
             owner_name: String::new(),
+            sender: None,
             region: String::new(),
             form: None,
         }
@@ -87,6 +90,11 @@ impl S3Echo {
             self.bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
             self.key = address.blob.as_ref().map_or("", |name| name.as_str()).to_owned();
         }
+    }
+
+    /// Adds the user that sent the request.
+    pub fn sent_by(&mut self, canonical: &str, display: &str) {
+        self.sender = Some([canonical.to_owned(), display.to_owned()]);
     }
 
     /// A parameter of the query, decoded.

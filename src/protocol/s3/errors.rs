@@ -157,6 +157,8 @@ error_table! {
     NotImplemented => "NotImplemented", 501, "A header or parameter you provided implies functionality that is not implemented.";
     IncompleteBody => "IncompleteBody", 400, "You did not provide the number of bytes specified by the Content-Length HTTP header.";
     UnknownAccessKey => "InvalidAccessKeyId", 403, "The AWS access key ID you provided does not exist in our records.";
+    InvalidSessionToken => "InvalidToken", 400, "The provided token is malformed or otherwise invalid.";
+    ExpiredSessionToken => "ExpiredToken", 400, "The provided token has expired.";
     RequestTimeTooSkewed => "RequestTimeTooSkewed", 403, "The difference between the request time and the server's time is too large.";
     MalformedQueryAuthentication => "AuthorizationQueryParametersError", 400, "The query authentication parameters are not valid.";
     PayloadHashMismatch => "XAmzContentSHA256Mismatch", 400, "The provided 'x-amz-content-sha256' header does not match what was computed.";

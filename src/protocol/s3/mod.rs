@@ -16,6 +16,7 @@
 //! 5. `errors.rs`: the code, status and text of each refusal.
 //! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers, which `post.rs` makes
 //!    an operation of.
+//! 7. `sts.rs`: the token service, which gives out temporary keys.
 
 mod acl;
 pub mod address;
@@ -50,6 +51,7 @@ mod request;
 pub mod restore;
 pub mod routes;
 mod settings;
+pub mod sts;
 mod tagging;
 mod unserved;
 mod untrusted;

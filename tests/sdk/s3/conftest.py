@@ -12,11 +12,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from lib import s3
 from lib.account import DEV_KEY, DEV_NAME, Account
 from lib.cli import remember_operations
+from lib.issuer import ISSUER, Issuer
 from lib.server import Server
 
 
 OTHER_NAME = "otheraccount"
 OTHER_KEY = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgb3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgMDAwMA=="
+
+# A user of the configuration: name, access key id, secret.
+CONFIGURED = ("configured", "CONFIGUREDKEY1", "a/secret+of=the-configuration")
 
 
 def pytest_addoption(parser):
@@ -26,10 +30,19 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope="session")
-def server(request, tmp_path_factory):
+def issuer():
+    """An issuer of tokens that the server trusts."""
+    return Issuer()
+
+
+@pytest.fixture(scope="session")
+def server(request, tmp_path_factory, issuer):
     """A server with the development account."""
     folder = tmp_path_factory.mktemp("s3")
-    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={OTHER_NAME}:{OTHER_KEY}", "--blob-domain=localhost", *request.config.getoption("--serve-arg")]
+    (folder / "keys.json").write_text(issuer.key_set())
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={OTHER_NAME}:{OTHER_KEY}", "--blob-domain=localhost",
+             f"--user={DEV_NAME}/{':'.join(CONFIGURED)}", f"--oidc=issuer={ISSUER};jwks={folder / 'keys.json'};account={OTHER_NAME}",
+             *request.config.getoption("--serve-arg")]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
         made.start()
         yield made

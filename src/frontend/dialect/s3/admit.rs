@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::auth::Claim;
 use crate::auth::Overrides;
-use crate::auth::claim;
 use crate::frontend::access::actions::action;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::admitted::AdmissionNotes;
@@ -14,6 +12,7 @@ use crate::frontend::access::anonymous::AnonymousRead;
 use crate::frontend::access::anonymous::Opened;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::permit::Identified;
+use crate::frontend::access::users;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::admit::demand_open;
@@ -21,10 +20,10 @@ use crate::frontend::dialect::admit::settle;
 use crate::frontend::dialect::echo::Echo;
 use crate::frontend::dialect::framing::Decoder;
 use crate::frontend::dialect::s3::S3Settings;
-use crate::frontend::dialect::s3::body::SignedBody;
 use crate::frontend::dialect::s3::forms;
-use crate::frontend::dialect::s3::host;
 use crate::frontend::dialect::s3::refusals;
+use crate::frontend::dialect::s3::sender::Sender;
+use crate::frontend::dialect::s3::sender::identify;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Address;
@@ -32,13 +31,6 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3;
 use crate::protocol::s3::form;
-use crate::types::AccountName;
-
-/// A sender, and what it said of the body.
-struct Sender {
-    caller: Caller,
-    body: Option<SignedBody>,
-}
 
 /// Admits a request whose address is known.
 ///
@@ -58,19 +50,35 @@ pub(in crate::frontend::dialect) async fn admit(
     let form = form::of(head);
     forms::check_kind(head, address)?;
     forms::check_origin(front, head, &account, address).await?;
-    let Sender { caller, body } = identify(front, settings, request, &account)?;
+    let Sender { mut caller, body } = identify(front, settings, request, &account)?;
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
     let limits = forms::check_policy(form, address, front.env.clock.now())?;
     let mut parsed = s3::parse(head, address);
     let is_anonymous = matches!(caller, Caller::Anyone);
+    let refused = if matches!(caller, Caller::User(_)) {
+        || errors::from_auth(&crate::auth::Error::Permission)
+    } else {
+        || errors::from_auth(&crate::auth::Error::Missing)
+    };
+    let mut sender = None;
+    if let (Caller::User(user), Ok(parsed)) = (&mut caller, &mut parsed) {
+        sender.clone_from(&user.user);
+        if let (Echo::S3(echo), Some(user)) = (&mut *notes.echo, &user.user) {
+            echo.sent_by(&user.canonical, &user.display);
+        }
+        let at = (&*account, address);
+        if !users::settle(front, at, user, parsed.operation_mut()).await? {
+            // It may still be open to every key of the store.
+            caller = Caller::Outsider;
+        }
+    }
     let mut not_open = None;
     if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);
         let exposure = exposure.and_then(|action| action.exposure());
         let read = AnonymousRead { account: &account, address, exposure, audience };
-        let refused = || errors::from_auth(&crate::auth::Error::Missing);
         match anonymous::permit(front, read, refused).await? {
             Opened::ByContainer | Opened::ListOnly => {}
             Opened::ByBlob => {
@@ -94,7 +102,7 @@ pub(in crate::frontend::dialect) async fn admit(
         None => body.map(|body| Decoder::Signed(Box::new(body))),
     };
     let name = s3::operation(head, address)?.name();
-    Ok(Admitted { name, overrides, decoder, not_open, ..admitted })
+    Ok(Admitted { name, overrides, decoder, not_open, user: sender, ..admitted })
 }
 
 /// The account. An access key is an account's name, so an unknown account is an unknown key.
@@ -102,44 +110,4 @@ fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal>
     let known = front.accounts.find(&address.account);
     let known = known.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     known.ok_or_else(|| refusals::unknown_key(address.account.as_str()))
-}
-
-/// Who sends a request.
-///
-/// # Errors
-/// Why the signature is refused.
-fn identify(
-    front: &FrontEnd,
-    settings: &S3Settings,
-    request: AddressedRequest<'_>,
-    account: &Account,
-) -> Result<Sender, Refusal> {
-    let head = request.arrival.head;
-    let refused = |error| refusals::from_s3(&error);
-    let named = s3::address::address(host(head), head.uri.path(), &settings.domains)?;
-    let signed = settings.signed(head, &named);
-    let Some(claim): Option<Claim> = claim(&signed).map_err(refused)? else {
-        return Ok(Sender { caller: Caller::Anyone, body: None });
-    };
-    let now = front.env.clock.now();
-    let (verified, caller) = if claim.access_key_id() == account.name.as_str() {
-        (claim.verify(&signed, account.keys.s3(), now), Caller::Key)
-    } else {
-        let other = other_account(front, claim.access_key_id())?;
-        // Everybody has the development key.
-        let is_known = other.keys.are_well_known();
-        let caller = if is_known { Caller::Anyone } else { Caller::Outsider };
-        (claim.verify(&signed, other.keys.s3(), now), caller)
-    };
-    let body = SignedBody::of(verified.map_err(refused)?.payload, &head.headers)?;
-    Ok(Sender { caller, body })
-}
-
-/// The account of an access key that is not of the account that the host names.
-fn other_account(front: &FrontEnd, access_key_id: &str) -> Result<Arc<Account>, Refusal> {
-    let unknown = || refusals::unknown_key(access_key_id);
-    let name = AccountName::new(access_key_id).map_err(|_| unknown())?;
-    let known = front.accounts.find(&name);
-    let known = known.map_err(|unread| errors::unread_account(&name, &unread))?;
-    known.ok_or_else(unknown)
 }

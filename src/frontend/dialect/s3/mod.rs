@@ -10,13 +10,18 @@ pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;
 pub(in crate::frontend) mod forms;
 mod refusals;
+mod sender;
+pub(in crate::frontend) mod sts;
 
 use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::request::Parts;
 
 use crate::auth::SignedS3Request;
+use crate::auth::SignedService;
 use crate::auth::claim;
+use crate::frontend::accounts::AccessKeys;
+use crate::frontend::errors;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -39,12 +44,15 @@ pub struct S3Settings {
     pub account: Option<AccountName>,
     /// The location of buckets that were made without one.
     pub region: String,
+    /// The accounts of access keys of users.
+    pub access_keys: AccessKeys,
 }
 
 impl Default for S3Settings {
     /// No hosts, no account, the region of S3 itself.
     fn default() -> Self {
-        Self { domains: Vec::new(), account: None, region: "us-east-1".to_owned() }
+        let (domains, region) = (Vec::new(), "us-east-1".to_owned());
+        Self { domains, account: None, region, access_keys: AccessKeys::default() }
     }
 }
 
@@ -61,7 +69,7 @@ impl S3Settings {
         } else if head.uri.query().is_some_and(is_presigned) || is_path_style_form(head) {
             return true;
         }
-        self.names(host(head))
+        s3::sts::is_call(head) || self.names(host(head))
     }
 
     /// Whether a host, with or without its port, is one of S3.
@@ -98,10 +106,13 @@ impl S3Settings {
         if let Some(account) = &named.account {
             return AccountName::new(account).map_err(|_| Reason::InvalidUri.into());
         }
-        let claim = claim(&self.signed(head, named)).map_err(|error| refusals::from_s3(&error))?;
+        let signed = self.signed_for(head, named);
+        let claim = claim(&signed).map_err(|error| refusals::from_s3(&error))?;
         match claim {
-            Some(claim) => AccountName::new(claim.access_key_id())
-                .map_err(|_| refusals::unknown_key(claim.access_key_id())),
+            Some(claim) => match claim.session_token(&signed) {
+                Some(token) => sender::account_of_token(&token),
+                None => self.account_of_key(claim.access_key_id()),
+            },
             None => self.account.clone().ok_or_else(|| {
                 Refusal::new(Reason::NoAuthenticationInformation).message(
                     "The request is not signed, and neither its host nor this server's \
@@ -109,6 +120,18 @@ impl S3Settings {
                 )
             }),
         }
+    }
+
+    /// The account of an access key: its root has the account's name as id.
+    ///
+    /// # Errors
+    /// `UnknownAccessKey`; `ServerBusy` while some accounts are not read.
+    fn account_of_key(&self, id: &str) -> Result<AccountName, Refusal> {
+        if let Ok(name) = AccountName::new(id) {
+            return Ok(name);
+        }
+        let owner = self.access_keys.find(id).map_err(|unread| errors::unread_key(&unread))?;
+        owner.ok_or_else(|| refusals::unknown_key(id))
     }
 
     /// The parts of a request that its signature covers.
@@ -121,7 +144,17 @@ impl S3Settings {
             host: host(head),
             bucket: named.bucket.as_deref().filter(|_| named.is_virtual_hosted),
             form: form::of(head).map(forms::signed),
+            service: SignedService::S3,
         }
+    }
+
+    /// The same, for the service that the request calls. The hash of the body is not known yet.
+    fn signed_for<'a>(&self, head: &'a Parts, named: &'a S3Address) -> SignedS3Request<'a> {
+        let service = match s3::sts::is_call(head) {
+            true => SignedService::TokenService { body: [0; 32] },
+            false => SignedService::S3,
+        };
+        SignedS3Request { service, ..self.signed(head, named) }
     }
 }
 

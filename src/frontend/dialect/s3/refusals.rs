@@ -1,6 +1,7 @@
 //! Why the authentication of an S3 request fails, as refusals.
 
 use crate::auth::S3Error;
+use crate::auth::SessionError;
 use crate::protocol::model::Cause;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
@@ -11,6 +12,15 @@ pub(super) fn unknown_key(id: &str) -> Refusal {
     Refusal::new(Reason::UnknownAccessKey)
         .detail(Detail::AccessKeyId, id)
         .cause(Cause::Authentication("account"))
+}
+
+/// The refusal of a session token.
+pub(super) fn from_session(error: SessionError) -> Refusal {
+    let (reason, cause) = match error {
+        SessionError::Invalid => (Reason::InvalidSessionToken, "token"),
+        SessionError::Expired => (Reason::ExpiredSessionToken, "clock"),
+    };
+    Refusal::new(reason).cause(Cause::Authentication(cause))
 }
 
 /// The refusal of a signature or of what a request says of it.

@@ -65,7 +65,7 @@ impl IndexHost for EmptyPages {
 }
 
 fn list_containers() -> ListContainers {
-    ListContainers { prefix: None, marker: None, max_results: None, metadata: false, exact: false }
+    ListContainers::default()
 }
 
 fn list_blobs() -> ListBlobs {

@@ -17,6 +17,8 @@ use crate::index::record::CopyStatus;
 use crate::index::record::StoredPolicy;
 use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;
+use crate::index::record::UserKey;
+use crate::index::record::UserRecord;
 use crate::types::*;
 
 pub(super) const NONCE: KeyedNonce = KeyedNonce { bytes: [7; 16], key_sha256: [8; 32] };
@@ -223,6 +225,17 @@ fn assignment() -> RoleAssignment {
     }
 }
 
+fn user() -> UserRecord {
+    let id = AccessKeyId::new("KEY").unwrap();
+    UserRecord {
+        name: UserName::new("u").unwrap(),
+        display: "U".to_owned(),
+        canonical: "c".repeat(64),
+        created: Timestamp::from_ticks(5),
+        keys: vec![UserKey { id, created: Timestamp::from_ticks(6), secret: secret() }],
+    }
+}
+
 pub(super) fn account_changes() -> Vec<AccountChange> {
     let properties = ServicePropertiesChange {
         logging: Some(Logging::default()),
@@ -240,6 +253,8 @@ pub(super) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Reseal(vec![(Secret::Plain(Bytes::from_static(b"old")), secret())]),
         AccountChange::Assign(assignment()),
         AccountChange::Unassign(assignment()),
+        AccountChange::PutUser(Box::new(user())),
+        AccountChange::RemoveUser(UserName::new("u").unwrap()),
     ]
 }
 

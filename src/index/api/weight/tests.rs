@@ -2,7 +2,7 @@ use crate::types::ExtentOffset;
 use std::collections::BTreeSet;
 
 use crate::index::api::*;
-use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy};
+use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy, UserKey, UserRecord};
 use crate::types::*;
 
 fn key(name: &str) -> BlobKey {
@@ -160,6 +160,21 @@ fn secret() -> Secret {
     Secret::Sealed(vec![0; LONG].into())
 }
 
+fn user() -> UserRecord {
+    let key = UserKey {
+        id: AccessKeyId::new(&"K".repeat(128)).unwrap(),
+        created: Timestamp::ZERO,
+        secret: secret(),
+    };
+    UserRecord {
+        name: UserName::new(&"u".repeat(64)).unwrap(),
+        display: long(),
+        canonical: long(),
+        created: Timestamp::ZERO,
+        keys: vec![key],
+    }
+}
+
 /// Changes of accounts and containers.
 fn of_accounts() -> Vec<(Write, usize)> {
     let (id, of) = (AccountId::new(1), ContainerId::new(2));
@@ -220,6 +235,8 @@ fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Reseal(vec![(secret(), secret())])), 2 * LONG),
         (changed(AccountChange::Properties(Box::new(properties))), (5 * 4 + 1 + 3) * LONG),
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
+        (changed(AccountChange::PutUser(Box::new(user()))), 3 * LONG + 64 + 128),
+        (changed(AccountChange::RemoveUser(user().name)), 64),
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),

@@ -5,6 +5,9 @@ use bytes::Bytes;
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::index::record::AccountRecord;
+use crate::index::record::UserKey;
+use crate::index::record::UserRecord;
 use crate::types::*;
 
 fn name(text: &str) -> ContainerName {
@@ -117,6 +120,7 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
     assert_eq!(assigned(AccountChange::Unassign(elsewhere.clone())), given);
     assert_eq!(assigned(AccountChange::Assign(elsewhere.clone())), both);
     assert_eq!(assigned(AccountChange::Unassign(role)), [elsewhere]);
+    assert_users(&mut p);
     let delete = |id| Write::DeleteAccount { name: account("mid"), id: AccountId::new(id) };
     assert_eq!(
         p.write(&delete(8)).unwrap_err(),
@@ -187,4 +191,57 @@ fn containers_list_in_pages_by_prefix() {
         assert_eq!(names(&p, "aab", limit), ["aab"]);
         assert!(names(&p, "zzz", limit).is_empty());
     }
+}
+
+/// Users of the account `mid` are added, replaced, sealed again and removed with their roles.
+fn assert_users(p: &mut Partition) {
+    let mid = || AccountName::new("mid").unwrap();
+    let secret = |bytes: &'static [u8]| Secret::Sealed(Bytes::from_static(bytes));
+    let user = |name: &str, id: &str, sealed| UserRecord {
+        name: UserName::new(name).unwrap(),
+        display: "U".to_owned(),
+        canonical: "c".to_owned(),
+        created: Timestamp::ZERO,
+        keys: vec![UserKey {
+            id: AccessKeyId::new(id).unwrap(),
+            created: Timestamp::ZERO,
+            secret: secret(sealed),
+        }],
+    };
+    let role = |issuer: &str, principal: &str| RoleAssignment {
+        issuer: issuer.to_owned(),
+        kind: PrincipalKind::Subject,
+        principal: principal.to_owned(),
+        role: Role::Reader,
+        container: None,
+    };
+    let ReadReply::Account(before) = p.read(&Read::Account(mid())).unwrap() else { panic!() };
+    let mut changed = |change| {
+        p.must(&Write::UpdateAccount { name: mid(), change });
+        let ReadReply::Account(record) = p.read(&Read::Account(mid())).unwrap() else { panic!() };
+        record
+    };
+    let put = |user| AccountChange::PutUser(Box::new(user));
+    let shown = |record: &AccountRecord| -> Vec<String> {
+        let show = |user: &UserRecord| format!("{} {}", user.name, user.keys[0].id);
+        record.users().iter().map(show).collect()
+    };
+    let one = changed(put(user("a", "KEY1", b"1")));
+    assert!(one.users()[0].created > Timestamp::ZERO, "the partition sets the time");
+    assert_eq!(one.users()[0].created, one.users()[0].keys[0].created);
+    assert_eq!(shown(&changed(put(user("b", "KEY2", b"2")))), ["a KEY1", "b KEY2"]);
+    assert_eq!(shown(&changed(put(user("a", "KEY3", b"3")))), ["a KEY3", "b KEY2"]);
+    let record = changed(AccountChange::Reseal(vec![(secret(b"3"), secret(b"4"))]));
+    assert_eq!(record.users()[0].keys[0].secret, secret(b"4"));
+    assert_eq!(record.secrets().filter(|kept| **kept == secret(b"4")).count(), 1);
+    for (issuer, who) in [(USER_ISSUER, "a"), (USER_ISSUER, "b"), ("i", "a")] {
+        changed(AccountChange::Assign(role(issuer, who)));
+    }
+    let record = changed(AccountChange::RemoveUser(UserName::new("a").unwrap()));
+    assert_eq!(shown(&record), ["b KEY2"]);
+    assert!(record.assignments.contains(&role("i", "a")), "a subject of that name keeps its role");
+    assert!(!record.assignments.contains(&role(USER_ISSUER, "a")));
+    changed(AccountChange::Unassign(role("i", "a")));
+    let after = changed(AccountChange::RemoveUser(UserName::new("b").unwrap()));
+    assert_eq!(after, before, "nothing is left");
 }

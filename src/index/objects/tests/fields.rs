@@ -28,6 +28,8 @@ use crate::index::record::UnknownFields;
 use crate::index::record::Upgrade;
 use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;
+use crate::index::record::UserKey;
+use crate::index::record::UserRecord;
 use crate::index::rows::Family;
 use crate::types::*;
 
@@ -76,6 +78,24 @@ fn every_blob_field() -> BlobFields {
         incremental_copy: Some(IncrementalCopy { snapshot: Some(at(6)) }),
         unknown: of_later_releases(),
     }
+}
+
+fn account_with_a_user() -> AccountRecord {
+    let user = UserRecord {
+        name: UserName::new("u").unwrap(),
+        display: "U".to_owned(),
+        canonical: "c".to_owned(),
+        created: at(1),
+        keys: vec![UserKey {
+            id: AccessKeyId::new("KEY").unwrap(),
+            created: at(2),
+            secret: Secret::Sealed(Bytes::from_static(b"s")),
+        }],
+    };
+    let mut account = AccountRecord::new(AccountId::new(1), at(0), true);
+    account.fields =
+        Some(Box::new(AccountFields { users: vec![user], ..AccountFields::default() }));
+    account
 }
 
 fn part() -> Box<PartFields> {
@@ -135,7 +155,8 @@ fn rows() -> Vec<(&'static str, Bytes)> {
         unknown: of_later_releases(),
     }));
     let mut account = AccountRecord::new(AccountId::new(1), at(0), true);
-    account.fields = Some(Box::new(AccountFields { unknown: of_later_releases() }));
+    account.fields =
+        Some(Box::new(AccountFields { unknown: of_later_releases(), ..AccountFields::default() }));
     let marker = BlobFields {
         version: Some(VersionId { time: at(1), is_null: true }),
         delete_marker: true,
@@ -176,6 +197,7 @@ fn rows() -> Vec<(&'static str, Bytes)> {
         ),
         ("container with every field", values::encode_record(&container)),
         ("account with a field of a later release", values::encode_record(&account)),
+        ("account with a user", values::encode_record(&account_with_a_user())),
         ("staged block with an MD5", values::encode_record(&staged)),
         ("segment of three blocks, the second with an MD5", values::encode_segment(&parts())),
         ("null version", values::encode(&NullVersion { committed: at(1) })),

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::index::record::UserKey;
+use crate::index::record::UserRecord;
 use crate::index::rows::Family;
 use crate::types::*;
 
@@ -72,6 +74,7 @@ fn everything() -> Partition {
     p.must(&stage(&key("l"), "w", inline(&[])));
     p.must(&Write::CommitBlocks(commit(&key("l"), &["w"; 65])));
     closed_account(&mut p);
+    account_with_a_user(&mut p);
     p
 }
 
@@ -99,6 +102,26 @@ fn closed_account(p: &mut Partition) {
     }
 }
 
+/// An account with a user that has two access keys.
+fn account_with_a_user(p: &mut Partition) {
+    let name = AccountName::new("abe").unwrap();
+    p.must(&Write::CreateAccount { name: name.clone(), id: AccountId::new(9), anonymous: false });
+    let key = |id: &str, sealed| UserKey {
+        id: AccessKeyId::new(id).unwrap(),
+        created: Timestamp::ZERO,
+        secret: Secret::Sealed(Bytes::from_static(sealed)),
+    };
+    let user = UserRecord {
+        name: UserName::new("u").unwrap(),
+        display: "U".to_owned(),
+        canonical: "c".to_owned(),
+        created: Timestamp::ZERO,
+        keys: vec![key("KEY1", b"k"), key("KEY2", b"l")],
+    };
+    let change = AccountChange::PutUser(Box::new(user));
+    p.must(&Write::UpdateAccount { name, change });
+}
+
 /// What the row is, its family, key and value.
 const GOLDEN: &[(&str, &str, &str, &str)] = &[
     (
@@ -112,6 +135,12 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "Main",
         "000000000000000000000000000000006162640001",
         "05098e80e6dbd4e38bef080101016b00010101640000000000000000000000000000020169000173020001690101670001046c69766500",
+    ),
+    (
+        "account `abe`: a user with two access keys",
+        "Main",
+        "000000000000000000000000000000006162650001",
+        "05099380e6dbd4e38bef08000000000000000000000000000000000000350233010175015501639480e6dbd4e38bef0802044b4559319480e6dbd4e38bef0801016b044b4559329480e6dbd4e38bef0801016c",
     ),
     (
         "container `live`",
@@ -377,6 +406,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
     let mut reads = vec![
         Read::Account(AccountName::new("abc").unwrap()),
         Read::Account(AccountName::new("abd").unwrap()),
+        Read::Account(AccountName::new("abe").unwrap()),
         Read::Container(ACCOUNT, ContainerName::new("live").unwrap()),
         Read::Containers(ListContainers {
             account: ACCOUNT,

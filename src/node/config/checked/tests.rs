@@ -67,7 +67,7 @@ fn lists_of_a_flag_replace_those_of_the_file() {
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
-        "data = ['d']\nblob_listen = '0.0.0.0:1'\ns3_listen = '0.0.0.0:3'\ns3_account = 'one'\ns3_region = 'eu-1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\nmaster_key_file = '/k/m'\naccount = ['one:{KEY}:{KEY}']\n\
+        "data = ['d']\nblob_listen = '0.0.0.0:1'\ns3_listen = '0.0.0.0:3'\ns3_account = 'one'\ns3_region = 'eu-1'\nadmin_listen = '[::1]:2'\nadmin_tls = true\nadmin_plain = true\nadmin_token_file = 't'\nmaster_key_file = '/k/m'\naccount = ['one:{KEY}:{KEY}']\nuser = ['one/u:KEYID:{KEY}']\n\
          blob_domain = ['Example.org.']\nallow_host = ['Azurite', '*']\nhttps_only = true\npublic_access = false\noidc = ['issuer=i;jwks=k']\ntls_cert = 'c.pem'\ntls_key = 'k.pem'\ninitial_partitions = 16\nsplit_requests = 6\njournal_bytes = 1_048_576\n\
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nrequest_min_rate = 14\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
@@ -92,6 +92,7 @@ fn file_takes_every_setting() {
         admin_token_file: "t".into(),
         master_key_file: "/k/m".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
+        users: vec![format!("one/u:KEYID:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
         allow_hosts: vec!["azurite".to_owned(), "*".to_owned()],
         https_only: true,

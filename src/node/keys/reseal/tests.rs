@@ -7,6 +7,8 @@ use crate::auth::KeyRing;
 use crate::capacity;
 use crate::index::ReadAccount;
 use crate::index::UpdateAccount;
+use crate::index::UserKey;
+use crate::index::UserRecord;
 use crate::index::engine::testing::Fault;
 use crate::index::engine::testing::When;
 use crate::node::account_list::tests::NAMES;
@@ -15,6 +17,8 @@ use crate::node::account_list::tests::flip;
 use crate::node::account_list::tests::four_accounts;
 use crate::node::account_list::tests::name;
 use crate::node::account_list::tests::start;
+use crate::types::AccessKeyId;
+use crate::types::UserName;
 
 use super::*;
 
@@ -58,6 +62,37 @@ async fn sealing_goes_on_past_a_quarantined_partition() {
     let done = reseal(&started.list.router, &started.list.secrets).await.unwrap();
     assert_eq!((done.incomplete, done.secrets), (false, 1), "the next start goes on");
     assert!(is_sealed(&started, "iiii").await);
+    started.index.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_of_users_are_sealed_under_the_new_key() {
+    let world = four_accounts().await;
+    let started = start(&world, &[], &[]).await;
+    let (router, secrets) = (&started.list.router, &started.list.secrets);
+    let read = || router.ask(ReadAccount(name("aaaa")));
+    let (account, id) = (name("aaaa"), read().await.unwrap().id);
+    let key = AccessKeyId::new("KEY").unwrap();
+    let context = SecretContext::user_key(&account, id, &key);
+    let secret = secrets.seal(&context, SECRET);
+    let user = UserRecord {
+        name: UserName::new("u").unwrap(),
+        display: "U".to_owned(),
+        canonical: "c".to_owned(),
+        created: NOW,
+        keys: vec![UserKey { id: key, created: NOW, secret: secret.clone() }],
+    };
+    let change = AccountChange::PutUser(Box::new(user));
+    router.tell(UpdateAccount { name: account, change }).await.unwrap();
+    let new = secrets.ring().rotated(zeroize::Zeroizing::new([8; 32]), NOW);
+    secrets.replace(new);
+    let done = reseal(router, secrets).await.unwrap();
+    assert!(!done.incomplete && done.damaged == 0, "{done:?}");
+    let sealed = read().await.unwrap().users()[0].keys[0].secret.clone();
+    assert_ne!(sealed, secret);
+    assert!(secrets.ring().is_current(&sealed));
+    assert_eq!(*secrets.open(&context, &sealed).unwrap(), SECRET);
+    assert_eq!(reseal(router, secrets).await.unwrap().secrets, 0, "nothing is left to do");
     started.index.shutdown().await;
 }
 

@@ -33,7 +33,7 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 24] = [
+const OF_OTHER_DIALECTS: [Reason; 28] = [
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
     Reason::UnknownEncryptionAlgorithm,
@@ -55,6 +55,8 @@ const OF_OTHER_DIALECTS: [Reason; 24] = [
     Reason::ChecksumMismatch,
     Reason::IncompleteBody,
     Reason::UnknownAccessKey,
+    Reason::InvalidSessionToken,
+    Reason::ExpiredSessionToken,
     Reason::RequestTimeTooSkewed,
     Reason::MalformedQueryAuthentication,
     Reason::PayloadHashMismatch,

@@ -18,7 +18,8 @@ pub(super) fn list(page: &ContainerListing, echo: &S3Echo) -> String {
     let parameter = |name: &str| query.get(name).ok().flatten();
     let wanted = parameter("bucket-region");
     let mut out = begin("ListAllMyBucketsResult");
-    owner(&mut out, &echo.owner, echo);
+    let sender = echo.sender.as_ref().map_or(&echo.owner, |[canonical, _]| canonical);
+    owner(&mut out, sender, echo);
     out.push_str("<Buckets>");
     for item in page.items.iter().filter(|item| !item.name.starts_with('$')) {
         let region = item.facts.region.as_deref().unwrap_or(&echo.region);

@@ -28,11 +28,15 @@ pub(super) fn owner(out: &mut String, id: &str, echo: &S3Echo) {
     out.push_str("</Owner>");
 }
 
-/// The canonical id and the name of a user. That of an account's root is the account's; other users
-/// are shown by their ids.
+/// The canonical id and the name of a user. That of an account's root is the account's; users other
+/// than the sender are shown by their ids.
 pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
     escape::element(out, "ID", id);
-    let name = if id == echo.owner { echo.owner_name.as_str() } else { id };
+    let name = match &echo.sender {
+        Some([canonical, display]) if id == canonical => display,
+        Some(_) | None if id == echo.owner => echo.owner_name.as_str(),
+        Some(_) | None => id,
+    };
     escape::element(out, "DisplayName", name);
 }
 
