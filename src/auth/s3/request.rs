@@ -46,6 +46,7 @@ impl SignedService {
             Self::S3 => "s3",
             Self::TokenService { .. } => "sts",
         }
+    }
 }
 
 /// The fields of a form that are about its signature. Its policy is what is signed.

@@ -34,6 +34,8 @@ fn published_table_has_every_row_and_no_other() {
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
 const OF_OTHER_DIALECTS: [Reason; 28] = [
+    Reason::IllegalVersioning,
+    Reason::DeleteMarker,
     Reason::RehydrationInProgress,
     Reason::BlobNotArchived,
     Reason::UnknownEncryptionAlgorithm,
@@ -63,7 +65,8 @@ const OF_OTHER_DIALECTS: [Reason; 28] = [
 ];
 
 /// Reasons that Blob answers as it does another one.
-const AS_ANOTHER: [Reason; 2] = [Reason::NothingToMatch, Reason::BlobNotOpen];
+const AS_ANOTHER: [Reason; 3] =
+    [Reason::NothingToMatch, Reason::BlobNotOpen, Reason::VersionNotFound];
 
 #[test]
 fn rows_are_distinct_errors_with_messages() {
