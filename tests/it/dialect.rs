@@ -60,6 +60,7 @@ use blockyard::types::Crc64;
 use blockyard::types::Metadata;
 use blockyard::types::NewKind;
 use blockyard::types::PublicAccess;
+use blockyard::types::Revision;
 use blockyard::types::Tags;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -71,7 +72,6 @@ use tokio::runtime::Runtime;
 use crate::folder::Data;
 use crate::server::ACCOUNT;
 use crate::server::KEY;
-use crate::types::Revision;
 use crate::wire::Answer;
 use crate::wire::Ending;
 use crate::wire::Message;
@@ -181,6 +181,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             metadata: false,
             uncommitted: false,
             snapshots: false,
+            versions: None,
             tags: false,
             copy: false,
             content_etag: false,

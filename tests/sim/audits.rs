@@ -37,7 +37,7 @@ use crate::seeds::Run;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::stack::reclaim_config;
-use crate::types::Revision;
+use blockyard::types::Revision;
 
 const DISK_BYTES: u64 = 24 << 20;
 const NAMES: u64 = 6;

@@ -36,7 +36,7 @@ use crate::draw::content;
 use crate::index::key;
 use crate::seeds::Violation;
 use crate::stack::Stack;
-use crate::types::Revision;
+use blockyard::types::Revision;
 
 /// The client.
 pub(crate) struct Calls<'a> {

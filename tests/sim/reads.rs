@@ -40,8 +40,8 @@ use crate::rig::Failing;
 use crate::seeds::Violation;
 use crate::state::Committed;
 use crate::state::State;
-use crate::types::Revision;
 use crate::when::When;
+use blockyard::types::Revision;
 
 /// The result of a read, or a failure that the session's fault excuses.
 pub(crate) enum Seen<T> {
@@ -244,7 +244,7 @@ impl Client<'_> {
     async fn check_blocks(&self, name: &str) -> Result<(), Violation> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
-        let read = Read::BlockList(key, None, Guard::default());
+        let read = Read::BlockList(key, Revision::Current, Guard::default());
         let ticket = self.with_blob(name, Blob::look);
         let (committed, uncommitted) = match self.stack.router.read(position.as_bytes(), read).await
         {

@@ -50,8 +50,8 @@ use crate::model::Done;
 use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
-use crate::types::Revision;
 use crate::uploads;
+use blockyard::types::Revision;
 
 /// The stored bytes of a change.
 #[derive(Clone, Debug)]

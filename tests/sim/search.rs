@@ -26,7 +26,7 @@ use crate::index::key;
 use crate::requests::tags;
 use crate::rig::Failing;
 use crate::seeds::Violation;
-use crate::types::Revision;
+use blockyard::types::Revision;
 
 impl Client<'_> {
     /// Updates the tag index for a blob's new tags, as the front end does before it answers.

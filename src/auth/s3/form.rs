@@ -68,8 +68,8 @@ impl Claim {
             let detail = format!("{ALGORITHM_FIELD} only supports {ALGORITHM}");
             return Err(S3Error::field(ALGORITHM_FIELD, detail));
         }
-        let (access_key_id, scope) =
-            credential_of(SignedService::S3, credential).map_err(|detail| S3Error::field(CREDENTIAL, detail))?;
+        let (access_key_id, scope) = credential_of(SignedService::S3, credential)
+            .map_err(|detail| S3Error::field(CREDENTIAL, detail))?;
         let (time, _) = time_of(date).filter(|(time, _)| time == date).ok_or_else(|| {
             S3Error::field(DATE, "X-Amz-Date must be formatted via ISO8601 Long format")
         })?;

@@ -53,7 +53,8 @@ impl Claim {
         };
         let (credential, names) = (field("Credential")?, field("SignedHeaders")?);
         let signature = field("Signature")?;
-        let (access_key_id, scope) = credential_of(request.service, credential).map_err(S3Error::header)?;
+        let (access_key_id, scope) =
+            credential_of(request.service, credential).map_err(S3Error::header)?;
         let date = header(request, "x-amz-date").or_else(|| header(request, "date"));
         let (time, signed_at) = date.and_then(time_of).ok_or(S3Error::NoDate)?;
         if !time.starts_with(&scope.date) {

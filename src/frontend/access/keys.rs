@@ -4,6 +4,7 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Peer;
+use crate::types::Revision;
 
 /// Refuses a customer-provided key over plain http, except on the loopback interface. This holds in
 /// every dialect. A dialect that has the key in the head checks the head too, whatever the

@@ -20,6 +20,7 @@ use crate::types::ContainerId;
 use crate::types::Crc64;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::Revision;
 use crate::types::Stripe;
 use crate::types::Tags;
 
@@ -185,7 +186,7 @@ async fn names_that_grow_are_dealt_out_by_itself_and_none_is_lost() {
     let map = rig.map().await;
     for number in 0..2_000 {
         let target = Target::of(map.owner(RoutingKey::blob(&blob(number)).as_bytes()).unwrap());
-        let read = Read::BlockList(blob(number), None, Guard::default());
+        let read = Read::BlockList(blob(number), Revision::Current, Guard::default());
         assert!(rig.server.read(target, read).await.is_ok(), "{number}");
     }
 }

@@ -81,6 +81,7 @@ fn list_blobs() -> ListBlobs {
         metadata: false,
         uncommitted: false,
         snapshots: false,
+        versions: None,
         tags: false,
         copy: false,
         content_etag: false,

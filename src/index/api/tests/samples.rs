@@ -19,6 +19,7 @@ use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;
 use crate::index::record::UserKey;
 use crate::index::record::UserRecord;
+use crate::types::Revision;
 use crate::types::*;
 
 pub(super) const NONCE: KeyedNonce = KeyedNonce { bytes: [7; 16], key_sha256: [8; 32] };
@@ -97,11 +98,12 @@ fn guard() -> Guard {
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
         open_to: Some(Audience::Authenticated),
         over_archived: true,
+        versioning: Some(Versioning::Suspended),
     }
 }
 
 fn written() -> Written {
-    Written { etag: Etag::from_commit(TIME), last_modified: TIME }
+    Written::at(TIME, Some(VersionId::null(TIME)))
 }
 
 fn lease() -> Lease {
@@ -345,7 +347,7 @@ pub(super) fn reads() -> Vec<Read> {
         }),
         Read::Containers(containers),
         Read::Blob(blob_read),
-        Read::BlockList(key(), Some(TIME), guard()),
+        Read::BlockList(key(), Revision::Snapshot(TIME), guard()),
         Read::BlobParts(ReadBlobParts {
             key: key(),
             revision: Revision::Snapshot(TIME),
@@ -411,7 +413,7 @@ fn of_objects() -> Vec<ReadReply> {
     let pages = PageRanges { record: record(), ranges, next: Some(512) };
     let (name, record) = ("n".to_owned(), Box::new(record()));
     let entries_of_list = vec![
-        ListEntry::Blob { name: name.clone(), snapshot: Some(TIME), record },
+        ListEntry::Blob { name: name.clone(), revision: Revision::Snapshot(TIME), record },
         ListEntry::Uncommitted { name: name.clone() },
         ListEntry::Upload { name: name.clone(), id: upload_id(), record: Box::new(upload()) },
         ListEntry::Prefix { name },

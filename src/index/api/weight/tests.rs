@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use crate::index::api::*;
 use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy, UserKey, UserRecord};
+use crate::types::Revision;
 use crate::types::*;
 
 fn key(name: &str) -> BlobKey {
@@ -269,7 +270,7 @@ fn of_ends() -> Vec<(Write, usize)> {
 fn of_blobs() -> Vec<(Write, usize)> {
     let (guard, guarded) = long_guard();
     let guarded = guarded + 1_024;
-    let (guard, snapshot) = (|| guard.clone(), None);
+    let (guard, revision) = (|| guard.clone(), Revision::Current);
     let share = Share { key: long_key(), revision, guard: guard(), range: None };
     let pages = SharePages { key: long_key(), revision, guard: guard(), from: 0 };
     let seal = SealBlob { key: long_key(), guard: guard(), position: None };

@@ -24,6 +24,7 @@ use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{PARTITION, World};
 use crate::index::objects::Objects;
 use crate::index::rows::{Family, Machine, RowBatch, Rows};
+use crate::types::Revision;
 use crate::types::*;
 
 pub(super) fn key(name: &str) -> BlobKey {
@@ -172,7 +173,7 @@ async fn layout_of_50_000_blocks_is_written_in_short_turns_of_the_committer() {
     partition.apply(stage("a", 7)).await.unwrap();
     among_others(&partition, commit("a", 0..BLOCKS)).await;
     check("the list with one new block");
-    let read = Read::BlockList(key, None, guard);
+    let read = Read::BlockList(key, Revision::Current, guard);
     let reply = partition.read(partition.core.epoch, &read).await.unwrap();
     let ReadReply::BlockList(list) = reply else { panic!("not a block list") };
     assert_eq!(list.committed.len() as u64, BLOCKS);
@@ -222,7 +223,7 @@ async fn list_that_is_overtaken_by_new_blocks_comes_through_and_loses_none() {
     };
     let (committed, ()) = join(partition.apply(commit("a", 0..LISTED)), later).await;
     committed.unwrap();
-    let read = Read::BlockList(key("a"), None, Guard::default());
+    let read = Read::BlockList(key("a"), Revision::Current, Guard::default());
     let reply = partition.read(partition.core.epoch, &read).await.unwrap();
     let ReadReply::BlockList(list) = reply else { panic!("not a block list") };
     assert_eq!(list.committed.len() as u64, LISTED);

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 
 use super::support::*;
+use crate::index::api::History;
 use crate::index::api::*;
 use crate::index::objects::Objects;
 use crate::index::objects::fake::Partition;
@@ -203,7 +204,7 @@ fn pages_that_end_early_show_every_name_once() {
             let whole = ListBlobs {
                 delimiter: (flags & 1 > 0).then(|| "/".to_owned()),
                 uncommitted: flags & 2 > 0,
-                snapshots: flags & 4 > 0,
+                history: if flags & 4 > 0 { History::Snapshots } else { History::None },
                 limit: 1_000,
                 ..list()
             };

@@ -291,7 +291,7 @@ fn a_field_of_a_later_release_stays_or_is_refused() {
     let mut newer = p.clone();
     // Number 200, which a reader may leave alone.
     with_fields(&mut p, &[0x90, 3, 2, 8, 9]);
-    let (guard, snapshot) = (Guard::default(), None);
+    let (guard, revision) = (Guard::default(), Revision::Current);
     let metadata = Metadata::new([("k".to_owned(), "v")]).unwrap();
     let change = BlobChange::Metadata(metadata.clone());
     p.must(&Write::UpdateBlob(UpdateBlob { key: key("a"), revision, guard, change }));

@@ -9,6 +9,7 @@ use crate::index::objects::fake::Partition;
 use crate::index::record::UserKey;
 use crate::index::record::UserRecord;
 use crate::index::rows::Family;
+use crate::types::Revision;
 use crate::types::*;
 
 fn hex(bytes: &[u8]) -> String {
@@ -340,7 +341,7 @@ fn rows_of_format_1_become_rows_of_today_when_they_change() {
     let changed = |p: &mut Partition| {
         let guard = Guard::default;
         for name in ["b", "i", "l", "s"] {
-            let (key, guard, snapshot) = (key(name), guard(), None);
+            let (key, guard, revision) = (key(name), guard(), Revision::Current);
             let change = BlobChange::Metadata(metadata());
             p.must(&Write::UpdateBlob(UpdateBlob { key, revision, guard, change }));
         }
@@ -422,7 +423,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
     ];
     for name in ["b", "i", "l", "s"] {
         reads.push(Read::Blob(read(&key(name))));
-        reads.push(Read::BlockList(key(name), None, Guard::default()));
+        reads.push(Read::BlockList(key(name), Revision::Current, Guard::default()));
     }
     reads.iter().map(|read| p.read(read)).collect()
 }

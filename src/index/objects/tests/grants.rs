@@ -17,7 +17,7 @@ fn read(p: &Partition, name: &str, guard: Guard) -> Result<(), Error> {
 
 fn set(p: &mut Partition, name: &str, acl: CannedAcl) {
     let change = BlobChange::Acl(acl);
-    let (guard, snapshot) = (Guard::default(), None);
+    let (guard, revision) = (Guard::default(), Revision::Current);
     p.must(&Write::UpdateBlob(UpdateBlob { key: key(name), revision, guard, change }));
 }
 

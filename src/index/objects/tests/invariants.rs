@@ -5,6 +5,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 
 use super::support::*;
+use crate::index::api::History;
 use crate::index::api::*;
 use crate::index::objects::Objects;
 use crate::index::objects::fake::{Memory, Partition};
@@ -81,7 +82,7 @@ fn snapshots_out_of_order_are_found() {
         let guard = Guard::default();
         p.must(&Write::SnapshotBlob(SnapshotBlob { key: a.clone(), guard, metadata: None }));
     }
-    let list = ListBlobs { snapshots: true, ..list() };
+    let list = ListBlobs { history: History::Snapshots, ..list() };
     assert!(p.read(&Read::Blobs(list.clone())).is_ok());
     let error = answer(&p, true, &Read::Blobs(list)).unwrap_err();
     assert!(names(&error, "I7"), "{error}");

@@ -127,7 +127,7 @@ fn snapshot_is_a_source_and_what_hides_it_is_not() {
     let WriteReply::Snapshotted(taken) = p.must(&Write::SnapshotBlob(take)) else { panic!() };
     write(&mut p, &a, 0..4, NewContent::Stored(vec![location(2, 0, 4 * PAGE)]));
     let (key, guard) = (a.clone(), Guard::default());
-    let share = SharePages { key, revision: Revision::Snapshot(taken.revision), guard, from: 0 };
+    let share = SharePages { key, revision: Revision::Snapshot(taken.snapshot), guard, from: 0 };
     let WriteReply::SharedPages(part) = p.must(&Write::SharePages(Box::new(share))) else {
         panic!("not pages")
     };

@@ -14,7 +14,7 @@ const PAGES: u64 = 60;
 fn ask(key: &BlobKey, target: Option<Timestamp>, since: Timestamp) -> ReadPages {
     ReadPages {
         key: key.clone(),
-        revision: target,
+        revision: target.into(),
         since: Some(since),
         guard: Guard::default(),
         range: None,
@@ -125,13 +125,16 @@ fn tags_of_a_snapshot_are_its_own() {
     p.must(&Write::PutBlob(PutBlob { tags: tags("blob"), ..put(&a, inline(b"1")) }));
     let taken = take(&mut p, &a);
     let rows = p.memory.rows.len();
-    let update = |snapshot, guard: Guard, value| {
+    let update = |snapshot: Option<Timestamp>, guard: Guard, value| {
+        let revision = snapshot.into();
         let change = BlobChange::Tags(tags(value));
         Write::UpdateBlob(UpdateBlob { key: a.clone(), revision, guard, change })
     };
     p.must(&update(Some(taken), Guard::default(), "snapshot"));
     assert_eq!(p.memory.rows.len(), rows, "the tag index does not hear of it");
-    let of = |snapshot| p.blob(&ReadBlob { revision, ..read(&a) }).unwrap().record;
+    let of = |snapshot: Option<Timestamp>| {
+        p.blob(&ReadBlob { revision: snapshot.into(), ..read(&a) }).unwrap().record
+    };
     let (blob, kept) = (of(None), of(Some(taken)));
     assert_eq!((blob.tags, kept.tags), (tags("blob"), tags("snapshot")));
     assert_eq!(kept.etag, blob.etag);

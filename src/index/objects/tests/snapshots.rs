@@ -1,9 +1,11 @@
 //! Snapshots: what they share, when they go, how they are listed.
 
 use super::support::*;
+use crate::index::api::History;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 use crate::index::record::BlobRecord;
+use crate::types::Revision;
 use crate::types::*;
 
 fn take(p: &mut Partition, key: &BlobKey) -> Timestamp {
@@ -70,7 +72,7 @@ fn long_layouts_get_segments_of_their_own() {
     assert_eq!(references(&p), all);
     let kept = p.blob(&of(&a, taken)).unwrap();
     assert_eq!((kept.record.len, kept.pieces_end), (1_500, 1_500));
-    let list = Read::BlockList(a.clone(), Some(taken), Guard::default());
+    let list = Read::BlockList(a.clone(), Revision::Snapshot(taken), Guard::default());
     let ReadReply::BlockList(list) = p.read(&list).unwrap() else { panic!("not a list") };
     assert_eq!((list.committed.len(), list.uncommitted.len()), (150, 0));
     p.must(&delete_of(&a, DeleteScope::Snapshot(taken)));
@@ -142,7 +144,7 @@ fn list_shows_snapshots_by_time_before_their_blob() {
         expected.push(name.to_owned());
     }
     for limit in [1, 2, 3, 100] {
-        let flat = ListBlobs { snapshots: true, limit, ..list() };
+        let flat = ListBlobs { history: History::Snapshots, limit, ..list() };
         assert_eq!(p.list_all(&flat), expected, "limit {limit}");
         let folded = ListBlobs { delimiter: Some("/".to_owned()), ..flat };
         let names = [&expected[..3], &["a/>".to_owned()], &expected[8..]].concat();

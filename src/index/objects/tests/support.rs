@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::types::Revision;
 use crate::types::*;
 
 pub(super) const ACCOUNT: AccountId = AccountId::new(1);
@@ -136,7 +137,7 @@ impl Partition {
 
     pub(super) fn block_list(&self, key: &BlobKey) -> Result<BlockListView, Error> {
         let ReadReply::BlockList(view) =
-            self.read(&Read::BlockList(key.clone(), None, Guard::default()))?
+            self.read(&Read::BlockList(key.clone(), Revision::Current, Guard::default()))?
         else {
             panic!("not a block list")
         };
@@ -175,12 +176,17 @@ impl Partition {
     }
 }
 
-/// An entry as text: `name`, `name@ticks` for a snapshot, `name?` with staged blocks only,
+/// An entry as text: `name`, `name@ticks` for a snapshot, `name!ticks` for a version, `name?` with staged blocks only,
 /// `name#id` for an upload, `group>` for a prefix.
 pub(super) fn show(entry: &ListEntry) -> String {
     match entry {
-        ListEntry::Blob { name, snapshot: None, .. } => name.clone(),
-        ListEntry::Blob { name, snapshot: Some(taken), .. } => format!("{name}@{}", taken.ticks()),
+        ListEntry::Blob { name, revision: Revision::Current | Revision::Null, .. } => name.clone(),
+        ListEntry::Blob { name, revision: Revision::Snapshot(taken), .. } => {
+            format!("{name}@{}", taken.ticks())
+        }
+        ListEntry::Blob { name, revision: Revision::Version(time), .. } => {
+            format!("{name}!{}", time.ticks())
+        }
         ListEntry::Uncommitted { name } => format!("{name}?"),
         ListEntry::Upload { name, id, .. } => format!("{name}#{id}"),
         ListEntry::Prefix { name } => format!("{name}>"),

@@ -23,7 +23,7 @@ fn set_of(
 ) -> Result<WriteReply, Error> {
     p.write(&Write::SetTier(SetTier {
         key: key.clone(),
-        revision,
+        revision: snapshot.into(),
         guard: Guard::default(),
         tier,
         priority: RehydratePriority::Standard,

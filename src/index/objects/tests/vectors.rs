@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::support::*;
+use crate::index::api::History;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 use crate::index::record::CopyRecord;
@@ -231,7 +232,7 @@ fn cut_and_longer_values_of_the_vectors_are_refused() {
 /// Questions that together read every row.
 fn questions() -> Vec<Read> {
     let mut reads = vec![
-        Read::Blobs(ListBlobs { snapshots: true, limit: 99, ..list() }),
+        Read::Blobs(ListBlobs { history: History::Snapshots, limit: 99, ..list() }),
         Read::Garbage { from: Bytes::new(), limit: 99 },
         Read::References(ListReferences::all()),
         Read::TagWork { blob: None, from: Bytes::new(), limit: 99 },

@@ -19,6 +19,7 @@ use crate::index::api::Write;
 use crate::index::engine::Dependencies;
 use crate::index::engine::testing::World;
 use crate::index::map::PartitionMap;
+use crate::types::Revision;
 use crate::types::*;
 
 const ACCOUNT: AccountId = AccountId::new(1);
@@ -133,7 +134,7 @@ impl Rig {
         for number in numbers {
             let row = RoutingKey::blob(&key(number));
             let target = Target::of(map.owner(row.as_bytes()).unwrap());
-            let read = Read::BlockList(key(number), None, Guard::default());
+            let read = Read::BlockList(key(number), Revision::Current, Guard::default());
             assert!(self.server.read(target, read).await.is_ok(), "{number}");
         }
     }
@@ -251,7 +252,7 @@ async fn part_of_a_partition_is_striped_and_what_is_around_it_is_not() {
     for number in 0..130 {
         let (target, keys) = target(number, &map).unwrap();
         assert_eq!(keys.stripe().is_some(), number >= 60);
-        let read = Read::BlockList(key(number), None, Guard::default());
+        let read = Read::BlockList(key(number), Revision::Current, Guard::default());
         assert!(rig.server.read(target, read).await.is_ok(), "{number}");
     }
     // Exactly to the end of the partition, too.

@@ -27,6 +27,7 @@ use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::ContainerItem;
 use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::model::reply::Deletion;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
@@ -39,6 +40,7 @@ use crate::types::LeaseState;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::Revision;
 use crate::types::Timestamp;
 
 /// 2026-11-21T05:00:00.1234567Z
@@ -67,7 +69,7 @@ fn list_echo(url: &str) -> RequestEcho {
 }
 
 fn change() -> Change {
-    Change { etag: Etag::parse("0x8DE1").unwrap(), last_modified: NOW }
+    Change { etag: Etag::parse("0x8DE1").unwrap(), last_modified: NOW, version: None }
 }
 
 fn facts() -> BlobFacts {
@@ -94,7 +96,7 @@ fn get<'a, B>(response: &'a Response<B>, name: &str) -> &'a str {
 #[test]
 fn every_answer_echoes_the_request() {
     let error = render_error(&Reason::BlobNotFound.into(), &echo("GET", "/a/b/c"));
-    let reply = render(&Reply::BlobDeleted, &echo("DELETE", "/a/b/c"));
+    let reply = render(&Reply::BlobDeleted(Deletion::default()), &echo("DELETE", "/a/b/c"));
     for response in [error, reply] {
         assert_eq!(get(&response, "x-ms-version"), "2021-02-12");
         assert_eq!(get(&response, "x-ms-client-request-id"), "client-1");
@@ -217,7 +219,7 @@ fn statuses_are_the_documented_ones() {
         (Reply::BlobMetadata(Box::new(facts())), 200),
         (Reply::BlobPropertiesSet(change()), 200),
         (Reply::BlobMetadataSet(change()), 200),
-        (Reply::BlobDeleted, 202),
+        (Reply::BlobDeleted(Deletion::default()), 202),
     ];
     for (reply, status) in cases {
         let response = render(&reply, &echo("PUT", "/a/b/c"));
@@ -255,7 +257,7 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
         .iter()
         .map(|name| BlobItem::Blob {
             name: (*name).to_owned(),
-            snapshot: None,
+            revision: Revision::Current,
             facts: Box::new(facts()),
         })
         .collect();
@@ -305,7 +307,8 @@ fn metadata_that_another_dialect_allows_is_shown_as_far_as_it_can_be() {
     let metadata = metadata.map(|(name, value)| (name.to_owned(), value.to_vec()));
     let facts = BlobFacts { metadata: Metadata::new(metadata).unwrap(), ..facts() };
     let named = Box::new(facts.clone());
-    let items = vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: named }];
+    let items =
+        vec![BlobItem::Blob { name: "a".to_owned(), revision: Revision::Current, facts: named }];
     let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let echo_of_list = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo_of_list);
@@ -355,8 +358,11 @@ fn names_in(body: &str) -> Vec<String> {
 
 #[test]
 fn lists_without_metadata_leave_it_out() {
-    let items =
-        vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
+    let items = vec![BlobItem::Blob {
+        name: "a".to_owned(),
+        revision: Revision::Current,
+        facts: Box::new(facts()),
+    }];
     let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let echo = list_echo("/acct/con?restype=container&comp=list");
     let response = render(&Reply::Blobs(listing), &echo);
@@ -366,8 +372,11 @@ fn lists_without_metadata_leave_it_out() {
 
 #[test]
 fn a_listed_blob_has_each_property_once() {
-    let items =
-        vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts()) }];
+    let items = vec![BlobItem::Blob {
+        name: "a".to_owned(),
+        revision: Revision::Current,
+        facts: Box::new(facts()),
+    }];
     let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
     let response =
         render(&Reply::Blobs(listing), &list_echo("/acct/con?restype=container&comp=list"));
@@ -380,7 +389,7 @@ fn a_listed_blob_has_each_property_once() {
 fn numbered(count: usize, facts: &BlobFacts) -> BlobListing {
     let item = |number: usize| BlobItem::Blob {
         name: format!("{number:05}"),
-        snapshot: None,
+        revision: Revision::Current,
         facts: Box::new(facts.clone()),
     };
     let after = |number: usize| format!("after {number:05}").into();
@@ -454,8 +463,11 @@ fn last_access_is_shown_where_it_is_known() {
             let shown = response.headers().get("x-ms-last-access-time");
             assert_eq!(shown.map(|value| value.to_str().unwrap().to_owned()), expected);
         }
-        let items =
-            vec![BlobItem::Blob { name: "a".to_owned(), snapshot: None, facts: Box::new(facts) }];
+        let items = vec![BlobItem::Blob {
+            name: "a".to_owned(),
+            revision: Revision::Current,
+            facts: Box::new(facts),
+        }];
         let listing =
             Reply::Blobs(BlobListing { passed: None, items, after: Vec::new(), next: None });
         let response = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
@@ -475,7 +487,7 @@ fn encryption_is_shown_and_hides_metadata() {
     let by_scope = BlobFacts { encryption: Some(scope.clone()), ..facts() };
     let item = |facts: &BlobFacts| BlobItem::Blob {
         name: "a".to_owned(),
-        snapshot: None,
+        revision: Revision::Current,
         facts: Box::new(facts.clone()),
     };
     let listing = BlobListing {

@@ -211,7 +211,7 @@ fn snapshots_are_read_deleted_and_tiered_only() {
         else {
             panic!("{got:?}")
         };
-        assert_eq!(path.snapshot, Timestamp::from_iso("2026-11-21T02:13:18.131Z"));
+        assert_eq!(path.revision.snapshot(), Timestamp::from_iso("2026-11-21T02:13:18.131Z"));
     }
     for comp in ["metadata", "properties", "snapshot", "lease", "undelete", "blocklist"] {
         let line = format!("PUT /acct/con/b?comp={comp}&{TAKEN}");

@@ -24,6 +24,7 @@ use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::Revision;
 
 const KEYS: usize = 120;
 const WRITERS: usize = 4;
@@ -143,7 +144,7 @@ impl Common {
 
     async fn read(&self, key: usize) -> u64 {
         loop {
-            let read = Read::BlockList(blob(key), None, Guard::default());
+            let read = Read::BlockList(blob(key), Revision::Current, Guard::default());
             match self.rig.host.read(self.target(key), read).await {
                 Err(Error::Unavailable(number)) => return number.parse().unwrap(),
                 Err(Error::WrongPartition) => self.follow().await,
