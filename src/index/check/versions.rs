@@ -17,13 +17,6 @@ impl BlobCheck<'_> {
     pub(super) async fn version(&mut self, row: &Row) -> Result<(), Error> {
         match keys::parse_version(&row.key, self.key)? {
             VersionKey::Snapshot(_) => {
-                if self.committed.is_empty() {
-                    return Err(keys::corrupt(
-                        Family::Versions,
-                        &row.key,
-                        "snapshot without a blob",
-                    ));
-                }
                 self.report.snapshots += 1;
                 self.committed(Place::Snapshot, row).await
             }
@@ -33,6 +26,20 @@ impl BlobCheck<'_> {
                 self.null_version = Some(null.committed);
                 Ok(())
             }
+        }
+    }
+
+    /// Checks that the newest row of the blob counts its snapshots.
+    pub(super) fn finish_snapshots(&mut self, all: &[Committed]) {
+        let count = all.iter().filter(|committed| committed.place == Place::Snapshot).count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        // The main row comes first, versions from the newest on.
+        let counts = match all.iter().find(|committed| committed.place != Place::Snapshot) {
+            Some(head) => head.record.snapshots,
+            None => 0,
+        };
+        if counts != count {
+            self.problem(format!("{count} snapshots, the record says {counts}"));
         }
     }
 

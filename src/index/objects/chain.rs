@@ -281,14 +281,25 @@ pub(super) async fn fork(
     let SharedLayout { kept, copy } = layout::share(eval, key, layout).await?;
     let former = fork.blob.clone().with_content(&BlobContent { id_len, layout: copy });
     keep(eval, key, fork.version, former);
+    let mut current = fork.blob.clone().with_content(&BlobContent { id_len, layout: kept });
+    begin(eval, key, guard, &mut current.record).await?;
+    Ok(current)
+}
+
+/// Makes a new version of the record of a blob that was kept as one.
+pub(super) async fn begin(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+    record: &mut BlobRecord,
+) -> Result<(), Error> {
     let made = made_by(guard, eval.now);
     if made.is_some_and(|made| made.is_null) {
         let dropped = drop_null(eval, key).await?;
         garbage::write(eval, key, &dropped, &[]);
     }
-    let mut current = fork.blob.clone().with_content(&BlobContent { id_len, layout: kept });
-    current.record.set_version(made);
-    Ok(current)
+    record.set_version(made);
+    Ok(())
 }
 
 /// What is newest after a version is gone.
@@ -327,19 +338,31 @@ pub(super) async fn promote(
     Ok(Heir::Promoted(next.blob))
 }
 
-/// Removes all versions that are not current, and returns the locations that they own.
+/// Versions that were removed.
+pub(super) struct Removed {
+    /// The locations that they own.
+    pub(super) dropped: Vec<Location>,
+    /// Whether there are others.
+    pub(super) has_more: bool,
+}
+
+/// Removes versions that are not current, until `changes` rows have changed.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-) -> Result<Vec<Location>, Error> {
+    changes: usize,
+) -> Result<Removed, Error> {
     let mut dropped = Vec::new();
     let mut rows =
         Cursor::new(eval.view, Family::Versions, keys::versions_start(key), Some(keys::after(key)));
     while let Some(row) = rows.take().await? {
+        if eval.out.changes.len() >= changes {
+            return Ok(Removed { dropped, has_more: true });
+        }
         let time = keys::parse_version_time(&row.key, key)?;
         let blob = blob_row::decode(&row.key, &row.value, Place::Version(time))?;
         dropped.extend(remove(eval, key, &Version { time, blob }).await?);
     }
     eval.out.delete(Family::Versions, keys::null_version(key));
-    Ok(dropped)
+    Ok(Removed { dropped, has_more: false })
 }

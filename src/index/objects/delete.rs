@@ -15,6 +15,7 @@ use crate::index::objects::blob_row::Place;
 use crate::index::objects::chain;
 use crate::index::objects::chain::Heir;
 use crate::index::objects::chain::InTheWay;
+use crate::index::objects::chain::Removed;
 use crate::index::objects::chain::Version;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
@@ -238,15 +239,19 @@ async fn head(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<Blob, Error> {
     Ok(newest.ok_or(Refused::BlobNotFound)?.blob)
 }
 
-/// Removes all rows of a blob but its uploads. Returns the locations that the rows own; the caller
-/// writes the garbage rows.
+/// Removes rows of a blob but its uploads: versions first, until `changes` rows have changed. The
+/// caller writes the garbage rows.
 pub(super) async fn remove_rows(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-) -> Result<Vec<Location>, Error> {
-    let mut dropped = staged::discard(eval, key).await?;
+    changes: usize,
+) -> Result<Removed, Error> {
+    let Removed { mut dropped, has_more } = chain::remove_all(eval, key, changes).await?;
+    if has_more {
+        return Ok(Removed { dropped, has_more });
+    }
+    dropped.extend(staged::discard(eval, key).await?);
     dropped.extend(snapshot::remove_all(eval, key).await?);
-    dropped.extend(chain::remove_all(eval, key).await?);
     if let Some(blob) = blob_row::current(eval, key).await? {
         leave(eval, key, &blob.record);
         let layout = blob.content(key)?.layout;
@@ -254,5 +259,5 @@ pub(super) async fn remove_rows(
         layout::remove_rows(eval, key, &layout);
         eval.out.delete(Family::Main, key.as_bytes().clone());
     }
-    Ok(dropped)
+    Ok(Removed { dropped, has_more: false })
 }

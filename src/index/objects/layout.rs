@@ -21,6 +21,8 @@ use crate::types::Timestamp;
 const ROW_ENTRIES_MAX: usize = 64;
 /// The most bytes of layout in a main row, approximately: a list reads main rows.
 const ROW_WEIGHT_MAX: usize = 16 * 1024;
+/// Set in the second generation that one write makes. No time has this bit.
+const SECOND_GENERATION: u64 = 1 << 63;
 /// The most blocks of a segment.
 const SEGMENT_ENTRIES_MAX: usize = 1_000;
 /// The most bytes of a segment, approximately. Inline blocks and blocks with many locations take
@@ -171,16 +173,39 @@ async fn segments(
 pub(super) async fn share(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
+    layout: Layout,
+) -> Result<SharedLayout, Error> {
+    let generation = eval.now.ticks();
+    share_as(eval, blob, layout, generation).await
+}
+
+/// As [`share`], with another generation of the segments of the second layout, for a write that
+/// makes a third layout. No time is so late.
+pub(super) async fn share_once_more(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+    layout: Layout,
+) -> Result<SharedLayout, Error> {
+    let generation = eval.now.ticks() | SECOND_GENERATION;
+    share_as(eval, blob, layout, generation).await
+}
+
+async fn share_as(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
     mut layout: Layout,
+    made: u64,
 ) -> Result<SharedLayout, Error> {
     match &mut layout {
         Layout::Whole(content) => content.mark(),
         Layout::Blocks(entries) => entries.iter_mut().for_each(|entry| entry.content.mark()),
         Layout::Segments { generation, directory } => {
-            share_segments(eval, blob, Segments { generation: *generation, directory }).await?;
+            let segments = Segments { generation: *generation, directory };
+            share_segments(eval, blob, segments, made).await?;
         }
         Layout::Appended { generation, directory, tail } => {
-            share_segments(eval, blob, Segments { generation: *generation, directory }).await?;
+            let segments = Segments { generation: *generation, directory };
+            share_segments(eval, blob, segments, made).await?;
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
         Layout::Pages { layers } => {
@@ -193,7 +218,7 @@ pub(super) async fn share(
     let mut copy = layout.clone();
     match &mut copy {
         Layout::Segments { generation, .. } | Layout::Appended { generation, .. } => {
-            *generation = eval.now.ticks();
+            *generation = made;
         }
         Layout::Whole(_) | Layout::Blocks(_) | Layout::Pages { .. } => {}
     }
@@ -204,6 +229,7 @@ async fn share_segments(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
     segments: Segments<'_>,
+    made: u64,
 ) -> Result<(), Error> {
     for (place, start) in segments.places() {
         let SegmentPlace { generation, number } = place;
@@ -218,7 +244,7 @@ async fn share_segments(
                 value.clone(),
             );
         }
-        eval.out.put(Family::Layout, keys::layout_segment(blob, eval.now.ticks(), number), value);
+        eval.out.put(Family::Layout, keys::layout_segment(blob, made, number), value);
     }
     Ok(())
 }

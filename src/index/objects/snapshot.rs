@@ -12,6 +12,8 @@ use crate::index::api::Snapshotted;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob_row;
+use crate::index::objects::chain;
+use crate::index::objects::chain::Fate;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
@@ -29,7 +31,7 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Snapshot Blob. ETag and last-modified time of the blob do not change. The snapshot has the same,
+/// Snapshot Blob. Where versions are kept, it makes one. ETag and last-modified time of the blob do not change. The snapshot has the same,
 /// unless it gets metadata of its own.
 pub(super) async fn take(
     eval: &mut Evaluation<'_>,
@@ -41,7 +43,14 @@ pub(super) async fn take(
     encryption::check(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
-    let SharedLayout { kept, copy } = layout::share(eval, &key, layout).await?;
+    let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;
+    if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record) {
+        // The blob, the snapshot and the version have the content from now on.
+        let of = layout::share_once_more(eval, &key, layout).await?;
+        let former = blob.clone().with_content(&BlobContent { id_len, layout: of.copy });
+        chain::keep(eval, &key, version, former);
+        chain::begin(eval, &key, &snapshot.guard, &mut blob.record).await?;
+    }
 
     let mut record = BlobRecord { lease: None, snapshots: 0, ..blob.record.clone() };
     record.set_version(None);

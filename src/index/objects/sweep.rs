@@ -9,6 +9,7 @@ use crate::index::api::GarbagePage;
 use crate::index::api::GarbageRow;
 use crate::index::api::StagedBlocks;
 use crate::index::api::WriteReply;
+use crate::index::objects::chain::Removed;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::delete;
 use crate::index::objects::evaluation::Evaluation;
@@ -177,7 +178,12 @@ pub(super) async fn purge(
         let Some(key) = blobs.next().await? else {
             return Ok(WriteReply::Purged { next: blobs.paused().cloned() });
         };
-        let mut dropped = delete::remove_rows(eval, &key).await?;
+        let Removed { mut dropped, has_more } =
+            delete::remove_rows(eval, &key, PURGE_CHANGES_MAX).await?;
+        if has_more {
+            garbage::write(eval, &key, &dropped, &[]);
+            return Ok(WriteReply::Purged { next: Some(key.as_bytes().clone()) });
+        }
         let uploads = upload::remove_all(eval, &key, PURGE_CHANGES_MAX).await?;
         dropped.extend(uploads.dropped);
         garbage::write(eval, &key, &dropped, &[]);
