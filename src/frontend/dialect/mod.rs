@@ -217,7 +217,7 @@ impl<'a> Dialect<'a> {
     /// The settings of the token service, if the request calls it.
     pub(in crate::frontend) fn token_service(self, head: &Parts) -> Option<&'a S3Settings> {
         match self {
-            Self::S3(settings) => sts::is_call(head).then_some(settings),
+            Self::S3(settings) => settings.is_token_call(head).then_some(settings),
             Self::Azure(_) | Self::Foreign(_) => None,
         }
     }
