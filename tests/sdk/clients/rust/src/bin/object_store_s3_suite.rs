@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::ObjectStore;
 use object_store::ObjectStoreExt;
 use object_store::PutOptions;
 use object_store::TagSet;
