@@ -8,7 +8,9 @@ each restart and must answer what it did.
 import contextlib
 import dataclasses
 import hashlib
+import threading
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..content import sha256
@@ -297,7 +299,18 @@ class UploadSubject(S3Subject):
 
 
 class Clients(objects.Clients):
-    """boto3 clients of one bucket, one for each thread."""
+    """One boto3 client of one bucket, made before it is needed: a round lasts as long as it takes to make a few."""
+
+    _session, _making = boto3.session.Session(), threading.Lock()
+
+    def __init__(self, endpoint, keys, bucket, read_timeout=120):
+        super().__init__(endpoint, keys, bucket, read_timeout)
+        with self._making:
+            self._made = self._session.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=self._config,
+                                              aws_access_key_id=keys[0], aws_secret_access_key=keys[1])
+
+    def _client(self):
+        return self._made
 
     def put(self, name, made):  # pylint: disable=arguments-differ
         """One request."""
