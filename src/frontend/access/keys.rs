@@ -38,6 +38,7 @@ mod tests {
     use crate::types::ContainerName;
     use crate::types::CustomerKey;
     use crate::types::Protocols;
+    use crate::types::Revision;
 
     fn get(encryption: RequestEncryption) -> Operation {
         let (container, blob) = (ContainerName::new("con").unwrap(), BlobName::new("b").unwrap());
