@@ -207,7 +207,7 @@ mod tests {
             .into_iter()
             .map(|item| item.blob.err().map(|refused| refused.reason))
             .collect();
-        let expected = [Some(Reason::OutOfRangeInput), None, Some(Reason::NotImplemented)];
+        let expected = [Some(Reason::OutOfRangeInput), None, Some(Reason::VersionNotFound)];
         assert_eq!(reasons, expected);
     }
 

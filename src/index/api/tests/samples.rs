@@ -531,6 +531,7 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
         WriteReply::Snapshotted(taken),
         WriteReply::TierSet { pending: true },
         WriteReply::Done,
+        WriteReply::Deleted(Deleted { version: Some(VersionId::null(TIME)), is_marker: true }),
         WriteReply::Purged { next: Some(position()) },
     ]);
     replies
@@ -582,6 +583,10 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::ContainerReopened,
         Refused::BlobNotFound,
         Refused::NotOpen,
+        Refused::BlobDeleted(VersionId::null(TIME)),
+        Refused::VersionNotFound,
+        Refused::DeleteMarker(VersionId { time: TIME, is_null: false }),
+        Refused::CurrentVersion,
         Refused::SnapshotsPresent,
         Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },
         Refused::Archived,

@@ -15,6 +15,7 @@ use futures_util::future::{join, join_all};
 use futures_util::poll;
 
 use crate::index::api::*;
+use crate::index::api::Deleted;
 use crate::index::engine::Dependencies;
 use crate::index::engine::commit::ROWS_IN_TURN;
 use crate::index::engine::config::Config;
@@ -307,7 +308,7 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
         assert!(new.clone().all(|row| Some(row.1) > latest), "{latest:?} was shown before {now:?}");
         shown = now;
     }
-    assert_eq!(done, Some(Ok(WriteReply::Done)));
+    assert_eq!(done, Some(Ok(WriteReply::Deleted(Deleted::default()))));
     assert_eq!(shown.len(), 2, "both blobs left garbage");
 }
 

@@ -8,6 +8,7 @@ mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::index::api::Deleted;
 use crate::types::ExtentOffset;
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -270,7 +271,7 @@ impl World {
         if blob.committed.is_none() {
             assert_eq!(reply, Err(Error::Refused(Refused::BlobNotFound)));
         } else {
-            assert_eq!(reply, Ok(WriteReply::Done));
+            assert_eq!(reply, Ok(WriteReply::Deleted(Deleted::default())));
             *blob = ModelBlob::default();
         }
     }
