@@ -24,8 +24,6 @@ use crate::index::engine::testing::MemoryCapacity;
 use crate::index::objects::fake::Partition;
 use crate::types::*;
 
-use futures_util::FutureExt;
-
 /// `a` is a prefix of another name.
 const NAMES: [&str; 3] = ["a", "a/x", "b"];
 const EXTENT: ExtentId = ExtentId::new(1);
@@ -108,11 +106,15 @@ struct World {
     chains: BTreeMap<&'static str, Chain>,
 }
 
+/// Runs what does not wait for another task.
+fn wait<T>(of: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(of)
+}
+
 impl World {
     fn new() -> Self {
         let capacity = MemoryCapacity::default();
-        let created = capacity.create(EXTENT, ExtentKind::Data, EPOCH).now_or_never();
-        created.expect("memory does not wait").unwrap();
+        wait(capacity.create(EXTENT, ExtentKind::Data, EPOCH)).unwrap();
         Self {
             partition: partition(),
             capacity,
@@ -156,8 +158,7 @@ impl World {
             payloads: vec![vec![Bytes::copy_from_slice(bytes)]],
             durability: Durability::Durable,
         };
-        let appended = self.capacity.append(request).now_or_never();
-        let appended = appended.expect("memory does not wait").unwrap();
+        let appended = wait(self.capacity.append(request)).unwrap();
         self.end = appended.end.get();
         let location = appended.locations[0];
         self.bytes.insert(location.offset.get(), bytes.to_vec());

@@ -187,8 +187,8 @@ impl World {
             assert!(lost.is_empty(), "lost {lost:?}");
         }
         let (view, mut progress) = (&self.partition.memory, |_: &check::CheckReport| ());
-        let report = check::check(view, &self.capacity, &mut progress).now_or_never();
-        assert_eq!(report.expect("memory does not wait").problems, []);
+        let report = wait(check::check(view, &self.capacity, &mut progress));
+        assert_eq!(report.problems, []);
         for name in NAMES {
             self.check_blob(name);
         }
@@ -242,7 +242,7 @@ impl World {
                             (usize::try_from(from).unwrap(), usize::try_from(to).unwrap());
                         bytes.extend_from_slice(&all[from..to]);
                     }
-                    Piece::Encrypted { .. } | Piece::Chunked { .. } => panic!("encrypted"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => panic!("encrypted"),
                 }
             }
             if view.pieces_end >= view.range.end {

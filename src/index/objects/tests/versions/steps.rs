@@ -265,7 +265,7 @@ impl World {
         source: &State,
     ) -> CopiedContent {
         let share = SharePages { key: key(from), revision, guard: Guard::default(), from: 0 };
-        let reply = self.write(Write::SharePages(share)).unwrap();
+        let reply = self.write(Write::SharePages(Box::new(share))).unwrap();
         let WriteReply::SharedPages(SharedPages { spans, next: None }) = reply else {
             panic!("not all pages")
         };
