@@ -16,7 +16,6 @@ const MAX_RESULTS: u32 = 5_000;
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
 const BLOBS_INCLUDE_EMPTY: &[&str] = &[
     "deleted",
-    "versions",
     "immutabilitypolicy",
     "legalhold",
     "deletedwithversions",

@@ -4,8 +4,8 @@
 //! them, the check of a stopped store finds nothing, and no location that a row owned is lost. At
 //! the end a purge leaves no row.
 
-mod check;
 mod chain;
+mod check;
 mod single;
 mod steps;
 
@@ -43,22 +43,64 @@ type Pick = usize;
 enum Step {
     /// The next setting: never on, enabled, suspended, enabled and so on.
     Versioning,
-    Put { name: usize, kind: Kind, stored: bool },
-    Stage { name: usize, id: usize },
+    Put {
+        name: usize,
+        kind: Kind,
+        stored: bool,
+    },
+    Stage {
+        name: usize,
+        id: usize,
+    },
     /// Blocks of the list by id; how often the list is repeated.
-    Commit { name: usize, ids: Vec<usize>, times: usize },
-    Append { name: usize, times: usize },
-    WritePage { name: usize, page: u64 },
-    Metadata { name: usize },
-    Tags { name: usize, pick: Pick },
-    Snapshot { name: usize },
-    Copy { from: usize, pick: Pick, to: usize },
-    Delete { name: usize, scope: DeleteScope },
-    DeleteSnapshot { name: usize, pick: Pick },
-    DeleteVersion { name: usize, pick: Pick, former: bool },
-    DeleteNull { name: usize },
+    Commit {
+        name: usize,
+        ids: Vec<usize>,
+        times: usize,
+    },
+    Append {
+        name: usize,
+        times: usize,
+    },
+    WritePage {
+        name: usize,
+        page: u64,
+    },
+    Metadata {
+        name: usize,
+    },
+    Tags {
+        name: usize,
+        pick: Pick,
+    },
+    Snapshot {
+        name: usize,
+    },
+    Copy {
+        from: usize,
+        pick: Pick,
+        to: usize,
+    },
+    Delete {
+        name: usize,
+        scope: DeleteScope,
+    },
+    DeleteSnapshot {
+        name: usize,
+        pick: Pick,
+    },
+    DeleteVersion {
+        name: usize,
+        pick: Pick,
+        former: bool,
+    },
+    DeleteNull {
+        name: usize,
+    },
     Reclaim,
-    Purge { limit: usize },
+    Purge {
+        limit: usize,
+    },
 }
 
 /// What a state of a blob has.

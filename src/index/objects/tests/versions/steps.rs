@@ -85,8 +85,7 @@ impl World {
     }
 
     fn commit(&mut self, name: &'static str, ids: &[usize], times: usize) {
-        let ids: Vec<&str> =
-            std::iter::repeat_n(ids, times).flatten().map(|id| IDS[*id]).collect();
+        let ids: Vec<&str> = std::iter::repeat_n(ids, times).flatten().map(|id| IDS[*id]).collect();
         let sent = commit(&key(name), &ids);
         let reply = self.write(Write::CommitBlocks(sent));
         let now = self.now();
