@@ -87,8 +87,8 @@ fn noting(
     })
 }
 
-/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body to
-/// send. botocore then misreads the next answer of the connection if that request waits too.
+/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body
+/// to send. botocore then misreads the next answer of the connection if that request waits too.
 fn is_unawaited(head: &http::request::Parts, body: &RequestBody) -> bool {
     head.headers.contains_key(http::header::EXPECT) && body.received() == 0
 }

@@ -108,7 +108,7 @@ impl Client<'_> {
             let guard = self.stack.inflight.copy();
             let part = Write::SharePages(Box::new(SharePages {
                 key: key(source),
-                revision,
+                revision: snapshot.into(),
                 guard: requests::guard(Demand::default()),
                 from: start,
             }));
@@ -207,7 +207,7 @@ impl Client<'_> {
         // Noted before the look-up, so that an audit respects the copy.
         let guard = self.stack.inflight.copy();
         let (key, demand) = (key(source), requests::guard(Demand::default()));
-        let share = Share { key, revision, guard: demand, range };
+        let share = Share { key, revision: snapshot.into(), guard: demand, range };
         let SharedBlob { record, content, .. } =
             match self.tell(Write::Share(Box::new(share))).await? {
                 Some(WriteReply::Shared(shared)) => *shared,

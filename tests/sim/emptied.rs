@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
         let guard = Guard::default();
         let delete = DeleteBlob { key: key(found.id, name), guard, scope: DeleteScope::Blob };
         match self.stack.router.tell(delete).await {
-            Ok(()) => {
+            Ok(_) => {
                 self.world.borrow_mut().blobs.remove(&place);
                 Ok(())
             }

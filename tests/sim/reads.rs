@@ -7,6 +7,7 @@ use blockyard::index::BlobView;
 use blockyard::index::BlockView;
 use blockyard::index::Error;
 use blockyard::index::Guard;
+use blockyard::index::History;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
 use blockyard::index::ListedFields;
@@ -211,6 +212,7 @@ impl Client<'_> {
         let key = key(name);
         let position = RoutingKey::blob(&key);
         let guard = guard(demand);
+        let revision = snapshot.into();
         let read = Read::Blob(ReadBlob { key, revision, guard, range, pieces: true });
         let reply = self.stack.router.read(position.as_bytes(), read).await?;
         let ReadReply::Blob(view) = reply else { panic!("a blob was asked for: {reply:?}") };
@@ -347,7 +349,7 @@ impl Client<'_> {
             limit: usize::try_from(draw.between(1, 4)).unwrap(),
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: draw.percent(50),
-            snapshots: draw.percent(50),
+            history: if draw.percent(50) { History::Snapshots } else { History::None },
             shown: ListedFields::ALL,
         };
         let before = self.now();
@@ -381,8 +383,9 @@ impl Client<'_> {
         let places: Vec<(&str, Timestamp)> = entries
             .iter()
             .map(|entry| match entry {
-                ListEntry::Blob { name, snapshot, .. } => {
-                    (name.as_str(), snapshot.unwrap_or(Timestamp::from_ticks(u64::MAX)))
+                ListEntry::Blob { name, revision, .. } => {
+                    let taken = revision.snapshot().unwrap_or(Timestamp::from_ticks(u64::MAX));
+                    (name.as_str(), taken)
                 }
                 ListEntry::Uncommitted { name }
                 | ListEntry::Upload { name, .. }
@@ -437,8 +440,9 @@ impl Client<'_> {
 /// Whether a list shows these entries of a blob in this state.
 fn is_listed(entries: &[&ListEntry], list: &ListBlobs, state: &mut State, when: When) -> bool {
     let mut entries = entries.iter();
-    for taken in state.snapshots.iter_mut().filter(|_| list.snapshots) {
-        let Some(ListEntry::Blob { snapshot: Some(at), record, .. }) = entries.next() else {
+    for taken in state.snapshots.iter_mut().filter(|_| list.history == History::Snapshots) {
+        let Some(ListEntry::Blob { revision: Revision::Snapshot(at), record, .. }) = entries.next()
+        else {
             return false;
         };
         if taken.at.is_some_and(|known| known != *at) || !taken.was.see(record, when) {
@@ -447,7 +451,7 @@ fn is_listed(entries: &[&ListEntry], list: &ListBlobs, state: &mut State, when: 
         taken.at = Some(*at);
     }
     let base = match (entries.next(), state.committed.as_mut()) {
-        (Some(ListEntry::Blob { snapshot: None, record, .. }), Some(committed)) => {
+        (Some(ListEntry::Blob { revision: Revision::Current, record, .. }), Some(committed)) => {
             record.snapshots as usize == state.snapshots.len() && committed.see(record, when)
         }
         (Some(ListEntry::Uncommitted { .. }), None) => list.uncommitted && !state.staged.is_empty(),

@@ -230,9 +230,10 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
             Done { at: Some(leased.now), ..of(&leased.written, More::Leased(*leased)) }
         }
         WriteReply::UploadCompleted(completed) => of(&completed.written, More::Nothing),
-        WriteReply::PartStaged(_) | WriteReply::Done | WriteReply::TierSet { .. } => {
-            Done::default()
-        }
+        WriteReply::PartStaged(_)
+        | WriteReply::Done
+        | WriteReply::Deleted(_)
+        | WriteReply::TierSet { .. } => Done::default(),
         WriteReply::Account(_)
         | WriteReply::Closed(_)
         | WriteReply::Shared(_)

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::auth::s3::request::SignedS3Request;
 use crate::auth::s3::request::decoded;
+use crate::auth::s3::request::parameter;
+
+/// The parameter of a session token, with the name of its header.
+const SESSION_TOKEN: &str = "x-amz-security-token";
 
 /// Parameters that are part of the resource. The others are not signed.
 const SIGNED_PARAMETERS: [&str; 41] = [
@@ -67,7 +71,9 @@ pub(super) fn string_to_sign(request: &SignedS3Request<'_>, expires: Option<&str
         out.extend(line);
         out.push(b'\n');
     }
-    amz_headers(&mut out, request);
+    // Clients sign the session token of a presigned URL as the header that it stands for.
+    let token = expires.and_then(|_| parameter(request, SESSION_TOKEN));
+    amz_headers(&mut out, request, token.as_deref());
     if let Some(bucket) = request.bucket {
         out.push(b'/');
         out.extend(bucket.bytes());
@@ -78,8 +84,11 @@ pub(super) fn string_to_sign(request: &SignedS3Request<'_>, expires: Option<&str
 }
 
 /// Headers of S3 in the order of their names; values of one name are joined by commas.
-fn amz_headers(out: &mut Vec<u8>, request: &SignedS3Request<'_>) {
+fn amz_headers(out: &mut Vec<u8>, request: &SignedS3Request<'_>, token: Option<&str>) {
     let mut headers: BTreeMap<&str, Vec<&[u8]>> = BTreeMap::new();
+    if let Some(token) = token {
+        headers.entry(SESSION_TOKEN).or_default().push(token.as_bytes());
+    }
     for (name, value) in request.headers {
         if name.as_str().starts_with("x-amz-") {
             headers.entry(name.as_str()).or_default().push(value.as_bytes().trim_ascii());

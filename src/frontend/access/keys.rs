@@ -4,7 +4,6 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Peer;
-use crate::types::Revision;
 
 /// Refuses a customer-provided key over plain http, except on the loopback interface. This holds in
 /// every dialect. A dialect that has the key in the head checks the head too, whatever the
@@ -39,6 +38,7 @@ mod tests {
     use crate::types::ContainerName;
     use crate::types::CustomerKey;
     use crate::types::Protocols;
+    use crate::types::Revision;
 
     fn get(encryption: RequestEncryption) -> Operation {
         let (container, blob) = (ContainerName::new("con").unwrap(), BlobName::new("b").unwrap());

@@ -9,7 +9,8 @@
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, and `website.rs`, the web endpoint.
-//! 6. `s3/` recognises, identifies and admits the requests of S3 and verifies their bodies.
+//! 6. `s3/` recognises, identifies and admits the requests of S3 and verifies their bodies. The
+//!    fields of a form are read there before all else (`s3/forms.rs`).
 //! 7. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
 //!    assertions take one (ADR 0031).
 //!
@@ -217,7 +218,7 @@ impl<'a> Dialect<'a> {
     /// The settings of the token service, if the request calls it.
     pub(in crate::frontend) fn token_service(self, head: &Parts) -> Option<&'a S3Settings> {
         match self {
-            Self::S3(settings) => sts::is_call(head).then_some(settings),
+            Self::S3(settings) => settings.is_token_call(head).then_some(settings),
             Self::Azure(_) | Self::Foreign(_) => None,
         }
     }

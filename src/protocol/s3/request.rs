@@ -29,8 +29,8 @@ const ALGORITHM: &str = "X-Amz-Algorithm";
 
 /// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
 /// query: some clients put them there, because only the query is part of a URL. Those of other
-/// requests are parameters and nothing more: only version 4 signs the whole query. Checksums of the
-/// body do not count there: who signs a URL has no body yet, and SDKs sign that of none. Source: S3,
+/// requests are parameters and nothing more: only version 4 signs the whole query. Checksums of a
+/// body do not count: who signs a URL has no body yet, and SDKs sign that of none. Source: S3,
 /// "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");

@@ -258,6 +258,9 @@ def test_forms_are_no_requests_of_other_protocols(account, user):
     answer = Caller(account, user.key_id, user.secret).post(IDENTITY, path="/bucket", service="s3",
                                                           headers={"x-amz-content-sha256": s3.UNSIGNED})
     assert b"ErrorResponse" not in answer.body
+    name = f"h{uuid.uuid4().hex}"
+    answer = s3.Raw(account).send("GET", "/?Action=GetCallerIdentity&Version=2011-06-15", {"host": f"{name}.s3.localhost"})
+    assert (answer.status, answer.code()) == DENIED, "the host of a bucket has no token service"
     answer = s3.Raw(account).send("GET", f"/{account.name}?comp=list&Action=GetCallerIdentity", {"x-ms-version": "2021-12-02"})
     assert "x-ms-request-id" in answer.headers
 

@@ -69,7 +69,16 @@ impl S3Settings {
         } else if head.uri.query().is_some_and(is_presigned) || is_path_style_form(head) {
             return true;
         }
-        s3::sts::is_call(head) || self.names(host(head))
+        self.is_token_call(head) || self.names(host(head))
+    }
+
+    /// Whether a request calls the token service. The host of a bucket has none.
+    pub(super) fn is_token_call(&self, head: &Parts) -> bool {
+        let has_bucket = || {
+            let named = s3::address::address(host(head), "/", &self.domains);
+            named.is_ok_and(|named| named.bucket.is_some())
+        };
+        s3::sts::is_call(head) && !has_bucket()
     }
 
     /// Whether a host, with or without its port, is one of S3.
@@ -150,7 +159,7 @@ impl S3Settings {
 
     /// The same, for the service that the request calls. The hash of the body is not known yet.
     fn signed_for<'a>(&self, head: &'a Parts, named: &'a S3Address) -> SignedS3Request<'a> {
-        let service = match s3::sts::is_call(head) {
+        let service = match self.is_token_call(head) {
             true => SignedService::TokenService { body: [0; 32] },
             false => SignedService::S3,
         };

@@ -8,7 +8,9 @@ each restart and must answer what it did.
 import contextlib
 import dataclasses
 import hashlib
+import threading
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..content import sha256
@@ -286,7 +288,10 @@ class UploadSubject(S3Subject):
         return clients.shown(self.name), parts
 
     def expected(self, state):
-        parts = None if state.parts is None else [(number, piece.size) for number, piece in state.parts]
+        # A part that was sent twice may have the size that it had.
+        parts = state.parts
+        if parts is not None:
+            parts = [(number, piece.size, hashlib.md5(piece.data()).hexdigest()) for number, piece in parts]
         return shown(state.made), parts
 
     def listed(self):
@@ -294,7 +299,18 @@ class UploadSubject(S3Subject):
 
 
 class Clients(objects.Clients):
-    """boto3 clients of one bucket, one for each thread."""
+    """One boto3 client of one bucket, made before it is needed: a round lasts as long as it takes to make a few."""
+
+    _session, _making = boto3.session.Session(), threading.Lock()
+
+    def __init__(self, endpoint, keys, bucket, read_timeout=120):
+        super().__init__(endpoint, keys, bucket, read_timeout)
+        with self._making:
+            self._made = self._session.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=self._config,
+                                              aws_access_key_id=keys[0], aws_secret_access_key=keys[1])
+
+    def _client(self):
+        return self._made
 
     def put(self, name, made):  # pylint: disable=arguments-differ
         """One request."""
@@ -335,10 +351,10 @@ class Clients(objects.Clients):
         self._client().abort_multipart_upload(Bucket=self._bucket, Key=name, UploadId=upload)
 
     def parts(self, name, upload):
-        """[(number, size), ...] of an upload, or None where there is none."""
+        """[(number, size, ETag), ...] of an upload, or None where there is none."""
         with refused_with(NO_UPLOAD):
             found = self._client().list_parts(Bucket=self._bucket, Key=name, UploadId=upload)
-            return [(part["PartNumber"], part["Size"]) for part in found.get("Parts", ())]
+            return [(part["PartNumber"], part["Size"], part["ETag"].strip('"')) for part in found.get("Parts", ())]
         return None
 
     def shown(self, name):

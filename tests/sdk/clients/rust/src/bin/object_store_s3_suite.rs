@@ -1,10 +1,11 @@
 //! object_store's published integration suite over S3, in the order of its own AWS test, each
-//! function in a bucket of its own (`suite-` and the name). Keys and address come in the environment
-//! as the crate reads them.
+//! function in a bucket of its own (`suite-` and the name). Keys and address come in the
+//! environment as the crate reads them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::ObjectStore;
 use object_store::ObjectStoreExt;
 use object_store::PutOptions;
 use object_store::TagSet;
