@@ -29,6 +29,7 @@ use crate::index::objects::values::Content;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::NullVersion;
 use crate::index::record::BlobRecord;
+use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::Crc64;
@@ -160,6 +161,11 @@ pub(super) fn keep(
 ) {
     blob.record.lease = None;
     blob.record.snapshots = 0;
+    if let Some(copy) = blob.record.copy.as_mut().filter(|copy| copy.status == CopyStatus::Pending)
+    {
+        // Only the current blob gets the bytes of a copy.
+        (copy.status, copy.completed) = (CopyStatus::Aborted, Some(eval.now));
+    }
     blob.record.set_version(Some(version));
     eval.out.put(Family::Versions, keys::version(key, version.time), blob.encode());
     if version.is_null {
