@@ -65,6 +65,15 @@ pub enum KeySlot {
     Second,
 }
 
+/// Settings of an account that a request changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AccountSettings {
+    /// Whether its containers may allow anonymous access.
+    pub anonymous: Option<bool>,
+    /// Whether its containers keep versions, unless they say so themselves.
+    pub versioning: Option<bool>,
+}
+
 /// An account as shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountView {
@@ -76,6 +85,9 @@ pub struct AccountView {
     pub keys_from: String,
     /// Whether its containers may allow anonymous access.
     pub anonymous: bool,
+    /// Whether its containers keep versions, unless they say so themselves.
+    #[serde(default)]
+    pub versioning: bool,
     /// Its endpoints.
     pub endpoints: Vec<String>,
     /// Its stored keys, if they were requested.
@@ -243,16 +255,26 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Sets whether containers may allow anonymous access.
+    /// Sets whether containers may allow anonymous access, and whether they keep versions.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn set_anonymous(&self, name: &str, open: bool) -> Result<AccountView, StoreError> {
+    pub async fn set(
+        &self,
+        name: &str,
+        AccountSettings { anonymous, versioning }: AccountSettings,
+    ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
         let _one = self.changing.lock().await;
         self.record(&name).await?;
-        self.change(&name, AccountChange::Anonymous(open)).await?;
-        tracing::info!(account = name.as_str(), open, "anonymous access set");
+        if let Some(open) = anonymous {
+            self.change(&name, AccountChange::Anonymous(open)).await?;
+            tracing::info!(account = name.as_str(), open, "anonymous access set");
+        }
+        if let Some(on) = versioning {
+            self.change(&name, AccountChange::Versioning(on)).await?;
+            tracing::info!(account = name.as_str(), on, "versions of blobs set");
+        }
         let record = self.record(&name).await?;
         self.view(&name, &record, false)
     }

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::audit_log::Thing;
 use crate::index;
 
+use super::account_store::AccountSettings;
 use super::account_store::AccountView;
 use super::account_store::AccountsView;
 use super::account_store::AssignmentView;
@@ -40,7 +41,10 @@ pub(super) struct Create {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
-    anonymous: bool,
+    #[serde(default)]
+    anonymous: Option<bool>,
+    #[serde(default)]
+    versioning: Option<bool>,
 }
 
 /// Body of `POST /admin/accounts/{name}/rotate`.
@@ -113,10 +117,18 @@ pub(super) async fn change(
     note: Note,
     body: Sent<Change>,
 ) -> Answer {
-    let body = sent(body)?;
-    let detail = json!({ "anonymous": body.anonymous });
-    note.account(Thing::Account, "SetAnonymousAccess", &name, detail);
-    answered(state.control()?.accounts.set_anonymous(&name, body.anonymous).await)
+    let Change { anonymous, versioning } = sent(body)?;
+    let (operation, detail) = match (anonymous, versioning) {
+        (None, None) => {
+            return Err(Failure::invalid("neither anonymous nor versioning".to_owned()));
+        }
+        (Some(open), None) => ("SetAnonymousAccess", json!({ "anonymous": open })),
+        (None, Some(on)) => ("SetVersioning", json!({ "versioning": on })),
+        (Some(open), Some(on)) => ("SetAccount", json!({ "anonymous": open, "versioning": on })),
+    };
+    note.account(Thing::Account, operation, &name, detail);
+    let settings = AccountSettings { anonymous, versioning };
+    answered(state.control()?.accounts.set(&name, settings).await)
 }
 
 /// `POST /admin/accounts/{name}/rotate`

@@ -69,6 +69,8 @@ pub enum Action {
     SnapshotBlob,
     /// Delete a blob or snapshots of it.
     DeleteBlob,
+    /// Delete a version of a blob.
+    DeleteVersion,
     /// Read the tags of a blob.
     ReadTags,
     /// Set them.

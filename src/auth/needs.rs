@@ -83,6 +83,7 @@ const TAGS: Need = row(Level::Object, "t", "t", Role::Owner);
 const FIND_BLOBS: Need = row(Level::Object, "f", "f", Role::Owner);
 const SNAPSHOT_BLOB: Need = row(Level::Object, "cw", "cw", Role::Contributor);
 const DELETE_BLOB: Need = row(Level::Object, "d", "d", Role::Contributor);
+const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Contributor);
 
 impl Action {
     /// The public access that opens it to everybody; `None` for what is never open.
@@ -126,6 +127,7 @@ pub(super) const fn need(action: Action) -> Need {
         A::PutBlob { tagged } => put(tagged),
         A::SnapshotBlob => SNAPSHOT_BLOB,
         A::DeleteBlob => DELETE_BLOB,
+        A::DeleteVersion => DELETE_VERSION,
         A::ReadTags | A::WriteTags => TAGS,
         A::FilterByTags => FIND_BLOBS,
     }

@@ -29,7 +29,14 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
             show(&client.call(Method::GET, &path, None).await?, args.json)
         }
         AccountCommand::Set(args) => {
-            let body = json!({ "anonymous": args.anonymous.is_on() });
+            let mut body = serde_json::Map::new();
+            let settings = [("anonymous", args.anonymous), ("versioning", args.versioning)];
+            for (name, switch) in settings {
+                if let Some(switch) = switch {
+                    body.insert(name.to_owned(), Value::Bool(switch.is_on()));
+                }
+            }
+            let body = Value::Object(body);
             let changed =
                 client.call(Method::PATCH, &account_path(&args.name), Some(&body)).await?;
             show(&changed, args.json)

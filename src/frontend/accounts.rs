@@ -40,6 +40,7 @@ use crate::types::PartitionId;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServiceProperties;
+use crate::types::Versioning;
 
 pub use rows::AccountRows;
 pub use rows::part_of_one;
@@ -64,6 +65,8 @@ pub struct Account {
     pub delegation: Option<DelegationSecret>,
     /// Whether its containers may have public access.
     pub anonymous: bool,
+    /// Whether its containers keep versions, unless they say so themselves.
+    pub versioning: Option<Versioning>,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
     /// Its role assignments.
@@ -88,6 +91,7 @@ impl Account {
         secrets: &Secrets,
     ) -> Result<Self, UnsealError> {
         let users = Users::stored(&name, &record, secrets);
+        let versioning = record.versioning();
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -104,6 +108,7 @@ impl Account {
             assignments,
             users,
             anonymous,
+            versioning,
             configured,
             traffic,
         })

@@ -67,15 +67,23 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
 /// is the null version.
 pub(crate) fn of_version(
     front: &FrontEnd,
-    record: BlobRecord,
+    seen: Seen,
     now: Timestamp,
     versioning: Option<Versioning>,
 ) -> Box<BlobFacts> {
-    let mut facts = of_blob(front, record, now);
+    let mut facts = of_blob(front, seen.record, now);
     if versioning.is_some() && facts.change.version.is_none() {
         facts.change.version = Some(VersionId::null(facts.change.last_modified));
     }
+    facts.is_current = seen.is_current;
     facts
+}
+
+/// A blob that was read.
+pub(crate) struct Seen {
+    pub(crate) record: BlobRecord,
+    /// Whether it is the current blob.
+    pub(crate) is_current: bool,
 }
 
 /// The state of a copy.

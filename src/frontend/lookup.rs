@@ -79,9 +79,14 @@ fn located(
     mut precondition: Precondition,
 ) -> Located {
     let BlobPath { container: name, blob, revision } = path;
-    precondition.versioning = record.versioning();
+    precondition.versioning = record.versioning().or(account.versioning);
     Located {
-        container: FoundContainer { account: account.id, name, id: record.id },
+        container: FoundContainer {
+            account: account.id,
+            name,
+            id: record.id,
+            versioning: account.versioning,
+        },
         blob: BlobVersion { key: key_in(account, record, blob), revision },
         precondition,
     }

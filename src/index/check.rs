@@ -9,6 +9,7 @@ mod staged;
 mod versions;
 
 use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::collections::HashSet;
 
 use uuid::Uuid;
@@ -136,8 +137,21 @@ struct BlobCheck<'a> {
     upload: Option<UploadId>,
     /// The locations that blocks name.
     live: HashSet<(ExtentId, ExtentOffset)>,
+    /// Which row owns a location.
+    owners: HashMap<(ExtentId, ExtentOffset), Owner>,
     /// Extents whose bytes cannot be read or are wrong.
     damaged: BTreeSet<ExtentId>,
+}
+
+/// What may own locations. It may name one many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// A blob, a snapshot or a version.
+    Committed(Place),
+    /// A layer of pages.
+    Layer(u64),
+    /// A staged block or a part, by the number of its row in the report.
+    Staged(u64),
 }
 
 impl<'a> BlobCheck<'a> {
@@ -156,12 +170,26 @@ impl<'a> BlobCheck<'a> {
             staged: 0,
             upload: None,
             live: HashSet::new(),
+            owners: HashMap::new(),
             damaged: BTreeSet::new(),
         }
     }
 
     fn problem(&mut self, what: impl Into<String>) {
         self.report.problem(self.key, what);
+    }
+
+    /// Checks that nothing else owns these locations.
+    fn owns(&mut self, owner: Owner, content: &Content) {
+        for location in content.owned() {
+            let place = (location.extent, location.offset);
+            if self.owners.insert(place, owner).is_some_and(|other| other != owner) {
+                self.problem(format!(
+                    "extent {} at {} has two owners",
+                    location.extent, location.offset
+                ));
+            }
+        }
     }
 
     async fn row(&mut self, family: Family, row: &Row) {
@@ -251,6 +279,7 @@ impl<'a> BlobCheck<'a> {
             Layout::Whole(whole) => {
                 committed.len = whole.len();
                 committed.crc64 = committed.record.crc64;
+                self.owns(Owner::Committed(place), &whole);
                 self.content_once(&whole, committed.crc64).await;
             }
             Layout::Blocks(entries) => self.entries(&mut committed, &entries).await,
@@ -273,6 +302,7 @@ impl<'a> BlobCheck<'a> {
             if entry.content.len() != entry.len {
                 self.problem("a committed block is not as long as its bytes");
             }
+            self.owns(Owner::Committed(committed.place), &entry.content);
             self.content_once(&entry.content, entry.crc64).await;
             committed.add(entry);
         }
@@ -322,6 +352,7 @@ impl<'a> BlobCheck<'a> {
             ends.bytes = range.end;
         }
         self.layers.push(ends);
+        span.content.iter().for_each(|content| self.owns(Owner::Layer(layer), content));
         match span.content.as_ref().map(Content::stored_bytes) {
             None => {}
             Some(StoredBytes::Inline(bytes)) => {

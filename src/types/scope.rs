@@ -27,3 +27,11 @@ pub enum DeleteScope {
     /// A version that is not current. It is removed for ever.
     FormerVersion(Timestamp),
 }
+
+impl DeleteScope {
+    /// Whether it is one version, which is removed for ever.
+    #[must_use]
+    pub const fn is_version(self) -> bool {
+        matches!(self, Self::Version(_) | Self::FormerVersion(_))
+    }
+}

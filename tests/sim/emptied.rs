@@ -201,6 +201,7 @@ impl<'a> Session<'a> {
         match self.stack.router.ask(ReadContainer(ACCOUNT, bucket())).await {
             Ok(record) => {
                 return Ok(Some(FoundContainer {
+                    versioning: None,
                     account: ACCOUNT,
                     name: bucket(),
                     id: record.id,
@@ -230,7 +231,7 @@ impl<'a> Session<'a> {
         match self.stack.router.tell(create).await {
             Ok(_) => {
                 self.counts.add("containers made", 1);
-                Ok(Some(FoundContainer { account: ACCOUNT, name: bucket(), id }))
+                Ok(Some(FoundContainer { account: ACCOUNT, name: bucket(), id, versioning: None }))
             }
             Err(Error::Refused(Refused::ContainerExists) | Error::Overloaded) => Ok(None),
             Err(error) => Err(format!("the container cannot be made: {error}")),

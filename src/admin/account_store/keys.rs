@@ -19,6 +19,7 @@ use crate::index::AccountRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Secret;
+use crate::types::Versioning;
 
 /// The given key or a new one, decoded.
 pub(super) fn decoded(given: Option<String>) -> Result<Zeroizing<Vec<u8>>, StoreError> {
@@ -80,6 +81,7 @@ impl AccountStore {
             created: record.created.to_string(),
             keys_from: keys_from.to_owned(),
             anonymous: record.anonymous,
+            versioning: record.versioning() == Some(Versioning::Enabled),
             endpoints: schemes.map(|(s, _)| format!("{s}://{address}/{}", name.as_str())).collect(),
             keys: shown,
         })

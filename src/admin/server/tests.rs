@@ -522,6 +522,13 @@ async fn accounts_are_made_shown_rotated_and_deleted() {
     let (_, changed) =
         served.command("PATCH", "/admin/accounts/fresh", r#"{"anonymous":false}"#).await;
     assert_eq!((changed["anonymous"].as_bool(), changed.get("keys")), (Some(false), None));
+    for on in [true, false] {
+        let body = format!(r#"{{"versioning":{on}}}"#);
+        let (_, changed) = served.command("PATCH", "/admin/accounts/fresh", &body).await;
+        assert_eq!(changed["versioning"].as_bool(), Some(on));
+    }
+    let (status, _) = served.command("PATCH", "/admin/accounts/fresh", "{}").await;
+    assert_eq!(status, 400);
 
     let (status, _) = served.ask("DELETE", "/admin/accounts/fresh", &token(), "").await;
     assert_eq!(status, 204);

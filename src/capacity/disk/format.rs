@@ -20,7 +20,8 @@ use crate::env::{Disk, DiskError, Env};
 /// 1: the first. 2: accounts of version 5, containers and blobs of version 3, staged blocks and
 /// layout segments of version 2. 3: uploads, settings of buckets, access lists, containers that
 /// close, metadata that is not UTF-8; what S3 writes, and what older releases would not enforce.
-pub(crate) const FORMAT: u32 = 3;
+/// 4: versions of blobs, which an older release would overwrite and could not list (ADR 0038).
+pub(crate) const FORMAT: u32 = 4;
 /// The oldest version that it reads.
 const FORMAT_OLDEST: u32 = 1;
 
@@ -151,11 +152,11 @@ mod tests {
 
     #[test]
     fn newer_format_is_refused_by_version() {
-        let text = br#"{"format":4,"whatever":true}"#;
+        let text = br#"{"format":5,"whatever":true}"#;
         let refused = parse(text, 0).unwrap_err();
-        assert!(matches!(refused, OpenError::FormatVersion { found: 4, .. }));
+        assert!(matches!(refused, OpenError::FormatVersion { found: 5, .. }));
         let message = refused.to_string();
-        assert!(message.contains("format 4") && message.contains("newer release"), "{message}");
+        assert!(message.contains("format 5") && message.contains("newer release"), "{message}");
         let before_the_first = parse(br#"{"format":0}"#, 0);
         assert!(matches!(before_the_first, Err(OpenError::FormatVersion { found: 0, .. })));
     }

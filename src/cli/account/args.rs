@@ -129,8 +129,11 @@ pub struct AccountSetArgs {
     /// The account
     pub name: String,
     /// Whether its containers may allow public access
+    #[arg(long, required_unless_present = "versioning")]
+    pub anonymous: Option<Switch>,
+    /// Whether its containers keep versions of blobs, unless they say so themselves
     #[arg(long)]
-    pub anonymous: Switch,
+    pub versioning: Option<Switch>,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -93,6 +93,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         O::SetBlobTags { .. } => Action::WriteTags,
         O::SnapshotBlob { .. } => Action::SnapshotBlob,
         O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => Action::BlobPolicy,
+        O::DeleteBlob { scope, .. } if scope.is_version() => Action::DeleteVersion,
         O::DeleteBlob { .. } => Action::DeleteBlob,
         O::LeaseBlob { action, .. } if breaks(action) => Action::BreakBlobLease,
         O::LeaseBlob { .. } => Action::WriteBlob,

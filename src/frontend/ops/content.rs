@@ -11,6 +11,7 @@ use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
+use crate::frontend::facts::Seen;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
@@ -73,12 +74,18 @@ pub(crate) async fn get(
     }
     let wanted = view.range.clone();
     if let (None, Some(content)) = (bytes.checksum, read::in_row(&view)) {
-        let facts = facts::of_version(front, view.record, now, versioning);
+        let seen = Seen { record: view.record, is_current: view.is_current };
+        let facts = facts::of_version(front, seen, now, versioning);
         let range = bytes.range.map(|_| wanted);
         let stream = Some(ResponseBody::full(content));
         return Ok(Answered { reply: Reply::Blob { facts, range, checksum: None }, stream });
     }
-    let facts = facts::of_version(front, view.record.clone(), now, versioning);
+    let facts = facts::of_version(
+        front,
+        Seen { record: view.record.clone(), is_current: view.is_current },
+        now,
+        versioning,
+    );
     let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
         Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
@@ -118,7 +125,8 @@ pub(crate) async fn facts(
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
-    Ok(facts::of_version(front, view.record, front.env.clock.now(), versioning))
+    let seen = Seen { record: view.record, is_current: view.is_current };
+    Ok(facts::of_version(front, seen, front.env.clock.now(), versioning))
 }
 
 const fn is_archived(refused: &Refusal) -> bool {

@@ -50,7 +50,12 @@ pub(crate) async fn delete(
 ) -> Result<Reply, Refusal> {
     let DeleteBlobs { container, items, quiet } = deletions;
     let record = lookup::container(&front.rows, account, &container).await?;
-    let found = FoundContainer { account: account.id, name: container, id: record.id };
+    let found = FoundContainer {
+        account: account.id,
+        name: container,
+        id: record.id,
+        versioning: account.versioning,
+    };
     let found = &found;
     let mut deleted = Vec::with_capacity(items.len());
     // A deletion's future is created only when it may run: creating all of them immediately would

@@ -25,6 +25,8 @@ pub enum AccountChange {
     Keys(Vec<Secret>),
     /// Whether its containers may be opened to everybody.
     Anonymous(bool),
+    /// Whether its containers keep versions, unless they say so themselves.
+    Versioning(bool),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Secret),
     /// Puts other sealings of the same secrets in the place of those that are still there.

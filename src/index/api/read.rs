@@ -139,6 +139,8 @@ impl Piece {
 pub struct BlobView {
     /// The blob.
     pub record: BlobRecord,
+    /// Whether it is the current blob, however it was asked for.
+    pub is_current: bool,
     /// The wanted bytes of the content, half-open; empty for an empty blob.
     pub range: Range<u64>,
     /// The first pieces of it; together they cover `range` up to `pieces_end`.

@@ -244,7 +244,7 @@ fn account_change(change: &AccountChange) -> usize {
             let texts = rules.chain(version).chain(website);
             size_of_val(change.as_ref()) + texts.sum::<usize>()
         }
-        AccountChange::Anonymous(_) => 0,
+        AccountChange::Anonymous(_) | AccountChange::Versioning(_) => 0,
         AccountChange::Assign(role) | AccountChange::Unassign(role) => {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)

@@ -62,6 +62,8 @@ pub struct FoundContainer {
     pub name: ContainerName,
     /// Its id: a container made later under the same name has another one.
     pub id: ContainerId,
+    /// Whether it keeps versions if its row does not say so: the setting of its account.
+    pub versioning: Option<Versioning>,
 }
 
 /// A container that a write may commit into.
@@ -108,7 +110,8 @@ impl Containers {
                 return Err(Refused::ContainerNotFound.into());
             }
             let Some(closed) = record.closed() else {
-                return Ok(Entered { note, versioning: record.versioning() });
+                let versioning = record.versioning().or(found.versioning);
+                return Ok(Entered { note, versioning });
             };
             drop(note);
             self.wait_for(&mut wait, &found.name, (found.account, closed)).await?;

@@ -29,6 +29,7 @@ use crate::index::objects::values::Content;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::NullVersion;
 use crate::index::record::BlobRecord;
+use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::Crc64;
@@ -128,8 +129,9 @@ async fn displace(
     if let Fate::Kept(version) = fate(guard, &old.record)
         && !is_repeated(key, old, taken)?
     {
+        let dropped = if version.is_null { drop_null(eval, key).await? } else { Vec::new() };
         keep(eval, key, version, old.clone());
-        return Ok(Vec::new());
+        return Ok(dropped);
     }
     let layout = old.content(key)?.layout;
     let dropped = layout::owned(eval, key, &layout).await?;
@@ -159,6 +161,11 @@ pub(super) fn keep(
 ) {
     blob.record.lease = None;
     blob.record.snapshots = 0;
+    if let Some(copy) = blob.record.copy.as_mut().filter(|copy| copy.status == CopyStatus::Pending)
+    {
+        // Only the current blob gets the bytes of a copy.
+        (copy.status, copy.completed) = (CopyStatus::Aborted, Some(eval.now));
+    }
     blob.record.set_version(Some(version));
     eval.out.put(Family::Versions, keys::version(key, version.time), blob.encode());
     if version.is_null {
@@ -280,10 +287,25 @@ pub(super) async fn fork(
     let BlobContent { id_len, layout } = fork.blob.content(key)?;
     let SharedLayout { kept, copy } = layout::share(eval, key, layout).await?;
     let former = fork.blob.clone().with_content(&BlobContent { id_len, layout: copy });
+    replace_null(eval, key, fork.version).await?;
     keep(eval, key, fork.version, former);
     let mut current = fork.blob.clone().with_content(&BlobContent { id_len, layout: kept });
     begin(eval, key, guard, &mut current.record).await?;
     Ok(current)
+}
+
+/// Removes the null version in the way of a version that is to be kept. There is one only if a write
+/// was evaluated with an older setting of its container.
+pub(super) async fn replace_null(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    kept: VersionId,
+) -> Result<(), Error> {
+    if kept.is_null {
+        let dropped = drop_null(eval, key).await?;
+        garbage::write(eval, key, &dropped, &[]);
+    }
+    Ok(())
 }
 
 /// Makes a new version of the record of a blob that was kept as one.

@@ -86,6 +86,7 @@ pub(super) async fn update_account(
         AccountChange::Properties(properties) => properties.apply(&mut record.properties),
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
+        AccountChange::Versioning(on) => record.set_versioning(*on),
         AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
         AccountChange::Reseal(pairs) => {
             for secret in record.secrets_mut() {

@@ -138,11 +138,12 @@ async fn version(
             let is_head = blob_row::load(eval.view, key).await?.is_none()
                 && chain::newest(eval.view, key).await?.is_some_and(|head| head.time == time);
             let snapshots = blob.record.snapshots;
-            let dropped = chain::remove(eval, key, &Version { time, blob }).await?;
-            garbage::write(eval, key, &dropped, &[]);
+            let mut dropped = chain::remove(eval, key, &Version { time, blob }).await?;
             if is_head {
-                succeed(eval, key, &Head { gone: Some(time), snapshots }).await?;
+                let head = Head { gone: Some(time), snapshots };
+                dropped.extend(succeed(eval, key, &head).await?);
             }
+            garbage::write(eval, key, &dropped, &[]);
         }
         Place::Main if matches!(delete.scope, DeleteScope::FormerVersion(_)) => {
             return Err(Refused::CurrentVersion.into());
@@ -162,14 +163,13 @@ async fn remove_current(
     key: &RoutingKey,
     blob: Blob,
 ) -> Result<(), Error> {
-    let mut dropped = Vec::new();
     let layout = blob.content(key)?.layout;
-    dropped.extend(layout::owned(eval, key, &layout).await?);
+    let mut dropped = layout::owned(eval, key, &layout).await?;
     layout::remove_rows(eval, key, &layout);
     leave(eval, key, &blob.record);
     eval.out.delete(Family::Main, key.as_bytes().clone());
     let snapshots = blob.record.snapshots;
-    succeed(eval, key, &Head { gone: None, snapshots }).await?;
+    dropped.extend(succeed(eval, key, &Head { gone: None, snapshots }).await?);
     garbage::write(eval, key, &dropped, &[]);
     Ok(())
 }
@@ -182,15 +182,20 @@ struct Head {
     snapshots: u32,
 }
 
-/// Makes the next version current.
-async fn succeed(eval: &mut Evaluation<'_>, key: &RoutingKey, head: &Head) -> Result<(), Error> {
+/// Makes the next version current. Returns the locations of staged blocks that do not fit it.
+async fn succeed(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    head: &Head,
+) -> Result<Vec<Location>, Error> {
     match chain::promote(eval, key, head.gone, head.snapshots).await? {
         Heir::Nothing if head.snapshots > 0 => Err(Refused::SnapshotsPresent.into()),
-        Heir::Nothing | Heir::Marker => Ok(()),
+        Heir::Nothing | Heir::Marker => Ok(Vec::new()),
         Heir::Promoted(blob) => {
+            let id_len = blob.content(key)?.id_len;
             tags::changed(eval, key, &Tags::default(), &blob.record.tags);
             eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-            Ok(())
+            staged::discard_unlike(eval, key, id_len).await
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::index::api::Guard;
 use crate::index::api::Piece;
 use crate::index::api::ReadBlob;
 use crate::index::api::Refused;
+use crate::index::objects::blob_row::Place;
 use crate::index::objects::encryption;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
@@ -70,6 +71,7 @@ pub(super) async fn blob(
         range: range.clone(),
         pieces: Vec::new(),
         generation: None,
+        is_current: blob.place() == Place::Main,
         record: blob.record,
     };
     let Some(layout) = layout else { return Ok(view_of) };

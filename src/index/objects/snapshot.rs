@@ -48,6 +48,7 @@ pub(super) async fn take(
         // The blob, the snapshot and the version have the content from now on.
         let of = layout::share_once_more(eval, &key, layout).await?;
         let former = blob.clone().with_content(&BlobContent { id_len, layout: of.copy });
+        chain::replace_null(eval, &key, version).await?;
         chain::keep(eval, &key, version, former);
         chain::begin(eval, &key, &snapshot.guard, &mut blob.record).await?;
     }

@@ -160,6 +160,19 @@ pub(super) async fn discard(
     Ok(dropped)
 }
 
+/// Removes the staged blocks of a blob whose committed blocks have ids of another length. Returns the
+/// locations that they own.
+pub(super) async fn discard_unlike(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+    id_len: u8,
+) -> Result<Vec<Location>, Error> {
+    match summary(eval.view, blob).await? {
+        Some(summary) if id_len != 0 && summary.id_len != id_len => discard(eval, blob).await,
+        Some(_) | None => Ok(Vec::new()),
+    }
+}
+
 /// Removes the staged blocks of a blob if none was staged since `before`, and what is remembered of
 /// uploads that were completed before it.
 pub(super) async fn expire(

@@ -29,3 +29,4 @@ mod tiers;
 mod upload_lists;
 mod uploads;
 mod vectors;
+mod versions;

@@ -12,6 +12,7 @@ use crate::types::ServiceProperties;
 use crate::types::Timestamp;
 use crate::types::USER_ISSUER;
 use crate::types::UserName;
+use crate::types::Versioning;
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +83,22 @@ impl AccountRecord {
         self.fields = (*fields != AccountFields::default()).then_some(fields);
         self.assignments
             .retain(|role| role.issuer != USER_ISSUER || role.principal != name.as_str());
+    }
+
+    /// Whether its containers keep versions, unless they say so themselves.
+    #[must_use]
+    pub fn versioning(&self) -> Option<Versioning> {
+        self.fields.as_ref()?.versioning
+    }
+
+    /// Switches versions on or off. Where they were never on, nothing is suspended.
+    pub(in crate::index) fn set_versioning(&mut self, on: bool) {
+        let versioning = match (on, self.versioning()) {
+            (true, _) => Versioning::Enabled,
+            (false, Some(_)) => Versioning::Suspended,
+            (false, None) => return,
+        };
+        self.fields.get_or_insert_default().versioning = Some(versioning);
     }
 
     /// All secrets in it.

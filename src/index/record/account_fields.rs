@@ -7,28 +7,34 @@ use crate::index::record::tagged::Tag;
 use crate::index::record::tagged::Tagged;
 use crate::index::record::tagged::TailError;
 use crate::index::record::tagged::Writer;
+use crate::types::Versioning;
 
 /// A program that does not know users admits none, and keeps them.
 const USERS: Tag = Tag::optional(1);
+const VERSIONING: Tag = Tag::required(2);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountFields {
     /// Its users, at most [`super::AccountRecord::USERS_MAX`], in the order they were made.
     pub users: Vec<UserRecord>,
+    /// Whether its containers keep versions, unless they say so themselves.
+    pub versioning: Option<Versioning>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
-        let Self { users, unknown: _ } = self;
+        let Self { users, versioning, unknown: _ } = self;
         out.list(USERS, users);
+        out.some(VERSIONING, versioning.as_ref());
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
         match field.tag {
             USERS => self.users = field.value()?,
+            VERSIONING => self.versioning = field.some()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -14,14 +14,8 @@ use crate::types::ContainerName;
 const MAX_RESULTS: u32 = 5_000;
 
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
-const BLOBS_INCLUDE_EMPTY: &[&str] = &[
-    "deleted",
-    "versions",
-    "immutabilitypolicy",
-    "legalhold",
-    "deletedwithversions",
-    "permissions",
-];
+const BLOBS_INCLUDE_EMPTY: &[&str] =
+    &["deleted", "immutabilitypolicy", "legalhold", "deletedwithversions", "permissions"];
 
 pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
     let include = include(query, &["metadata"], &["deleted", "system"])?;

@@ -134,6 +134,8 @@ pub struct BlobFacts {
     pub tags: Tags,
     /// Whether it is a delete marker.
     pub is_marker: bool,
+    /// Whether it is the current version, where versions are kept. Not known in lists.
+    pub is_current: bool,
     /// Its lease.
     pub lease: LeaseFacts,
     /// The last copy into it.
@@ -168,6 +170,7 @@ impl BlobFacts {
             metadata: Metadata::default(),
             tags: Tags::default(),
             is_marker: false,
+            is_current: false,
             lease: LeaseFacts::NONE,
             copy: None,
             tier: Some(TierFacts::INFERRED),

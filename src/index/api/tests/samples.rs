@@ -397,6 +397,7 @@ fn of_objects() -> Vec<ReadReply> {
     };
     let entries = vec![AccountEntry { name: "account".to_owned(), record: account_record() }];
     let view = BlobView {
+        is_current: true,
         record: record(),
         range: 0..5,
         pieces: pieces(),

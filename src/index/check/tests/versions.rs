@@ -1,4 +1,4 @@
-//! Versions, delete markers and the null version, which no request makes yet; uploads.
+//! Versions, delete markers and the null version; uploads.
 
 use super::*;
 use crate::index::objects::settings;
@@ -122,6 +122,31 @@ async fn the_null_version_is_the_one_that_its_row_names() {
     assert!(store.problems().await.contains("the row of the null version names []"));
     store.set_version(OLDER, row_of(OLDER, b"old", version(OLDER, false)));
     assert_eq!(store.problems().await, "");
+}
+
+#[tokio::test]
+async fn two_owners_of_bytes_are_found() {
+    let mut store = Store::new().await;
+    let location = store.store(b"old").await;
+    let row = |time: Timestamp| {
+        let fields = Some(Box::new(version(time, false)));
+        let record = BlobRecord { fields, ..BlobRecord::new(time, time, 3, Crc64::of(b"old")) };
+        let layout = Layout::Whole(Content::Stored(vec![location]));
+        values::encode_blob(&record, &BlobContent { id_len: 0, layout })
+    };
+    store.set_version(OLDER, row(OLDER));
+    assert_eq!(store.problems().await, "");
+    store.set_version(NEWER, row(NEWER));
+    assert!(store.problems().await.contains("has two owners"));
+}
+
+#[tokio::test]
+async fn snapshots_need_a_row_that_counts_them() {
+    let mut store = versioned().await;
+    let taken = Timestamp::from_ticks(639_000_000_000_000_000);
+    let row = keys::snapshot(&blob(), taken);
+    store.set(Family::Versions, row, row_of(taken, b"was", BlobFields::default()));
+    assert!(store.problems().await.contains("1 snapshots, the record says 0"));
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ fn bucket() -> ContainerName {
 }
 
 fn found(id: u64) -> FoundContainer {
-    FoundContainer { account: ACCOUNT, name: bucket(), id: ContainerId::new(id) }
+    FoundContainer { account: ACCOUNT, name: bucket(), id: ContainerId::new(id), versioning: None }
 }
 
 fn delete() -> DeleteContainer {

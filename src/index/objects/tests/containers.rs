@@ -245,3 +245,22 @@ fn assert_users(p: &mut Partition) {
     let after = changed(AccountChange::RemoveUser(UserName::new("b").unwrap()));
     assert_eq!(after, before, "nothing is left");
 }
+
+#[test]
+fn versions_of_an_account_are_never_unset() {
+    let mut p = partition();
+    let name = AccountName::new("abc").unwrap();
+    let create =
+        Write::CreateAccount { name: name.clone(), id: AccountId::new(1), anonymous: false };
+    p.must(&create);
+    let mut set = |on| {
+        let change = AccountChange::Versioning(on);
+        let reply = p.must(&Write::UpdateAccount { name: name.clone(), change });
+        let WriteReply::Account(record) = reply else { panic!("not an account") };
+        record.versioning()
+    };
+    assert_eq!(set(false), None, "nothing to suspend");
+    assert_eq!(set(true), Some(Versioning::Enabled));
+    assert_eq!(set(false), Some(Versioning::Suspended));
+    assert_eq!(set(true), Some(Versioning::Enabled));
+}

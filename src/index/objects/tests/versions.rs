@@ -4,8 +4,8 @@
 //! them, the check of a stopped store finds nothing, and no location that a row owned is lost. At
 //! the end a purge leaves no row.
 
-mod check;
 mod chain;
+mod check;
 mod single;
 mod steps;
 
@@ -23,8 +23,6 @@ use crate::index::api::*;
 use crate::index::engine::testing::MemoryCapacity;
 use crate::index::objects::fake::Partition;
 use crate::types::*;
-
-use futures_util::FutureExt;
 
 /// `a` is a prefix of another name.
 const NAMES: [&str; 3] = ["a", "a/x", "b"];
@@ -45,22 +43,64 @@ type Pick = usize;
 enum Step {
     /// The next setting: never on, enabled, suspended, enabled and so on.
     Versioning,
-    Put { name: usize, kind: Kind, stored: bool },
-    Stage { name: usize, id: usize },
+    Put {
+        name: usize,
+        kind: Kind,
+        stored: bool,
+    },
+    Stage {
+        name: usize,
+        id: usize,
+    },
     /// Blocks of the list by id; how often the list is repeated.
-    Commit { name: usize, ids: Vec<usize>, times: usize },
-    Append { name: usize, times: usize },
-    WritePage { name: usize, page: u64 },
-    Metadata { name: usize },
-    Tags { name: usize, pick: Pick },
-    Snapshot { name: usize },
-    Copy { from: usize, pick: Pick, to: usize },
-    Delete { name: usize, scope: DeleteScope },
-    DeleteSnapshot { name: usize, pick: Pick },
-    DeleteVersion { name: usize, pick: Pick, former: bool },
-    DeleteNull { name: usize },
+    Commit {
+        name: usize,
+        ids: Vec<usize>,
+        times: usize,
+    },
+    Append {
+        name: usize,
+        times: usize,
+    },
+    WritePage {
+        name: usize,
+        page: u64,
+    },
+    Metadata {
+        name: usize,
+    },
+    Tags {
+        name: usize,
+        pick: Pick,
+    },
+    Snapshot {
+        name: usize,
+    },
+    Copy {
+        from: usize,
+        pick: Pick,
+        to: usize,
+    },
+    Delete {
+        name: usize,
+        scope: DeleteScope,
+    },
+    DeleteSnapshot {
+        name: usize,
+        pick: Pick,
+    },
+    DeleteVersion {
+        name: usize,
+        pick: Pick,
+        former: bool,
+    },
+    DeleteNull {
+        name: usize,
+    },
     Reclaim,
-    Purge { limit: usize },
+    Purge {
+        limit: usize,
+    },
 }
 
 /// What a state of a blob has.
@@ -108,11 +148,15 @@ struct World {
     chains: BTreeMap<&'static str, Chain>,
 }
 
+/// Runs what does not wait for another task.
+fn wait<T>(of: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(of)
+}
+
 impl World {
     fn new() -> Self {
         let capacity = MemoryCapacity::default();
-        let created = capacity.create(EXTENT, ExtentKind::Data, EPOCH).now_or_never();
-        created.expect("memory does not wait").unwrap();
+        wait(capacity.create(EXTENT, ExtentKind::Data, EPOCH)).unwrap();
         Self {
             partition: partition(),
             capacity,
@@ -156,8 +200,7 @@ impl World {
             payloads: vec![vec![Bytes::copy_from_slice(bytes)]],
             durability: Durability::Durable,
         };
-        let appended = self.capacity.append(request).now_or_never();
-        let appended = appended.expect("memory does not wait").unwrap();
+        let appended = wait(self.capacity.append(request)).unwrap();
         self.end = appended.end.get();
         let location = appended.locations[0];
         self.bytes.insert(location.offset.get(), bytes.to_vec());

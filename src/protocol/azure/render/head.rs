@@ -130,6 +130,14 @@ impl Head {
             )
             .metadata(&facts.metadata)
             .copy(facts.copy.as_deref())
+            .current_version(facts)
+    }
+
+    fn current_version(self, facts: &BlobFacts) -> Self {
+        match facts.change.version.filter(|version| facts.is_current && !version.is_null) {
+            Some(_) => self.fixed("x-ms-is-current-version", "true"),
+            None => self,
+        }
     }
 
     pub(super) fn copy(self, copy: Option<&CopyFacts>) -> Self {

@@ -48,9 +48,11 @@ impl Chain {
     /// The states of the blob that can be read.
     pub(super) fn readable(&self) -> Vec<(Revision, State)> {
         let current = self.current().map(|of| (Revision::Current, of.state.clone()));
-        let former = self.versions.iter().filter(|of| !of.is_marker).filter_map(|of| {
-            Some((Revision::Version(of.id?.time), of.state.clone()))
-        });
+        let former = self
+            .versions
+            .iter()
+            .filter(|of| !of.is_marker)
+            .filter_map(|of| Some((Revision::Version(of.id?.time), of.state.clone())));
         let snapshots =
             self.snapshots.iter().map(|(time, of)| (Revision::Snapshot(*time), of.clone()));
         current.into_iter().chain(former).chain(snapshots).collect()
@@ -73,6 +75,14 @@ impl Chain {
             Revision::Null => {
                 self.versions.iter_mut().find(|of| of.id().is_null).map(|of| &mut of.state)
             }
+        }
+    }
+
+    /// After a version was removed: the current blob's blocks may have ids of another length than
+    /// the staged ones.
+    pub(super) fn drop_unlike(&mut self) {
+        if self.current().is_some_and(|of| of.state.kind == Kind::Append) {
+            self.staged.clear();
         }
     }
 

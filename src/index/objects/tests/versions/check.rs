@@ -21,25 +21,24 @@ impl World {
         let chain = self.chain(name);
         let is_object = scope == DeleteScope::Object && versioning.is_some();
         if chain.current().is_none() && !is_object {
-            let why = match scope {
-                DeleteScope::Snapshots => Refused::BlobNotFound,
-                _ => chain.missing(versioning),
+            let why = if scope == DeleteScope::Snapshots {
+                Refused::BlobNotFound
+            } else {
+                chain.missing(versioning)
             };
             assert_eq!(reply, Err(Error::Refused(why)));
             return;
         }
-        match scope {
-            DeleteScope::Snapshots => {
-                chain.snapshots.clear();
-                assert_eq!(reply, Ok(WriteReply::Deleted(Deleted::default())));
-                return;
-            }
-            DeleteScope::BlobAndSnapshots => chain.snapshots.clear(),
-            _ if !chain.snapshots.is_empty() && !is_object => {
-                assert_eq!(reply, Err(Error::Refused(Refused::SnapshotsPresent)));
-                return;
-            }
-            _ => {}
+        if scope == DeleteScope::Snapshots {
+            chain.snapshots.clear();
+            assert_eq!(reply, Ok(WriteReply::Deleted(Deleted::default())));
+            return;
+        }
+        if scope == DeleteScope::BlobAndSnapshots {
+            chain.snapshots.clear();
+        } else if !chain.snapshots.is_empty() && !is_object {
+            assert_eq!(reply, Err(Error::Refused(Refused::SnapshotsPresent)));
+            return;
         }
         if chain.current().is_some() {
             chain.staged.clear();
@@ -92,6 +91,7 @@ impl World {
                 let id = version.id.or_else(|| versioning.map(|_| version.id()));
                 let deleted = Deleted { version: id, is_marker: version.is_marker };
                 assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
+                self.chain(name).drop_unlike();
             }
         }
     }
@@ -159,8 +159,7 @@ impl World {
                 }
                 Family::Staged if *row == keys::staged_summary(&blob) => {}
                 Family::Staged => {
-                    let block: StagedBlock =
-                        values::decode_record(*family, row, value).unwrap();
+                    let block: StagedBlock = values::decode_record(*family, row, value).unwrap();
                     add(&block.content);
                 }
                 Family::Layout if keys::parse_span(row, &blob).is_some() => {
@@ -187,8 +186,8 @@ impl World {
             assert!(lost.is_empty(), "lost {lost:?}");
         }
         let (view, mut progress) = (&self.partition.memory, |_: &check::CheckReport| ());
-        let report = check::check(view, &self.capacity, &mut progress).now_or_never();
-        assert_eq!(report.expect("memory does not wait").problems, []);
+        let report = wait(check::check(view, &self.capacity, &mut progress));
+        assert_eq!(report.problems, []);
         for name in NAMES {
             self.check_blob(name);
         }
@@ -242,7 +241,7 @@ impl World {
                             (usize::try_from(from).unwrap(), usize::try_from(to).unwrap());
                         bytes.extend_from_slice(&all[from..to]);
                     }
-                    Piece::Encrypted { .. } | Piece::Chunked { .. } => panic!("encrypted"),
+                    Piece::Encrypted { .. } | Piece::Authenticated { .. } => panic!("encrypted"),
                 }
             }
             if view.pieces_end >= view.range.end {

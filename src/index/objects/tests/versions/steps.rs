@@ -85,8 +85,7 @@ impl World {
     }
 
     fn commit(&mut self, name: &'static str, ids: &[usize], times: usize) {
-        let ids: Vec<&str> =
-            std::iter::repeat_n(ids, times).flatten().map(|id| IDS[*id]).collect();
+        let ids: Vec<&str> = std::iter::repeat_n(ids, times).flatten().map(|id| IDS[*id]).collect();
         let sent = commit(&key(name), &ids);
         let reply = self.write(Write::CommitBlocks(sent));
         let now = self.now();
@@ -265,7 +264,7 @@ impl World {
         source: &State,
     ) -> CopiedContent {
         let share = SharePages { key: key(from), revision, guard: Guard::default(), from: 0 };
-        let reply = self.write(Write::SharePages(share)).unwrap();
+        let reply = self.write(Write::SharePages(Box::new(share))).unwrap();
         let WriteReply::SharedPages(SharedPages { spans, next: None }) = reply else {
             panic!("not all pages")
         };
