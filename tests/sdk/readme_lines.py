@@ -29,7 +29,7 @@ READY_SECONDS = 60
 # What is run when a line starts with it; `az` needs an installation of its own.
 PROGRAMS = ("rclone", "curl", "azcopy")
 # Commands to a running server that end by themselves.
-COMMANDS = ("blockyard account", "blockyard fault", "blockyard partitions list")
+COMMANDS = ("blockyard account", "blockyard user", "blockyard fault", "blockyard partitions list")
 # The principal that the README gives a role, and the group.
 READER, EDITORS = "5f0c...", "editors"
 
