@@ -95,6 +95,14 @@ def test_fields_are_the_properties_of_the_object(form, raw, client, bucket):
     assert raw.send("GET", "/k", {"host": host}).body == CONTENT
 
 
+def test_a_name_of_a_file_in_the_encoding_of_an_old_page(form, raw, client, bucket):
+    form.fields["key"] = "in/${filename}"
+    form.uncovered, form.conditions = {"key"}, [["starts-with", "$key", "in/"]]
+    body = multipart.body(form.all()).replace(b'filename="a.txt"', b'filename="\xe4.txt"')
+    assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, body).status == 204
+    assert stored(client, bucket, "in/ä.txt") == CONTENT
+
+
 def test_the_type_of_the_part_is_not_that_of_the_object(form, raw, bucket):
     body = multipart.body(form.all()).replace(b'filename="a.txt"', b'filename="a.txt"\r\nContent-Type: image/png')
     assert raw.send("POST", f"/{bucket}", {"content-type": KIND}, body).status == 204

@@ -1,5 +1,7 @@
 //! The head of a part: which field it is, and the name of its file.
 
+use std::borrow::Cow;
+
 /// What the head of a part says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
@@ -10,9 +12,11 @@ pub(super) struct Disposition {
 }
 
 impl Disposition {
-    /// Reads the lines of a head; `None` when they do not say which field this is.
+    /// Reads the lines of a head; `None` when they do not say which field this is. A head that is
+    /// not UTF-8 is Latin-1: browsers send names of files in the encoding of the page.
     pub(super) fn read(head: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(head).ok()?;
+        let utf8 = std::str::from_utf8(head).map(Cow::Borrowed);
+        let text = utf8.unwrap_or_else(|_| head.iter().copied().map(char::from).collect());
         let value = text.split("\r\n").find_map(|line| {
             let (name, value) = line.split_once(':')?;
             name.trim().eq_ignore_ascii_case("content-disposition").then_some(value.trim())
@@ -100,6 +104,8 @@ mod tests {
         ] {
             assert_eq!(Disposition::read(head.as_bytes()), None, "{head}");
         }
-        assert_eq!(Disposition::read(b"Content-Disposition: form-data; name=\"\xff\""), None);
+        let latin = b"Content-Disposition: form-data; name=\"file\"; filename=\"\xe4.txt\"";
+        let read = Disposition::read(latin).unwrap();
+        assert_eq!(read.filename.as_deref(), Some("\u{e4}.txt"));
     }
 }
