@@ -138,14 +138,14 @@ struct BlobCheck<'a> {
     /// The locations that blocks name.
     live: HashSet<(ExtentId, ExtentOffset)>,
     /// Which row owns a location.
-    owners: HashMap<(ExtentId, ExtentOffset), Owner>,
+    owners: HashMap<(ExtentId, ExtentOffset), ByteOwner>,
     /// Extents whose bytes cannot be read or are wrong.
     damaged: BTreeSet<ExtentId>,
 }
 
 /// What may own locations. It may name one many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum ByteOwner {
     /// A blob, a snapshot or a version.
     Committed(Place),
     /// A layer of pages.
@@ -180,7 +180,7 @@ impl<'a> BlobCheck<'a> {
     }
 
     /// Checks that nothing else owns these locations.
-    fn owns(&mut self, owner: Owner, content: &Content) {
+    fn owns(&mut self, owner: ByteOwner, content: &Content) {
         for location in content.owned() {
             let place = (location.extent, location.offset);
             if self.owners.insert(place, owner).is_some_and(|other| other != owner) {
@@ -279,7 +279,7 @@ impl<'a> BlobCheck<'a> {
             Layout::Whole(whole) => {
                 committed.len = whole.len();
                 committed.crc64 = committed.record.crc64;
-                self.owns(Owner::Committed(place), &whole);
+                self.owns(ByteOwner::Committed(place), &whole);
                 self.content_once(&whole, committed.crc64).await;
             }
             Layout::Blocks(entries) => self.entries(&mut committed, &entries).await,
@@ -302,7 +302,7 @@ impl<'a> BlobCheck<'a> {
             if entry.content.len() != entry.len {
                 self.problem("a committed block is not as long as its bytes");
             }
-            self.owns(Owner::Committed(committed.place), &entry.content);
+            self.owns(ByteOwner::Committed(committed.place), &entry.content);
             self.content_once(&entry.content, entry.crc64).await;
             committed.add(entry);
         }
@@ -352,7 +352,7 @@ impl<'a> BlobCheck<'a> {
             ends.bytes = range.end;
         }
         self.layers.push(ends);
-        span.content.iter().for_each(|content| self.owns(Owner::Layer(layer), content));
+        span.content.iter().for_each(|content| self.owns(ByteOwner::Layer(layer), content));
         match span.content.as_ref().map(Content::stored_bytes) {
             None => {}
             Some(StoredBytes::Inline(bytes)) => {

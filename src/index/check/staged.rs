@@ -2,7 +2,7 @@
 
 use crate::index::api::Error;
 use crate::index::check::BlobCheck;
-use crate::index::check::Owner;
+use crate::index::check::ByteOwner;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
 use crate::index::objects::values;
@@ -31,7 +31,7 @@ impl BlobCheck<'_> {
                 if block.content.len() != block.len {
                     self.problem("a staged block is not as long as its bytes");
                 }
-                self.owns(Owner::Staged(self.report.rows), &block.content);
+                self.owns(ByteOwner::Staged(self.report.rows), &block.content);
                 self.content(&block.content, block.crc64).await;
             }
             StagedKey::Upload(id) => {
@@ -64,7 +64,7 @@ impl BlobCheck<'_> {
         if part.content.len() != part.len {
             self.problem("a part is not as long as its bytes");
         }
-        self.owns(Owner::Staged(self.report.rows), &part.content);
+        self.owns(ByteOwner::Staged(self.report.rows), &part.content);
         self.content(&part.content, part.crc64).await;
         Ok(())
     }

@@ -30,6 +30,7 @@ use crate::index::objects::tags;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::types::DeleteScope;
+use crate::types::Location;
 use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Tags;

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use futures_util::poll;
 
-use crate::index::api::*;
 use crate::index::api::Deleted;
+use crate::index::api::*;
 use crate::index::engine::Dependencies;
 use crate::index::engine::commit::ROWS_IN_TURN;
 use crate::index::engine::config::Config;
