@@ -264,11 +264,13 @@ fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> O
         name.get(..end).map(str::to_owned)
     };
     let (name, group) = match list.after.as_ref()? {
-        ListAfter::Version(name, time) => {
-            return Some(RoutingKey::after_version(account, id, (name, *time), collation));
-        }
         ListAfter::Name(name) => (name, None),
         ListAfter::NameOrPrefix(name) => (name, group(name)),
+        // A version that is folded is passed with its prefix.
+        ListAfter::Version(name, time) => match group(name) {
+            Some(group) => (name, Some(group)),
+            None => return Some(RoutingKey::after_version(account, id, (name, *time), collation)),
+        },
     };
     Some(match group {
         Some(group) => {

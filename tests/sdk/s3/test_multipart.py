@@ -278,7 +278,7 @@ def test_pages_of_uploads_have_rules(raw, bucket, query):
 def test_keys_are_encoded_on_request(raw, client, bucket, upload):
     upload("a b/ü&<")
     answer = raw.call("GET", f"/{bucket}", [("uploads", ""), ("encoding-type", "url")])
-    assert answer.text("Upload/Key") == "a%20b/%C3%BC%26%3C" and answer.text("EncodingType") == "url"
+    assert answer.text("Upload/Key") == "a+b/%C3%BC%26%3C" and answer.text("EncodingType") == "url"
     assert raw.call("GET", f"/{bucket}", [("uploads", "")]).text("Upload/Key") == "a b/ü&<"
     assert client.list_multipart_uploads(Bucket=bucket)["Uploads"][0]["Key"] == "a b/ü&<"
 

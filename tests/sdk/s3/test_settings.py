@@ -98,18 +98,11 @@ def test_removing_nothing_succeeds(raw, bucket, name):
 
 @pytest.mark.parametrize("name", ["policy", "lifecycle", "website", "encryption", "replication", "publicAccessBlock",
                                   "accelerate", "logging", "notification", "requestPayment", "ownershipControls",
-                                  "versioning", "object-lock", *OF_AN_ID])
+                                  "object-lock", *OF_AN_ID])
 def test_nothing_is_merely_stored(raw, bucket, name):
     answer = raw.call("PUT", f"/{bucket}", [("id", "one"), (name, "")] if name in OF_AN_ID else [(name, "")],
                       body=b"<X/>")
     assert (answer.status, answer.code()) == (501, "NotImplemented")
-
-
-@pytest.mark.parametrize("status", ["Enabled", "Suspended"])
-def test_versioning_is_not_switched(client, bucket, status):
-    with pytest.raises(ClientError) as refused:
-        client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": status})
-    assert s3.code(refused.value) == (501, "NotImplemented")
 
 
 def test_select_and_torrent(raw, bucket):
