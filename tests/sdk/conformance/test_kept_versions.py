@@ -225,6 +225,8 @@ def test_signature_of_a_version(account, kept):
 
 
 def test_a_page_blob_is_an_upload_too(kept):
-    first = put(kept, b"1" * 512, blob_type=BlobType.PAGEBLOB)
+    blob = kept.get_blob_client("the-blob")
+    blob.upload_blob(b"1" * 512, blob_type=BlobType.PAGEBLOB)
+    first = blob.get_blob_properties().version_id
     put(kept, b"2", blob_type=BlobType.BLOCKBLOB)
     assert of(kept, first).download_blob().readall() == b"1" * 512
