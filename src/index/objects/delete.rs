@@ -29,6 +29,7 @@ use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
+use crate::types::BlobKind;
 use crate::types::DeleteScope;
 use crate::types::Location;
 use crate::types::Revision;
@@ -196,7 +197,10 @@ async fn succeed(
             let id_len = blob.content(key)?.id_len;
             tags::changed(eval, key, &Tags::default(), &blob.record.tags);
             eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-            staged::discard_unlike(eval, key, id_len).await
+            match blob.record.kind {
+                BlobKind::Block => staged::discard_unlike(eval, key, id_len).await,
+                BlobKind::Append { .. } | BlobKind::Page { .. } => staged::discard(eval, key).await,
+            }
         }
     }
 }

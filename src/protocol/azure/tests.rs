@@ -220,9 +220,31 @@ fn requests_are_routed_to_their_operations() {
 }
 
 #[test]
+fn versions_are_named_by_their_times() {
+    let version = "versionid=2026-01-02T03:04:05.0000000Z";
+    let snapshot = "snapshot=2026-01-02T03:04:05.0000000Z";
+    for (line, name) in [
+        ("GET /acct/con/b?", "GetBlob"),
+        ("HEAD /acct/con/b?", "GetBlobProperties"),
+        ("DELETE /acct/con/b?", "DeleteBlob"),
+        ("GET /acct/con/b?comp=tags&", "GetBlobTags"),
+        ("GET /acct/con/b?comp=blocklist&", "GetBlockList"),
+    ] {
+        assert_eq!(operation(&format!("{line}{version}"), &[]).unwrap().name(), name);
+        for wrong in
+            ["versionid=", "versionid=x", "versionid=null", &format!("{version}&{snapshot}")]
+        {
+            let reason = refused(&format!("{line}{wrong}"), &[]);
+            assert_eq!(reason, Reason::InvalidQueryParameterValue, "{line}{wrong}");
+        }
+    }
+    let lease = refused(&format!("PUT /acct/con/b?comp=metadata&{version}"), &[]);
+    assert_eq!(lease, Reason::InvalidQueryParameterValue);
+}
+
+#[test]
 fn what_is_not_served_says_so() {
     let queries = [
-        "GET /acct/con/b?versionid=x",
         "GET /acct/con?restype=container&comp=list&showonly=deleted",
         "PUT /acct/files?resource=filesystem",
         "PATCH /acct/files/p?action=append&position=0",

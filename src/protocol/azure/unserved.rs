@@ -24,7 +24,7 @@ const HEADERS: &[&str] = &[
 ];
 
 /// Parameters refused wherever they stand, and what they ask for.
-const PARAMETERS: &[(&str, &str)] = &[("versionid", "versions"), ("showonly", "listing by kind")];
+const PARAMETERS: &[(&str, &str)] = &[("showonly", "listing by kind")];
 
 /// Parameters of the file-system dialect, which shares URLs with this one.
 const FILE_SYSTEM: &[&str] = &["resource", "action", "recursive"];

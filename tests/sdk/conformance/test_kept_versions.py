@@ -1,6 +1,8 @@
 """Versions of blobs, with the Python SDK. S3 turns them on for a container."""
 
 import datetime
+import subprocess
+import uuid
 
 import pytest
 from azure.storage.blob import BlobBlock, BlobClient, BlobType, StandardBlobTier, generate_blob_sas
@@ -225,6 +227,36 @@ def test_signature_of_a_version(account, kept):
 
 
 def test_a_page_blob_is_an_upload_too(kept):
-    first = put(kept, b"1" * 512, blob_type=BlobType.PAGEBLOB)
+    blob = kept.get_blob_client("the-blob")
+    blob.upload_blob(b"1" * 512, blob_type=BlobType.PAGEBLOB)
+    first = blob.get_blob_properties().version_id
     put(kept, b"2", blob_type=BlobType.BLOCKBLOB)
     assert of(kept, first).download_blob().readall() == b"1" * 512
+
+
+def set_account(server, name, state):
+    """Turns versions of an account on or off."""
+    subprocess.run([server.binary, "account", "set", name, f"--versioning={state}", "--admin-listen",
+                    server.admin_address, "--data", server.data[0]], check=True, capture_output=True, timeout=60)
+
+
+def test_an_account_keeps_versions(server, two_keys):
+    account = two_keys[0]
+    container = account.service().create_container(f"c{uuid.uuid4().hex}")
+    blob = container.get_blob_client("the-blob")
+    assert put(container, b"before") is None
+    try:
+        set_account(server, account.name, "on")
+        first = put(container, b"one")
+        second = put(container, b"two")
+        assert (of(container, first).download_blob().readall(), blob.download_blob().readall()) == (b"one", b"two")
+        assert [current for _, _, current in versions(container)] == [False, False, True]
+        assert s3.client(account).get_bucket_versioning(Bucket=container.container_name).get("Status") is None
+        set_account(server, account.name, "off")
+        assert put(container, b"three") is None
+        assert of(container, second).download_blob().readall() == b"two"
+        set_versions(account, container, "Enabled")
+        assert put(container, b"four") is not None
+    finally:
+        set_account(server, account.name, "off")
+        container.delete_container()

@@ -78,10 +78,9 @@ impl Chain {
         }
     }
 
-    /// After a version was removed: the current blob's blocks may have ids of another length than
-    /// the staged ones.
+    /// After a version was removed: a current blob that has no blocks has no staged ones.
     pub(super) fn drop_unlike(&mut self) {
-        if self.current().is_some_and(|of| of.state.kind == Kind::Append) {
+        if self.current().is_some_and(|of| of.state.kind != Kind::Block) {
             self.staged.clear();
         }
     }

@@ -75,9 +75,9 @@ impl World {
         let bytes = self.fresh(30);
         let content = self.store(&bytes, true);
         let reply = self.write(stage(&key(name), id, content));
-        // Appended blocks have longer ids.
         let chain = self.chain(name);
-        if chain.current().is_some_and(|of| of.state.kind == Kind::Append) && reply.is_err() {
+        if chain.current().is_some_and(|of| of.state.kind != Kind::Block) {
+            assert_eq!(reply, refused(Refused::WrongKind));
             return;
         }
         assert_eq!(reply, Ok(WriteReply::Done));
