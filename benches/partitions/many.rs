@@ -16,6 +16,7 @@ use blockyard::manager::Manager;
 use blockyard::manager::PolicyConfig;
 use blockyard::manager::Setup;
 use blockyard::types::PartitionId;
+use blockyard::types::Revision;
 use blockyard::types::RoutingKey;
 use bytes::Bytes;
 use futures_util::StreamExt;

@@ -447,10 +447,12 @@ impl<'a> BlobCheck<'a> {
                 self.copy
             ));
         }
-        if let Some(blob) = current {
-            if staged != 0 && blob.content.id_len != 0 && staged != blob.content.id_len {
-                self.problem("staged and committed block ids differ in length");
-            }
+        if let Some(blob) = current
+            && staged != 0
+            && blob.content.id_len != 0
+            && staged != blob.content.id_len
+        {
+            self.problem("staged and committed block ids differ in length");
         }
         if self.summary.map_or(0, |summary| summary.count) != self.staged {
             self.problem(format!("{} staged blocks, summary {:?}", self.staged, self.summary));

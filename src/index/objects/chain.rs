@@ -330,7 +330,7 @@ pub(super) enum Heir {
     /// Nothing is left.
     Nothing,
     /// The version that becomes current.
-    Promoted(Blob),
+    Promoted(Box<Blob>),
     /// A delete marker: no blob is current.
     Marker,
 }
@@ -357,7 +357,7 @@ pub(super) async fn promote(
         layers.insert(0, eval.now.ticks());
         next.blob = next.blob.with_content(&content);
     }
-    Ok(Heir::Promoted(next.blob))
+    Ok(Heir::Promoted(Box::new(next.blob)))
 }
 
 /// Versions that were removed.

@@ -251,6 +251,7 @@ pub(super) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Properties(Box::new(properties)),
         AccountChange::Keys(vec![secret()]),
         AccountChange::Anonymous(true),
+        AccountChange::Versioning(true),
         AccountChange::DelegationSecret(secret()),
         AccountChange::Reseal(vec![(Secret::Plain(Bytes::from_static(b"old")), secret())]),
         AccountChange::Assign(assignment()),

@@ -227,7 +227,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (name(), kind, any::<bool>())
             .prop_map(|(name, kind, stored)| Step::Put { name, kind, stored }),
         4 => (name(), 0usize..4).prop_map(|(name, id)| Step::Stage { name, id }),
-        4 => (name(), ids, times.clone())
+        4 => (name(), ids, times)
             .prop_map(|(name, ids, times)| Step::Commit { name, ids, times }),
         3 => (name(), prop_oneof![4 => Just(1usize), 1 => Just(70)])
             .prop_map(|(name, times)| Step::Append { name, times }),

@@ -25,7 +25,7 @@ fn a_write_that_is_sent_again_makes_no_version_of_itself() {
     let mut world = versioned();
     let content = world.store(b"bytes", true);
     put_at(&mut world, "a", content.clone());
-    put_at(&mut world, "a", content.clone());
+    put_at(&mut world, "a", content);
     assert_eq!(former(&world), 0, "two versions would own the same bytes");
     assert_eq!(world.partition.garbage(), []);
     let other = world.store(b"other", true);

@@ -39,7 +39,7 @@ impl World {
     }
 
     /// The new blob replaces the current one of the model.
-    fn replaced(&mut self, name: &str, reply: Result<WriteReply, Error>, state: State) {
+    fn replaced(&mut self, name: &str, reply: &Result<WriteReply, Error>, state: State) {
         let versioning = self.versioning;
         let chain = self.chain(name);
         chain.push(versioning, state, false);
@@ -68,7 +68,7 @@ impl World {
         let sent = PutBlob { kind: kind_sent, tags: tags.clone(), ..put(&key(name), content) };
         let reply = self.write(Write::PutBlob(sent));
         let state = State { tags, ..State::new(kind, bytes, self.now()) };
-        self.replaced(name, reply, state);
+        self.replaced(name, &reply, state);
     }
 
     fn stage(&mut self, name: &'static str, id: &str) {
@@ -107,7 +107,7 @@ impl World {
         };
         let bytes = blocks.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
         let state = State { blocks, ..State::new(Kind::Block, bytes, now) };
-        self.replaced(name, reply, state);
+        self.replaced(name, &reply, state);
     }
 
     fn append(&mut self, name: &'static str, times: usize) {
@@ -253,7 +253,7 @@ impl World {
         };
         let reply = self.write(Write::PutCopy(Box::new(copy)));
         let state = State { modified: self.now(), ..source };
-        self.replaced(to, reply, state);
+        self.replaced(to, &reply, state);
     }
 
     fn copy_pages(
