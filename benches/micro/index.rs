@@ -10,6 +10,7 @@ use blockyard::coordinator::counter::EXTENT_IDS;
 use blockyard::index::Config;
 use blockyard::index::Dependencies;
 use blockyard::index::Guard;
+use blockyard::index::History;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::ListBlobs;
@@ -35,6 +36,7 @@ use blockyard::types::ContainerId;
 use blockyard::types::Crc64;
 use blockyard::types::Metadata;
 use blockyard::types::NewKind;
+use blockyard::types::Revision;
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -128,7 +130,7 @@ impl Index {
             limit: PAGE,
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
-            snapshots: false,
+            history: History::None,
             shown,
         }))
     }

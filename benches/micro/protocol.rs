@@ -16,6 +16,7 @@ use blockyard::protocol::model::reply::BlobItem;
 use blockyard::protocol::model::reply::BlobListing;
 use blockyard::protocol::model::reply::Change;
 use blockyard::types::Etag;
+use blockyard::types::Revision;
 use blockyard::types::Timestamp;
 use divan::Bencher;
 use divan::black_box;
@@ -100,10 +101,10 @@ fn render_list(bencher: Bencher<'_, '_>) {
     let address = azure::address(&head.method, &head.uri, host, &Addressing::default());
     let mut echo = RequestEcho::new(&head, "f0e1d2c3-0000-4000-8000-000000000000".into(), now());
     echo.operation(&operation, &address.expect("an address"), "http");
-    let change = Change { etag: Etag::from_commit(now()), last_modified: now() };
+    let change = Change { etag: Etag::from_commit(now()), last_modified: now(), version: None };
     let item = |number| BlobItem::Blob {
         name: format!("names/{number:08}"),
-        snapshot: None,
+        revision: Revision::Current,
         facts: Box::new(BlobFacts::new(change, now(), 64)),
     };
     let items = (0..PAGE).map(item).collect();
