@@ -56,7 +56,8 @@ impl LastAccess {
         }
     }
 
-    /// Notes that a blob, found as `record`, was read at `now`; snapshots and versions are not tracked.
+    /// Notes that a blob, found as `record`, was read at `now`; snapshots and versions are not
+    /// tracked.
     pub(crate) fn note(&self, blob: &BlobVersion, record: &BlobRecord, now: Timestamp) {
         let key = &blob.key;
         if !blob.revision.is_current() || !record.notes_read(now) {

@@ -294,8 +294,8 @@ pub(super) async fn fork(
     Ok(current)
 }
 
-/// Removes the null version in the way of a version that is to be kept. There is one only if a write
-/// was evaluated with an older setting of its container.
+/// Removes the null version in the way of a version that is to be kept. There is one only if a
+/// write was evaluated with an older setting of its container.
 pub(super) async fn replace_null(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -7,7 +7,8 @@
 //!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob,
 //!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
 //!    becomes of a blob that is replaced or deleted, and which version is current.
-//! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`, `commit.rs`,
+//! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`,
+//!    `commit.rs`,
 //!    `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of containers).
 //!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;

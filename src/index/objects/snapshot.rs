@@ -31,7 +31,8 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Snapshot Blob. Where versions are kept, it makes one. ETag and last-modified time of the blob do not change. The snapshot has the same,
+/// Snapshot Blob. Where versions are kept, it makes one. ETag and last-modified time of the blob do
+/// not change. The snapshot has the same,
 /// unless it gets metadata of its own.
 pub(super) async fn take(
     eval: &mut Evaluation<'_>,

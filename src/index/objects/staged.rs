@@ -160,8 +160,8 @@ pub(super) async fn discard(
     Ok(dropped)
 }
 
-/// Removes the staged blocks of a blob whose committed blocks have ids of another length. Returns the
-/// locations that they own.
+/// Removes the staged blocks of a blob whose committed blocks have ids of another length. Returns
+/// the locations that they own.
 pub(super) async fn discard_unlike(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

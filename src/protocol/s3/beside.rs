@@ -7,7 +7,7 @@ use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::settings;
 use crate::protocol::s3::tagging;
-use crate::protocol::s3::versions;
+use crate::protocol::s3::versioning;
 
 use S3Operation as O;
 
@@ -27,8 +27,8 @@ pub(super) const SERVED: &[(S3Operation, Parser)] = &[
     (O::GetBucketNotificationConfiguration, settings::get_fixed),
     (O::GetBucketOwnershipControls, settings::get_fixed),
     (O::GetBucketRequestPayment, settings::get_fixed),
-    (O::GetBucketVersioning, versions::get),
-    (O::PutBucketVersioning, versions::put),
+    (O::GetBucketVersioning, versioning::get),
+    (O::PutBucketVersioning, versioning::put),
     (O::ListBucketAnalyticsConfigurations, settings::get_fixed),
     (O::ListBucketIntelligentTieringConfigurations, settings::get_fixed),
     (O::ListBucketInventoryConfigurations, settings::get_fixed),

@@ -4,7 +4,7 @@
 //! 2. `routes.rs` has the one table of operations. `parse.rs` finds the operation of a request
 //!    (`request.rs`) and calls its parser: `objects.rs`, `copies.rs` (with `copy_source.rs`),
 //!    `deletions.rs`, `attributes.rs`, `restore.rs`, `uploads.rs` (with `completion.rs`),
-//!    `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`, `versions.rs`.
+//!    `buckets.rs`, `lists.rs`, `tagging.rs`, `acl.rs`, `cors.rs`, `settings.rs`, `versioning.rs`.
 //!    `unserved.rs`
 //!    refuses headers and parameters that are not served.
 //! 3. Parsers share `arguments.rs` (parameters of lists), `conditions.rs`, `checksums.rs`,
@@ -58,7 +58,8 @@ mod untrusted;
 mod upload;
 mod upload_checksums;
 mod uploads;
-pub mod versions;
+mod versioning;
+mod versions;
 
 pub use checksums::of_trailers;
 pub use echo::S3Echo;

@@ -91,7 +91,7 @@ impl Request<'_> {
     /// As [`Self::bucket`]; `InvalidQueryParameterValue` for what is no id of a version.
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
-        Ok(BlobPath { container: self.bucket()?, blob, revision: versions::revision(self)? })
+        Ok(BlobPath { container: self.bucket()?, blob, revision: versions::revision(self.query)? })
     }
 
     /// `partNumber`.

@@ -58,7 +58,7 @@ const BLOB: [Row; 8] = [
     ("timeout=99999999999", INVALID),
     ("comp=blocklist&blocklisttype=none", INVALID),
     ("snapshot=", INVALID),
-    ("versionid=2026-11-21T00:00:00.0000000Z", UNSERVED),
+    ("versionid=yesterday", INVALID),
 ];
 
 const BLOCK: [Row; 7] = [

@@ -176,7 +176,8 @@ impl Partition {
     }
 }
 
-/// An entry as text: `name`, `name@ticks` for a snapshot, `name!ticks` for a version, `name?` with staged blocks only,
+/// An entry as text: `name`, `name@ticks` for a snapshot, `name!ticks` for a version,
+/// `name?` with staged blocks only,
 /// `name#id` for an upload, `group>` for a prefix.
 pub(super) fn show(entry: &ListEntry) -> String {
     match entry {
