@@ -50,7 +50,7 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
 /// # Errors
 /// `InvalidDocument`, `IllegalVersioning`; `NotImplemented` for deletions that need multi-factor
 /// authentication.
-pub fn read(bytes: &[u8]) -> Result<Versioning, Refusal> {
+pub(super) fn read(bytes: &[u8]) -> Result<Versioning, Refusal> {
     let root = xml::parse(bytes, "VersioningConfiguration")?;
     root.only(&["Status", "MfaDelete"])?;
     match root.child_text("MfaDelete").map(str::trim) {

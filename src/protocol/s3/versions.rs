@@ -31,7 +31,7 @@ pub(super) fn id_of(time: Timestamp) -> String {
 }
 
 /// The version that an id names; `None` if no version has such an id.
-pub fn of_id(text: &str) -> Option<Revision> {
+pub(super) fn of_id(text: &str) -> Option<Revision> {
     if text == NULL {
         return Some(Revision::Null);
     }
