@@ -8,6 +8,7 @@ use crate::frontend::rows::RowAccess;
 use crate::frontend::write::Stored;
 use crate::index;
 use crate::index::Containers;
+use crate::index::DeleteBlob;
 use crate::index::Deleted;
 use crate::index::Entered;
 use crate::index::FoundContainer;
@@ -136,6 +137,23 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     answer.and_then(W::checked)
 }
 
+/// As [`commit`], for the deletion of a blob. `noted` was made before the container was read, so a
+/// change of its versioning waits for this commit. Only where versions are kept, a deletion makes a
+/// row; then the container is read again, as for other writes.
+pub(crate) async fn commit_deletion<G: Send + 'static>(
+    rows: &RowAccess,
+    container: FoundContainer,
+    write: DeleteBlob,
+    noted: G,
+) -> Result<Deletion, index::Error> {
+    let deleted = match write.guard.versioning {
+        Some(_) => commit_into_holding(rows, Some(container), write, ()).await,
+        None => commit_holding(rows, write, noted).await,
+    };
+    let Deleted { version, is_marker } = deleted?;
+    Ok(Deletion { version, is_marker })
+}
+
 /// As [`commit`], for a change of a blob.
 pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     rows: &RowAccess,
@@ -149,12 +167,6 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
 pub(crate) const fn change(written: Written) -> Change {
     let Written { etag, last_modified, version } = written;
     Change { etag, last_modified, version }
-}
-
-/// What clients see of a deletion.
-pub(crate) const fn deletion(deleted: Deleted) -> Deletion {
-    let Deleted { version, is_marker } = deleted;
-    Deletion { version, is_marker }
 }
 
 /// The reply to a change.

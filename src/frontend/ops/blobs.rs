@@ -171,10 +171,11 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
+    let noted = front.rows.inflight.commit();
     let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };
-    match commit::commit_into(&front.rows, Some(container), write, None).await {
-        Ok(deleted) => Ok(Reply::BlobDeleted(commit::deletion(deleted))),
+    match commit::commit_deletion(&front.rows, container, write, noted).await {
+        Ok(deletion) => Ok(Reply::BlobDeleted(deletion)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

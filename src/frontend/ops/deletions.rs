@@ -1,5 +1,7 @@
 //! Deletes several blobs of one container.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 
@@ -12,6 +14,7 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::DeleteBlob;
 use crate::index::FoundContainer;
+use crate::index::inflight::ChangeGuard;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -49,7 +52,9 @@ pub(crate) async fn delete(
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
     let DeleteBlobs { container, items, quiet } = deletions;
+    let noted = Arc::new(front.rows.inflight.commit());
     let record = lookup::container(&front.rows, account, &container).await?;
+    let versioning = record.versioning().or(account.versioning);
     let found = FoundContainer {
         account: account.id,
         name: container,
@@ -61,14 +66,16 @@ pub(crate) async fn delete(
     // A deletion's future is created only when it may run: creating all of them immediately would
     // take much memory.
     let mut running = FuturesOrdered::new();
-    for BlobDeletion { name, blob, scope, version, precondition } in items {
+    for BlobDeletion { name, blob, scope, version, mut precondition } in items {
         if running.len() == PARALLEL {
             deleted.extend(running.next().await);
         }
         let blob = blob.map(|blob| lookup::key_in(account, &record, blob));
+        precondition.versioning = versioning;
+        let noted = Arc::clone(&noted);
         running.push_back(async move {
             let outcome = match blob {
-                Ok(key) => delete_one(front, found, One { key, scope, precondition }).await,
+                Ok(key) => delete_one(front, found, One { key, scope, precondition, noted }).await,
                 Err(refused) => Err(refused),
             };
             if let Err(refused) = &outcome {
@@ -87,6 +94,8 @@ struct One {
     key: BlobKey,
     scope: DeleteScope,
     precondition: Precondition,
+    /// Made before the container was read.
+    noted: Arc<ChangeGuard>,
 }
 
 async fn delete_one(
@@ -94,14 +103,13 @@ async fn delete_one(
     container: &FoundContainer,
     one: One,
 ) -> Result<Deletion, Refusal> {
-    let One { key, scope, precondition } = one;
+    let One { key, scope, precondition, noted } = one;
     front.load.rates.count(key.account, || front.env.clock.monotonic())?;
     let demanded = precondition.conditions.if_match.is_some();
     let guard = lookup::guard(precondition);
     let write = DeleteBlob { key, guard, scope };
-    let answer = commit::commit_into(&front.rows, Some(container.clone()), write, None).await;
-    match answer {
-        Ok(deleted) => Ok(commit::deletion(deleted)),
+    match commit::commit_deletion(&front.rows, container.clone(), write, noted).await {
+        Ok(deletion) => Ok(deletion),
         Err(error) => match errors::from_index(&error, Subject::Blob) {
             Refusal { reason: Reason::BlobNotFound, .. } if demanded => {
                 Err(Reason::NothingToMatch.into())

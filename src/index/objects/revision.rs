@@ -24,6 +24,10 @@ pub(super) async fn load(
     of: RevisionOf<'_>,
 ) -> Result<Blob, Error> {
     match find(view, key, of.revision).await? {
+        // A delete marker is open to nobody.
+        Some(blob) if blob.record.is_delete_marker() && of.guard.open_to.is_some() => {
+            Err(Refused::NotOpen.into())
+        }
         Some(blob) if blob.record.is_delete_marker() => {
             let version = blob.record.version().unwrap_or(VersionId::null(blob.record.created));
             Err(Refused::DeleteMarker(version).into())

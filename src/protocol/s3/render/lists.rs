@@ -154,9 +154,11 @@ impl Writer<'_> {
             Form::V1 | Form::Versions => true,
             Form::V2 => self.parameter("fetch-owner").is_some_and(lists::is_true),
         };
+        let mut before = None;
         for item in &self.page.items {
             if let BlobItem::Blob { name, facts, .. } = item {
-                let is_latest = self.form == Form::Versions && self.is_latest(item);
+                let is_latest = self.form == Form::Versions && self.is_latest(item, before);
+                before = Some(name.as_str());
                 self.object(name, facts, &Shown { shows_owner, is_latest });
             }
         }
@@ -169,20 +171,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a version is the newest of its key. It is the current object, or the first that the
-    /// page has of a key: then it is a delete marker, unless the page begins inside the key.
-    fn is_latest(&self, item: &BlobItem) -> bool {
+    /// Whether a version is the newest of its key, after a version of the key `before`. It is the
+    /// current object, or a delete marker that is the first of its key; not where the page goes on
+    /// inside the key.
+    fn is_latest(&self, item: &BlobItem, before: Option<&str>) -> bool {
         let BlobItem::Blob { name, revision, facts } = item else { return false };
-        if revision.is_current() {
-            return true;
-        }
-        let mut of_key = self.page.items.iter().filter(|other| match other {
-            BlobItem::Blob { name: other, .. } => other == name,
-            BlobItem::Prefix { .. } | BlobItem::Uncommitted { .. } => false,
-        });
-        let is_first = of_key.next().is_some_and(|first| std::ptr::eq(first, item));
-        let goes_on = self.parameter("key-marker") == Some(name.as_str());
-        facts.is_marker && is_first && !goes_on
+        let is_first = || before != Some(name) && self.parameter("key-marker") != Some(name);
+        revision.is_current() || facts.is_marker && is_first()
     }
 
     fn object(&mut self, name: &str, facts: &BlobFacts, shown: &Shown) {

@@ -1,4 +1,5 @@
-// What the AWS SDK for JavaScript and minio-js do over S3. One JSON line for each group; `s3_js.py` starts it.
+// What the AWS SDK for JavaScript and minio-js do over S3. One JSON line for each group; `s3_js.py`
+// starts it.
 
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync } from "node:fs";
