@@ -1,5 +1,7 @@
 //! Signatures of S3 requests, versions 4 and 2. Pure: no I/O, no clock.
 //!
+//! `request.rs`: what is signed of a request. `error.rs`: why a signature is refused.
+//!
 //! 1. `claim.rs` finds what a request says of who signed it: in `Authorization`, or in the query of
 //!    a presigned URL. The access key id in it says whose secrets verify the rest.
 //! 2. `v4.rs` and `v2.rs` read the two versions and verify them; `canonical.rs` has the form that

@@ -53,6 +53,12 @@ impl BlobCheck<'_> {
         });
         let nulls: Vec<Timestamp> = nulls.collect();
         let named: Vec<Timestamp> = self.null_version.into_iter().collect();
+        let current = all.iter().find(|committed| committed.place == Place::Current);
+        let version = current.map(|current| current.record.version());
+        let is_null = version.is_some_and(|version| version.is_none_or(|version| version.is_null));
+        if is_null && !named.is_empty() {
+            self.problem(format!("the current blob is the null version, and {named:?} is too"));
+        }
         if nulls != named {
             self.problem(format!(
                 "null versions {nulls:?}, the row of the null version names {named:?}"

@@ -26,6 +26,7 @@ use crate::index::objects::layout::SharedLayout;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
+use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::NullVersion;
 use crate::index::record::BlobRecord;
@@ -91,8 +92,17 @@ impl Way {
 pub(super) struct InTheWay<'a> {
     /// The current blob.
     pub(super) old: Option<&'a Blob>,
+    /// Its blocks, if the caller has read them.
+    pub(super) blocks: Option<&'a [Entry]>,
     /// The locations that the new blob names.
     pub(super) taken: &'a [Location],
+}
+
+impl<'a> InTheWay<'a> {
+    /// A blob whose blocks were not read, in the way of what names no locations.
+    pub(super) const fn of(old: Option<&'a Blob>) -> Self {
+        Self { old, blocks: None, taken: &[] }
+    }
 }
 
 /// Removes the blob that a write replaces from the main row, or makes a version of it. The caller
@@ -106,7 +116,7 @@ pub(super) async fn make_way(
     let version = made_by(guard, eval.now);
     let mut way = Way { version, ..Way::default() };
     match of.old {
-        Some(old) => way.dropped = displace(eval, key, guard, (old, of.taken)).await?,
+        Some(old) => way.dropped = displace(eval, key, guard, (old, of)).await?,
         None if version.is_some() => {
             way.snapshots = newest(eval.view, key).await?.map(|found| found.blob.record.snapshots);
         }
@@ -124,32 +134,39 @@ async fn displace(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     guard: &Guard,
-    (old, taken): (&Blob, &[Location]),
+    (old, of): (&Blob, InTheWay<'_>),
 ) -> Result<Vec<Location>, Error> {
     if let Fate::Kept(version) = fate(guard, &old.record)
-        && !is_repeated(key, old, taken)?
+        && !is_repeated(eval.view, key, (old, of.taken)).await?
     {
         let dropped = if version.is_null { drop_null(eval, key).await? } else { Vec::new() };
         keep(eval, key, version, old.clone());
         return Ok(dropped);
     }
     let layout = old.content(key)?.layout;
-    let dropped = layout::owned(eval, key, &layout).await?;
+    let dropped = match (of.blocks, &layout) {
+        (None, _) | (Some(_), Layout::Whole(_)) => layout::owned(eval, key, &layout).await?,
+        (Some(blocks), _) => layout::owned_by(eval, blocks),
+    };
     layout::remove_rows(eval, key, &layout);
     Ok(dropped)
 }
 
 /// Whether the same write made the blob in its way: its answer was lost, and it is sent again. A
 /// version would own the bytes of the new blob.
-fn is_repeated(key: &RoutingKey, old: &Blob, taken: &[Location]) -> Result<bool, Error> {
+async fn is_repeated(
+    view: &dyn Rows,
+    key: &RoutingKey,
+    (old, taken): (&Blob, &[Location]),
+) -> Result<bool, Error> {
     let Some(first) = taken.first() else { return Ok(false) };
-    Ok(match old.content(key)?.layout {
-        Layout::Whole(content) => content.owned().contains(first),
-        Layout::Blocks(entries) => {
-            entries.iter().any(|entry| entry.content.owned().contains(first))
-        }
-        Layout::Segments { .. } | Layout::Appended { .. } | Layout::Pages { .. } => false,
-    })
+    let layout = old.content(key)?.layout;
+    if let Layout::Whole(content) = layout {
+        return Ok(content.owned().contains(first));
+    }
+    // Pages are copied into a layer that no other blob names.
+    let blocks = layout::entries(view, key, &layout).await?;
+    Ok(blocks.iter().any(|block| block.content.owned().contains(first)))
 }
 
 /// Writes a blob as a version.
@@ -368,7 +385,11 @@ pub(super) struct Removed {
     pub(super) has_more: bool,
 }
 
-/// Removes versions that are not current, until `changes` rows have changed.
+/// Locations of versions that one commit removes, about.
+const LOCATIONS_MAX: usize = 10_000;
+
+/// Removes versions that are not current, until `changes` rows have changed or many locations are
+/// dropped.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -378,13 +399,12 @@ pub(super) async fn remove_all(
     let mut rows =
         Cursor::new(eval.view, Family::Versions, keys::versions_start(key), Some(keys::after(key)));
     while let Some(row) = rows.take().await? {
-        if eval.out.changes.len() >= changes {
+        if eval.out.changes.len() >= changes || dropped.len() >= LOCATIONS_MAX {
             return Ok(Removed { dropped, has_more: true });
         }
         let time = keys::parse_version_time(&row.key, key)?;
         let blob = blob_row::decode(&row.key, &row.value, Place::Version(time))?;
         dropped.extend(remove(eval, key, &Version { time, blob }).await?);
     }
-    eval.out.delete(Family::Versions, keys::null_version(key));
     Ok(Removed { dropped, has_more: false })
 }

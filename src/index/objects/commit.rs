@@ -117,8 +117,7 @@ async fn replace(
 ) -> Result<Replaced, Error> {
     let mut committed = Vec::new();
     let Some(old) = old else {
-        let way =
-            chain::make_way(eval, key, &commit.guard, InTheWay { old: None, taken: &[] }).await?;
+        let way = chain::make_way(eval, key, &commit.guard, InTheWay::of(None)).await?;
         return Ok(Replaced { committed, way });
     };
     let layout = old.content(key)?.layout;
@@ -128,10 +127,11 @@ async fn replace(
     let way = if is_kept && takes_committed && !committed.is_empty() {
         let marked = share::with_marked_content(eval, key, old.clone()).await?;
         committed.iter_mut().for_each(|entry| entry.content.mark());
-        let of = InTheWay { old: Some(&marked), taken: &[] };
+        let of = InTheWay::of(Some(&marked));
         chain::make_way(eval, key, &commit.guard, of).await?
     } else {
-        chain::make_way(eval, key, &commit.guard, InTheWay { old: Some(old), taken: &[] }).await?
+        let of = InTheWay { blocks: Some(&committed), ..InTheWay::of(Some(old)) };
+        chain::make_way(eval, key, &commit.guard, of).await?
     };
     Ok(Replaced { committed, way })
 }

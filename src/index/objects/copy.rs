@@ -57,7 +57,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
-    let of = InTheWay { old: old.as_ref(), taken: &laid.kept };
+    let of = InTheWay { taken: &laid.kept, ..InTheWay::of(old.as_ref()) };
     let way = chain::make_way(eval, &key, &put.guard, of).await?;
     way.finish(&mut record);
     dropped.extend(way.dropped);

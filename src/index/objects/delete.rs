@@ -84,8 +84,9 @@ async fn current(
         dropped.extend(snapshot::remove_all(eval, key).await?);
         snapshots = 0;
     }
-    leave(eval, key, &blob.record);
-    let of = InTheWay { old: Some(&blob), taken: &[] };
+    end_copy(eval, key, &blob.record);
+    tags::changed(eval, key, &blob.record.tags, &Tags::default());
+    let of = InTheWay::of(Some(&blob));
     let way = chain::make_way(eval, key, &delete.guard, of).await?;
     dropped.extend(way.dropped);
     garbage::write(eval, key, &dropped, &[]);
@@ -104,7 +105,7 @@ async fn mark_missing(
 ) -> Result<Deleted, Error> {
     guard::create(&delete.guard, None::<&BlobRecord>, eval.now)?;
     let snapshots = chain::newest(eval.view, key).await?.map_or(0, |v| v.blob.record.snapshots);
-    let way = chain::make_way(eval, key, &delete.guard, InTheWay { old: None, taken: &[] }).await?;
+    let way = chain::make_way(eval, key, &delete.guard, InTheWay::of(None)).await?;
     garbage::write(eval, key, &way.dropped, &[]);
     let version = chain::made_by(&delete.guard, eval.now);
     if let Some(version) = version {
@@ -113,13 +114,11 @@ async fn mark_missing(
     Ok(Deleted { version, is_marker: true })
 }
 
-/// Ends what belongs to a current blob that is current no longer: its pending copy, its entries of
-/// the tag index.
-fn leave(eval: &mut Evaluation<'_>, key: &RoutingKey, record: &BlobRecord) {
+/// Ends the pending copy of a blob that is current no longer.
+fn end_copy(eval: &mut Evaluation<'_>, key: &RoutingKey, record: &BlobRecord) {
     if guard::is_copying(record) {
         eval.out.delete(Family::Work, keys::copy_work(key));
     }
-    tags::changed(eval, key, &record.tags, &Tags::default());
 }
 
 /// Removes one version for ever. If it was the newest, the next one becomes current.
@@ -142,7 +141,7 @@ async fn version(
             let snapshots = blob.record.snapshots;
             let mut dropped = chain::remove(eval, key, &Version { time, blob }).await?;
             if is_head {
-                let head = Head { gone: Some(time), snapshots };
+                let head = Head { gone: Some(time), snapshots, tags: Tags::default() };
                 dropped.extend(succeed(eval, key, &head).await?);
             }
             garbage::write(eval, key, &dropped, &[]);
@@ -168,10 +167,10 @@ async fn remove_current(
     let layout = blob.content(key)?.layout;
     let mut dropped = layout::owned(eval, key, &layout).await?;
     layout::remove_rows(eval, key, &layout);
-    leave(eval, key, &blob.record);
+    end_copy(eval, key, &blob.record);
     eval.out.delete(Family::Main, key.as_bytes().clone());
-    let snapshots = blob.record.snapshots;
-    dropped.extend(succeed(eval, key, &Head { gone: None, snapshots }).await?);
+    let BlobRecord { snapshots, tags, .. } = blob.record;
+    dropped.extend(succeed(eval, key, &Head { gone: None, snapshots, tags }).await?);
     garbage::write(eval, key, &dropped, &[]);
     Ok(())
 }
@@ -182,6 +181,8 @@ struct Head {
     gone: Option<Timestamp>,
     /// The number of snapshots of the blob.
     snapshots: u32,
+    /// Its tags, if it is the current blob.
+    tags: Tags,
 }
 
 /// Makes the next version current. Returns the locations of staged blocks that do not fit it.
@@ -192,10 +193,14 @@ async fn succeed(
 ) -> Result<Vec<Location>, Error> {
     match chain::promote(eval, key, head.gone, head.snapshots).await? {
         Heir::Nothing if head.snapshots > 0 => Err(Refused::SnapshotsPresent.into()),
-        Heir::Nothing | Heir::Marker => Ok(Vec::new()),
+        Heir::Nothing | Heir::Marker => {
+            tags::changed(eval, key, &head.tags, &Tags::default());
+            Ok(Vec::new())
+        }
         Heir::Promoted(blob) => {
             let id_len = blob.content(key)?.id_len;
-            tags::changed(eval, key, &Tags::default(), &blob.record.tags);
+            // One commit has one work row about tags.
+            tags::changed(eval, key, &head.tags, &blob.record.tags);
             eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
             match blob.record.kind {
                 BlobKind::Block => staged::discard_unlike(eval, key, id_len).await,
@@ -262,7 +267,8 @@ pub(super) async fn remove_rows(
     dropped.extend(staged::discard(eval, key).await?);
     dropped.extend(snapshot::remove_all(eval, key).await?);
     if let Some(blob) = blob_row::current(eval, key).await? {
-        leave(eval, key, &blob.record);
+        end_copy(eval, key, &blob.record);
+        tags::changed(eval, key, &blob.record.tags, &Tags::default());
         let layout = blob.content(key)?.layout;
         dropped.extend(layout::owned(eval, key, &layout).await?);
         layout::remove_rows(eval, key, &layout);

@@ -265,7 +265,7 @@ pub(crate) fn parse_span(row: &[u8], blob: &RoutingKey) -> Option<SpanKey> {
     Some(SpanKey { layer: number(layer)?, end: number(end)? })
 }
 
-/// The key of a dead layer: one that no blob or snapshot names.
+/// The key of a dead layer: one that no blob, snapshot or version names.
 pub(crate) fn dead_layer(blob: &RoutingKey, layer: u64) -> Bytes {
     join(blob, &[&layer.to_be_bytes()])
 }

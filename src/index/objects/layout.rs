@@ -286,6 +286,11 @@ pub(super) async fn owned(
         return Ok(content.owned().to_vec());
     }
     let entries = entries(eval.view, blob, layout).await?;
-    eval.out.shared_dropped += entries.iter().map(|entry| entry.content.shared_len()).sum::<u64>();
-    Ok(entries.iter().flat_map(|entry| entry.content.owned()).copied().collect())
+    Ok(owned_by(eval, &entries))
+}
+
+/// As [`owned`], for the blocks of a layout.
+pub(super) fn owned_by(eval: &mut Evaluation<'_>, blocks: &[Entry]) -> Vec<Location> {
+    eval.out.shared_dropped += blocks.iter().map(|block| block.content.shared_len()).sum::<u64>();
+    blocks.iter().flat_map(|block| block.content.owned()).copied().collect()
 }

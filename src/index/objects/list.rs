@@ -5,7 +5,7 @@
 //! that the later snapshots and the blob itself follow, although the blob's own row sorts before
 //! it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
@@ -61,6 +61,9 @@ pub(super) async fn list(
         if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
             return Ok(ListPage { entries, after, weight, next, seen });
+        }
+        if family == Family::Versions && !rows.pass_hidden(list.history, &key).await? {
+            continue;
         }
         weight += ENTRY_WEIGHT + key.as_bytes().len();
         let name = key
@@ -130,7 +133,7 @@ impl Page<'_> {
     }
 }
 
-/// Takes the next row of the versions family, or passes the rows that the list does not have.
+/// Takes the next row of the versions family, which the list shows.
 async fn history(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -138,41 +141,23 @@ async fn history(
     page: &mut Page<'_>,
 ) -> Result<(), Error> {
     let row = rows.take(Family::Versions).await?;
-    let view = rows.view;
-    let pass = |window: &mut Window, position: Bytes| {
-        window.pass(position).map_err(|violation| view.violated(violation))
-    };
-    let version = keys::parse_version(&row.key, key)?;
-    match (version, page.list.history) {
-        (VersionKey::Null, _) => {}
-        (
-            VersionKey::Snapshot(taken),
-            History::Snapshots | History::VersionsUp { snapshots: true } | History::All,
-        ) => {
-            pass(window, keys::just_after(&row.key))?;
-            page.add(key, &row, Revision::Snapshot(taken))?;
-            page.after.push(window.position.clone());
-        }
-        (VersionKey::Snapshot(_), _) => {
-            rows.seek_in(Family::Versions, &keys::versions_start(key));
-        }
-        (VersionKey::Version(time), History::VersionsDown | History::All) => {
-            pass(window, keys::just_after(&row.key))?;
-            page.add(key, &row, Revision::Version(time))?;
-            page.after.push(window.position.clone());
-        }
+    let revision = match (keys::parse_version(&row.key, key)?, page.list.history) {
+        (VersionKey::Null, _) => return Ok(()),
         (VersionKey::Version(_), History::VersionsUp { .. }) => {
-            versions_up(rows, window, key, page).await?;
+            return versions_up(rows, window, key, page).await;
         }
-        (VersionKey::Version(_), History::None | History::Snapshots) => {
-            rows.seek_in(Family::Versions, &keys::after(key));
-        }
-    }
+        (VersionKey::Snapshot(taken), _) => Revision::Snapshot(taken),
+        (VersionKey::Version(time), _) => Revision::Version(time),
+    };
+    let view = rows.view;
+    window.pass(keys::just_after(&row.key)).map_err(|violation| view.violated(violation))?;
+    page.add(key, &row, revision)?;
+    page.after.push(window.position.clone());
     Ok(())
 }
 
 /// Adds the oldest versions of a blob that the page has room for. The rows are newest first, so all
-/// of them are read, and the oldest are kept.
+/// of them are read; the times of the oldest are kept.
 async fn versions_up(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -182,20 +167,18 @@ async fn versions_up(
     let view = rows.view;
     loop {
         let shown = keys::version_up_of(&window.position, key);
-        let room = page.list.limit.saturating_sub(page.entries.len()).max(1);
-        let Oldest { versions, has_more } = oldest(view, key, shown, room).await?;
-        for (time, row) in versions {
+        let Oldest { times, has_more } = oldest(view, key, shown).await?;
+        for time in times {
             if page.is_full() {
                 return Ok(());
             }
             let position = keys::version_up(key, time);
             window.pass(position).map_err(|violation| view.violated(violation))?;
-            let (record, _) =
-                values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
-            if !record.is_delete_marker() {
-                page.add(key, &row, Revision::Version(time))?;
-                page.after.push(window.position.clone());
-            }
+            let row = keys::version(key, time);
+            let value = view.get(Family::Versions, &row).await?;
+            let value = value.ok_or_else(|| keys::corrupt(Family::Versions, &row, "is gone"))?;
+            page.add(key, &Row { key: row, value }, Revision::Version(time))?;
+            page.after.push(window.position.clone());
         }
         if !has_more {
             rows.seek_in(Family::Versions, &keys::after(key));
@@ -204,9 +187,12 @@ async fn versions_up(
     }
 }
 
-/// The oldest versions of a blob after a time.
+/// Times of versions that are kept in one reading of a chain.
+const TIMES_MAX: usize = 10_000;
+
+/// The oldest versions of a blob after a time, without delete markers.
 struct Oldest {
-    versions: BTreeMap<Timestamp, Row>,
+    times: BTreeSet<Timestamp>,
     /// Whether there are newer ones.
     has_more: bool,
 }
@@ -215,9 +201,8 @@ async fn oldest(
     view: &dyn Rows,
     key: &RoutingKey,
     after: Option<Timestamp>,
-    count: usize,
 ) -> Result<Oldest, Error> {
-    let mut oldest = Oldest { versions: BTreeMap::new(), has_more: false };
+    let mut oldest = Oldest { times: BTreeSet::new(), has_more: false };
     let (from, to) = (keys::versions_start(key), keys::after(key));
     let mut rows = Cursor::new(view, Family::Versions, from, Some(to));
     while let Some(row) = rows.take().await? {
@@ -225,13 +210,22 @@ async fn oldest(
         if after.is_some_and(|after| time <= after) {
             break;
         }
-        oldest.versions.insert(time, row);
-        if oldest.versions.len() > count {
-            oldest.versions.pop_last();
+        if is_delete_marker(&row)? {
+            continue;
+        }
+        oldest.times.insert(time);
+        if oldest.times.len() > TIMES_MAX {
+            oldest.times.pop_last();
             oldest.has_more = true;
         }
     }
     Ok(oldest)
+}
+
+fn is_delete_marker(row: &Row) -> Result<bool, Error> {
+    let (record, _) =
+        values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
+    Ok(record.is_delete_marker())
 }
 
 /// The families of a listing. Of the rows of one blob, those of an earlier family in the list come
@@ -278,6 +272,31 @@ impl MergedFamilies<'_> {
                 cursor.seek(&keys::after(&blob));
             }
         }
+    }
+
+    /// Whether the next row of the versions family, which is of `key`, is one that a list shows.
+    /// Passes rows that it does not show.
+    async fn pass_hidden(&mut self, history: History, key: &RoutingKey) -> Result<bool, Error> {
+        let of = self.cursors.iter().find(|(of, _)| *of == Family::Versions);
+        let Some(row) = of.and_then(|(_, cursor)| cursor.known()) else { return Ok(false) };
+        let next = match (keys::parse_version(&row.key, key)?, history) {
+            (VersionKey::Null, _) => keys::just_after(&row.key),
+            (
+                VersionKey::Snapshot(_),
+                History::Snapshots | History::VersionsUp { snapshots: true } | History::All,
+            )
+            | (VersionKey::Version(_), History::VersionsDown | History::All) => return Ok(true),
+            (VersionKey::Version(_), History::VersionsUp { .. }) => {
+                if !is_delete_marker(row)? {
+                    return Ok(true);
+                }
+                keys::just_after(&row.key)
+            }
+            (VersionKey::Snapshot(_), _) => keys::versions_start(key),
+            (VersionKey::Version(_), History::None | History::Snapshots) => keys::after(key),
+        };
+        self.seek_in(Family::Versions, &next);
+        Ok(false)
     }
 
     async fn take(&mut self, family: Family) -> Result<Row, Error> {

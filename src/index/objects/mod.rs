@@ -8,8 +8,8 @@
 //!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
 //!    becomes of a blob that is replaced or deleted, and which version is current.
 //! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`,
-//!    `commit.rs`,
-//!    `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of containers).
+//!    `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of
+//!    containers).
 //!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
@@ -24,9 +24,9 @@
 //! 7. Only `keys.rs` and `values.rs` (with `contents.rs` and `part_fields.rs`) know the layout of
 //!    rows: `api-spec/keys.md`, `api-spec/rows.md`.
 //!
-//! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: a blob's layout
-//! or layer of pages (any number of times), a staged block, a part of an upload, a garbage row. It
-//! moves between them in one batch (I10, I11). The rows and the time `now` alone determine the
+//! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: the layout of
+//! a blob or of a version, a layer of pages (any number of times), a staged block, a part of an
+//! upload, a garbage row. It moves between them in one batch (I10, I11). The rows and the time `now` alone determine the
 //! answer to a request. No stored byte causes a panic: a row that cannot be read is answered with
 //! [`crate::index::Error::Corrupt`].
 //!

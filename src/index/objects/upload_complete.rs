@@ -72,7 +72,7 @@ pub(super) async fn complete(
     let mut record = record(eval, &upload, &Replaced { before, lease }, &fields, &total);
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &record.tags);
     dropped.extend(staged::discard(eval, &key).await?);
-    let of = InTheWay { old: old.as_ref(), taken: &[] };
+    let of = InTheWay::of(old.as_ref());
     let way = chain::make_way(eval, &key, &complete.guard, of).await?;
     way.finish(&mut record);
     dropped.extend(way.dropped);

@@ -1,7 +1,8 @@
 //! S3 at the front end: which requests speak it, what their URLs name, and who sends them.
 //!
-//! `admit.rs` identifies the sender and checks permission, `body.rs` verifies signed bodies,
-//! `refusals.rs` maps errors of signatures to refusals.
+//! `sender.rs` finds who sends a request, `admit.rs` checks permission. `body.rs` verifies signed
+//! bodies, `forms.rs` reads forms of browsers, `sts.rs` answers the token service. `refusals.rs`
+//! maps errors of signatures to refusals.
 //!
 //! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
 //! head or in the query, when it is a form for a bucket, or when it comes to the listener of S3.

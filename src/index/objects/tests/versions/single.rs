@@ -108,3 +108,48 @@ fn a_purge_removes_many_versions_in_parts() {
     }
     assert_eq!((parts > 1, world.left()), (true, 0));
 }
+
+#[test]
+fn tags_of_a_removed_version_and_of_its_heir_have_one_work_row() {
+    let mut world = versioned();
+    let tagged = |value: &str| {
+        let tags = Tags::new(vec![("k".to_owned(), value.to_owned())]).unwrap();
+        Write::PutBlob(PutBlob { tags, ..put(&key("a"), inline(value.as_bytes())) })
+    };
+    world.write(tagged("1")).unwrap();
+    let reply = world.write(tagged("2")).unwrap();
+    let WriteReply::Written(Written { version: Some(second), .. }) = reply else { panic!() };
+    let scope = DeleteScope::Version(Revision::Version(second.time));
+    world.write(delete_of(&key("a"), scope)).unwrap();
+    let work = Read::TagWork { blob: None, from: Bytes::new(), limit: 9 };
+    let ReadReply::TagWork(page) = world.partition.read(&work).unwrap() else { panic!() };
+    let last = page.work.last().unwrap();
+    let value = |tags: &Tags| tags.iter().map(|(_, value)| value.to_owned()).collect::<Vec<_>>();
+    assert_eq!((value(&last.removed), value(&last.added)), (vec!["2".into()], vec!["1".into()]));
+}
+
+#[test]
+fn what_a_list_does_not_show_is_folded_into_no_group() {
+    let mut world = versioned();
+    for name in ["a/1", "b/1"] {
+        put_at(&mut world, name, inline(b"x"));
+        world.write(delete(&key(name))).unwrap();
+    }
+    let names = |world: &World, history| {
+        let folded = ListBlobs { history, delimiter: Some("/".to_owned()), ..list() };
+        world.partition.list_all(&folded)
+    };
+    let up = History::VersionsUp { snapshots: false };
+    assert_eq!(names(&world, History::Snapshots), Vec::<String>::new());
+    assert_eq!(names(&world, up), ["a/>", "b/>"]);
+    let chain = ListBlobs { history: up, prefix: "a/".to_owned(), ..list() };
+    let ReadReply::Blobs(page) = world.partition.read(&Read::Blobs(chain)).unwrap() else {
+        panic!()
+    };
+    let ListEntry::Blob { revision: Revision::Version(time), .. } = &page.entries[0] else {
+        panic!("no version: {page:?}")
+    };
+    world.write(delete_of(&key("a/1"), DeleteScope::FormerVersion(*time))).unwrap();
+    assert_eq!(names(&world, up), ["b/>"], "a chain of markers only is not listed");
+    assert_eq!(names(&world, History::VersionsDown), ["a/>", "b/>"]);
+}
