@@ -62,7 +62,7 @@ pub(super) async fn list(
             let (next, seen) = (Some(window.position), view.seen());
             return Ok(ListPage { entries, after, weight, next, seen });
         }
-        if family == Family::Versions && !rows.pass_hidden(list.history, &key).await? {
+        if family == Family::Versions && !rows.pass_hidden(list.history, &key)? {
             continue;
         }
         weight += ENTRY_WEIGHT + key.as_bytes().len();
@@ -276,7 +276,7 @@ impl MergedFamilies<'_> {
 
     /// Whether the next row of the versions family, which is of `key`, is one that a list shows.
     /// Passes rows that it does not show.
-    async fn pass_hidden(&mut self, history: History, key: &RoutingKey) -> Result<bool, Error> {
+    fn pass_hidden(&mut self, history: History, key: &RoutingKey) -> Result<bool, Error> {
         let of = self.cursors.iter().find(|(of, _)| *of == Family::Versions);
         let Some(row) = of.and_then(|(_, cursor)| cursor.known()) else { return Ok(false) };
         let next = match (keys::parse_version(&row.key, key)?, history) {
