@@ -177,7 +177,7 @@ const EVENTS: &[&str] = &[
 #[test]
 fn index_histories_come_through_everything() {
     let counts = counts::Counts::default();
-    for seed in 0..80 {
+    for seed in 0..160 {
         index::run_counted(seed, rig::Device::Honest, &counts).unwrap();
     }
     println!("{counts:#?}");

@@ -39,7 +39,7 @@ pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Res
         }
         if draw.percent(25) {
             move_one(stack, session).await?;
-        } else if draw.percent(30) {
+        } else if draw.percent(45) {
             stripe_or_unstripe(stack, session).await?;
         } else if stack.host.partitions() > 1 && draw.percent(40) {
             merge(stack, session).await?;
