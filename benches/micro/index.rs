@@ -131,6 +131,8 @@ impl Index {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             history: History::None,
+            deleted: false,
+            versions_only: false,
             shown,
         }))
     }

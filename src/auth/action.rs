@@ -47,7 +47,10 @@ pub enum Action {
     /// Read or set who may do what with a blob.
     BlobPolicy,
     /// List the blobs of a container.
-    ListBlobs,
+    ListBlobs {
+        /// With their tags.
+        tagged: bool,
+    },
     /// List the uploads in parts of a container.
     ListUploads,
     /// List the parts of an upload.
@@ -71,6 +74,8 @@ pub enum Action {
     DeleteBlob,
     /// Delete a version of a blob.
     DeleteVersion,
+    /// End what was softly deleted before its time.
+    PermanentDelete,
     /// Read the tags of a blob.
     ReadTags,
     /// Set them.

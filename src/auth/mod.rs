@@ -57,7 +57,7 @@ pub use sas::{
     mint_delegation, mint_service,
 };
 pub use sas_permissions::SasPermissions;
-pub use session::{Session, SessionError, SessionHolder, SessionKeys, SessionToken};
+pub use session::{Session, SessionError, SessionHolder, SessionKeys, SessionToken, secret_proof};
 pub use shared_key::{DATE_WINDOW, authenticate};
 
 #[cfg(test)]

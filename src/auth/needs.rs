@@ -67,6 +67,9 @@ const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
+/// Tags are never open to everybody.
+const LIST_TAGS: Need =
+    Need { also: SasPermissions::of("t"), ..row(Level::Container, "l", "l", Role::Reader) };
 /// Lists of uploads are never open to everybody.
 const LIST_UPLOADS: Need = row(Level::Container, "l", "l", Role::Reader);
 const LIST_PARTS: Need = row(Level::Object, "r", "r", Role::Reader);
@@ -83,7 +86,9 @@ const TAGS: Need = row(Level::Object, "t", "t", Role::Owner);
 const FIND_BLOBS: Need = row(Level::Object, "f", "f", Role::Owner);
 const SNAPSHOT_BLOB: Need = row(Level::Object, "cw", "cw", Role::Contributor);
 const DELETE_BLOB: Need = row(Level::Object, "d", "d", Role::Contributor);
-const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Contributor);
+/// The history of blobs is for those who own the data.
+const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Owner);
+const PERMANENT_DELETE: Need = row(Level::Object, "y", "y", Role::Owner);
 
 impl Action {
     /// The public access that opens it to everybody; `None` for what is never open.
@@ -117,7 +122,8 @@ pub(super) const fn need(action: Action) -> Need {
         A::ReadSettings => READ_SETTINGS,
         A::WriteSettings => WRITE_SETTINGS,
         A::BlobPolicy => BLOB_POLICY,
-        A::ListBlobs => LIST_BLOBS,
+        A::ListBlobs { tagged: false } => LIST_BLOBS,
+        A::ListBlobs { tagged: true } => LIST_TAGS,
         A::ListUploads => LIST_UPLOADS,
         A::ListParts => LIST_PARTS,
         A::ReadBlob => READ_BLOB,
@@ -128,6 +134,7 @@ pub(super) const fn need(action: Action) -> Need {
         A::SnapshotBlob => SNAPSHOT_BLOB,
         A::DeleteBlob => DELETE_BLOB,
         A::DeleteVersion => DELETE_VERSION,
+        A::PermanentDelete => PERMANENT_DELETE,
         A::ReadTags | A::WriteTags => TAGS,
         A::FilterByTags => FIND_BLOBS,
     }

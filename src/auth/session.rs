@@ -40,6 +40,7 @@ const SECRET_BYTES: usize = 30;
 const OF_MAC: &str = "temporary key: token";
 const OF_ID: &str = "temporary key: id";
 const OF_SECRET: &str = "temporary key: secret";
+const OF_PROOF: &str = "temporary key: access key";
 
 /// Who holds temporary keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,8 @@ pub enum SessionHolder {
         key: AccessKeyId,
         /// The canonical id of the user: another one may get a key of that id.
         user: String,
+        /// Which secret the access key had: [`secret_proof`].
+        proof: [u8; 32],
     },
     /// The principal of a token of an issuer.
     Subject {
@@ -62,6 +65,19 @@ pub enum SessionHolder {
         /// The highest role that the token claimed.
         claimed: Option<Role>,
     },
+}
+
+/// Stands for the secret of an access key in session tokens: a key that gets another secret ends
+/// the temporary keys that it asked for. It tells nothing of the secret.
+#[must_use]
+pub fn secret_proof(delegation: &DelegationSecret, secrets: &S3Secrets) -> [u8; 32] {
+    let mut text = Vec::new();
+    secrets.texts().for_each(|secret| {
+        text.extend_from_slice(secret.as_bytes());
+        text.push(0);
+    });
+    let text = Zeroizing::new(text);
+    *delegation.derive(OF_PROOF, &text)
 }
 
 /// What a session token says.
@@ -227,6 +243,7 @@ mod tests {
             holder: SessionHolder::User {
                 key: AccessKeyId::new("KEY").unwrap(),
                 user: "c".to_owned(),
+                proof: secret_proof(&SECRET, &S3Secrets::new(&["secret"])),
             },
             expires: at(1000),
             role: "r".to_owned(),
@@ -258,6 +275,17 @@ mod tests {
             let other = DelegationSecret::new([7; 32]);
             assert_eq!(token.open(&other, at(1)).unwrap_err(), SessionError::Invalid);
         }
+    }
+
+    #[test]
+    fn another_secret_has_another_proof() {
+        let proof = |secret| secret_proof(&SECRET, &S3Secrets::new(&[secret]));
+        assert_eq!(proof("a"), proof("a"));
+        assert_ne!(proof("a"), proof("b"));
+        assert_ne!(
+            proof("a"),
+            secret_proof(&DelegationSecret::new([7; 32]), &S3Secrets::new(&["a"]))
+        );
     }
 
     #[test]

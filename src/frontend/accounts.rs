@@ -37,10 +37,12 @@ use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::OwnerIds;
 use crate::types::PartitionId;
+use crate::types::Protection;
 use crate::types::RoleAssignment;
 use crate::types::RoutingKey;
 use crate::types::ServiceProperties;
 use crate::types::Versioning;
+use std::time::Duration;
 
 pub use rows::AccountRows;
 pub use rows::part_of_one;
@@ -67,6 +69,8 @@ pub struct Account {
     pub anonymous: bool,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<Versioning>,
+    /// Whether what was softly deleted may be ended before its time.
+    pub permanent_delete: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
     /// Its role assignments.
@@ -80,6 +84,15 @@ pub struct Account {
 }
 
 impl Account {
+    /// How blobs of its containers are protected, unless these say so themselves. `day` is the
+    /// length of a day of retention.
+    #[must_use]
+    pub fn protection(&self, day: Duration) -> Protection {
+        let days = self.properties.delete_retention_days;
+        let restorable_for = days.map(|days| day.saturating_mul(days));
+        Protection { versioning: self.versioning, restorable_for }
+    }
+
     /// The account of a row, with the `keys` of the configuration.
     ///
     /// # Errors
@@ -91,7 +104,7 @@ impl Account {
         secrets: &Secrets,
     ) -> Result<Self, UnsealError> {
         let users = Users::stored(&name, &record, secrets);
-        let versioning = record.versioning();
+        let (versioning, permanent_delete) = (record.versioning(), record.permanent_delete());
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -109,6 +122,7 @@ impl Account {
             users,
             anonymous,
             versioning,
+            permanent_delete,
             configured,
             traffic,
         })

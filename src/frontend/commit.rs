@@ -83,8 +83,8 @@ impl MayCommit {
     fn tell(self, write: &mut Write) -> ChangeGuard {
         match self {
             Self::Alone(note) => note,
-            Self::Into(Entered { note, versioning }) => {
-                write.set_versioning(versioning);
+            Self::Into(Entered { note, protection }) => {
+                write.set_protection(protection);
                 note
             }
         }
@@ -146,12 +146,12 @@ pub(crate) async fn commit_deletion<G: Send + 'static>(
     write: DeleteBlob,
     noted: G,
 ) -> Result<Deletion, index::Error> {
-    let deleted = match write.guard.versioning {
+    let deleted = match write.guard.protection.versioning {
         Some(_) => commit_into_holding(rows, Some(container), write, ()).await,
         None => commit_holding(rows, write, noted).await,
     };
-    let Deleted { version, is_marker } = deleted?;
-    Ok(Deletion { version, is_marker })
+    let Deleted { version, is_marker, is_kept } = deleted?;
+    Ok(Deletion { version, is_marker, is_kept })
 }
 
 /// As [`commit`], for a change of a blob.

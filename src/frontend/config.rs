@@ -31,6 +31,9 @@ pub struct FrontEndConfig {
     pub rehydration: Duration,
     /// Whether last-access times are written to the blobs' rows and shown. Default no.
     pub last_access: bool,
+    /// How long a day of retention is: after so many of them what was deleted cannot be restored.
+    /// Default 24 hours. Tests shorten it.
+    pub retention_day: Duration,
     /// A client that sends nothing of its body for so long is cut off. Default 60 s.
     pub body_idle: Duration,
     /// Bytes a second of a body that a client sends at least, over the time above; 0 asks for

@@ -68,6 +68,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::VersionNotFound => Reason::VersionNotFound.into(),
         R::DeleteMarker(marker) => Refusal::new(Reason::DeleteMarker).marker(*marker),
         R::CurrentVersion => Reason::CurrentVersion.into(),
+        R::NotSoftlyDeleted => Reason::NotSoftlyDeleted.into(),
         R::NotOpen => Reason::BlobNotOpen.into(),
         R::NotModified { content_etag: None } | R::Condition(Outcome::NotModified) => {
             Reason::NotModified.into()

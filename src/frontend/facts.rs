@@ -11,9 +11,11 @@ use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
+use crate::protocol::model::reply::DeletedFacts;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::types::BlobKind;
+use crate::types::SoftDelete;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
@@ -48,6 +50,7 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         is_marker: record.is_delete_marker(),
+        deleted: record.deleted().map(|deleted| deleted_facts(front, deleted, now)),
         kind: record.kind,
         tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
         properties: record.properties,
@@ -77,6 +80,12 @@ pub(crate) fn of_version(
     }
     facts.is_current = seen.is_current;
     facts
+}
+
+/// What is shown of something that was softly deleted.
+pub(crate) fn deleted_facts(front: &FrontEnd, deleted: SoftDelete, now: Timestamp) -> DeletedFacts {
+    let day = front.rows.retention_day.as_secs().max(1);
+    DeletedFacts { since: deleted.since, days_left: deleted.until.since(now).as_secs() / day }
 }
 
 /// A blob that was read.

@@ -12,9 +12,11 @@ use crate::index::ReadContainer;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
+use crate::types::AccountId;
 use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::ContainerName;
+use crate::types::Protection;
 use crate::types::Revision;
 
 /// The container that a request is about, and what must hold before the request is carried out.
@@ -57,7 +59,8 @@ impl BlobTarget<'_> {
     pub(crate) async fn locate(self, rows: &RowAccess) -> Result<Located, Refusal> {
         let Self { account, path, precondition } = self;
         let record = container(rows, account, &path.container).await?;
-        Ok(located((account, &record), path, precondition))
+        let protection = account.protection(rows.retention_day);
+        Ok(located((account.id, &record), path, (precondition, protection)))
     }
 
     /// As [`Self::locate`], for a request that writes content: the container's rules decide how it
@@ -69,25 +72,21 @@ impl BlobTarget<'_> {
         let Self { account, path, mut precondition } = self;
         let record = container(rows, account, &path.container).await?;
         claim::settle(&record, &mut precondition)?;
-        Ok(located((account, &record), path, precondition))
+        let protection = account.protection(rows.retention_day);
+        Ok(located((account.id, &record), path, (precondition, protection)))
     }
 }
 
 fn located(
-    (account, record): (&Account, &ContainerRecord),
+    (account, record): (AccountId, &ContainerRecord),
     path: BlobPath,
-    mut precondition: Precondition,
+    (mut precondition, protection): (Precondition, Protection),
 ) -> Located {
     let BlobPath { container: name, blob, revision } = path;
-    precondition.versioning = record.versioning().or(account.versioning);
+    precondition.protection = record.protection(protection);
     Located {
-        container: FoundContainer {
-            account: account.id,
-            name,
-            id: record.id,
-            versioning: account.versioning,
-        },
-        blob: BlobVersion { key: key_in(account, record, blob), revision },
+        container: FoundContainer { account, name, id: record.id, protection },
+        blob: BlobVersion { key: key_of(account, record, blob), revision },
         precondition,
     }
 }
@@ -104,7 +103,11 @@ pub(crate) async fn container(
 
 /// The key of a blob in a container.
 pub(crate) fn key_in(account: &Account, container: &ContainerRecord, name: BlobName) -> BlobKey {
-    let (account, id, collation) = (account.id, container.id, container.collation);
+    key_of(account.id, container, name)
+}
+
+fn key_of(account: AccountId, container: &ContainerRecord, name: BlobName) -> BlobKey {
+    let (id, collation) = (container.id, container.collation);
     BlobKey { account, container: id, collation, name }
 }
 
@@ -119,6 +122,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         encryption,
         open_to: precondition.open_to,
         over_archived: precondition.over_archived,
-        versioning: precondition.versioning,
+        protection: precondition.protection,
     }
 }

@@ -1,6 +1,7 @@
 //! What look-ups and commits of rows use.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::env::Tasks;
 use crate::index::Containers;
@@ -18,4 +19,6 @@ pub(crate) struct RowAccess {
     pub(crate) containers: Arc<Containers>,
     /// Commits are tasks of their own.
     pub(crate) tasks: Tasks,
+    /// The length of a day of retention.
+    pub(crate) retention_day: Duration,
 }

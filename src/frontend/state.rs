@@ -100,8 +100,13 @@ impl FrontEnd {
             requests,
             clock: Arc::clone(&dependencies.env.clock),
         });
-        let rows =
-            RowAccess { router, inflight, containers, tasks: dependencies.env.tasks.clone() };
+        let rows = RowAccess {
+            router,
+            inflight,
+            containers,
+            tasks: dependencies.env.tasks.clone(),
+            retention_day: config.retention_day,
+        };
         Self {
             load: LoadLimits::new(&config, &dependencies.env.clock),
             rows,

@@ -29,6 +29,7 @@ use crate::index::objects::tags;
 use crate::index::objects::values;
 use crate::index::objects::values::Content;
 use crate::index::objects::values::DeadLayer;
+use crate::index::objects::values::DeletedWork;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::GarbageValue;
 use crate::index::objects::values::Layout;
@@ -129,6 +130,9 @@ struct BlobCheck<'a> {
     copy: Option<Uuid>,
     /// The time of the null version, from the row that names it.
     null_version: Option<Timestamp>,
+    /// Whether it has rows that were softly deleted, and the work row of such rows.
+    has_deleted: bool,
+    has_deleted_work: bool,
     /// Whether the main row is that of a container.
     is_container: bool,
     summary: Option<StagedSummary>,
@@ -165,6 +169,8 @@ impl<'a> BlobCheck<'a> {
             dead_layers: Vec::new(),
             copy: None,
             null_version: None,
+            has_deleted: false,
+            has_deleted_work: false,
             is_container: false,
             summary: None,
             staged: 0,
@@ -209,6 +215,10 @@ impl<'a> BlobCheck<'a> {
                     self.secret(&job.source);
                     self.copy = Some(job.id);
                 })
+            }
+            Family::Work if keys::is_deleted_work(&row.key, self.key) => {
+                self.has_deleted_work = true;
+                values::decode::<DeletedWork>(family, &row.key, &row.value).map(drop)
             }
             Family::Versions if sweep::is_blob(self.key) => self.version(row).await,
             Family::Versions => self.setting(row),
@@ -269,7 +279,7 @@ impl<'a> BlobCheck<'a> {
     async fn committed(&mut self, place: Place, row: &Row) -> Result<(), Error> {
         let family = match place {
             Place::Current => Family::Main,
-            Place::Snapshot | Place::Version(_) => Family::Versions,
+            Place::Snapshot | Place::Version(_) | Place::Deleted(_) => Family::Versions,
         };
         let (record, content): (BlobRecord, _) =
             values::decode_record_head(family, &row.key, &row.value)?;
@@ -435,6 +445,9 @@ impl<'a> BlobCheck<'a> {
             for problem in committed.problems() {
                 self.problem(problem);
             }
+        }
+        if self.has_deleted && !self.has_deleted_work {
+            self.problem("rows that were softly deleted, and no work row that ends them");
         }
         self.finish_versions(&all);
         self.finish_snapshots(&all);

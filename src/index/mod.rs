@@ -47,14 +47,15 @@ pub use api::{
     LeaseRefusal, LeaseResult, Leased, ListAccounts, ListBlobs, ListContainers, ListEntry,
     ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob,
     ReadReply, ReferencePlace, References, Refused, ReopenContainer, SealBlob, SetTier,
-    SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UpdateBlob, UpdateContainer,
-    Write, WriteReply, Written, check_lease,
+    SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UndeleteBlob, UpdateBlob,
+    UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{
     AppendedBlock, AskPartition, CopyJobPage, CreateAccount, DeleteAccount, DeletedContainer,
-    ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage, ForgetTagWork, GarbagePage, Prove,
-    PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs, ReadDeadContainers,
-    ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
+    EndedPage, ExpireDeleted, ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage,
+    ForgetTagWork, GarbagePage, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer,
+    ReadCopyJobs, ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage, ReadRequest,
+    ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::{ChangeSetting, ReadSetting, SettingChange};

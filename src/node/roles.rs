@@ -388,6 +388,7 @@ fn serve(
         outside: Outside::new(config.copy_source.clone(), client)
             .at_least(config.copy_source_bytes_per_second_min),
         rehydration: config.rehydration,
+        retention_day: config.retention_day,
     };
     let server = ServerConfig {
         connections_max: wide(config.connections_max)?,

@@ -26,6 +26,9 @@ pub struct ReclaimConfig {
     pub staged_life: Duration,
     /// How often expired staged blocks are searched. Default 1 hour.
     pub expire_every: Duration,
+    /// How often it is searched for what was softly deleted and can no longer be restored. Default
+    /// 1 minute.
+    pub end_deletions_every: Duration,
     /// Blobs expired or purged by one write. Default 64.
     pub blobs_per_write: usize,
     /// Such writes in one pass. Default 64.
@@ -86,6 +89,7 @@ impl Default for ReclaimConfig {
             open_waste_min: 8 << 20,
             staged_life: DAY * 7,
             expire_every: HOUR,
+            end_deletions_every: Duration::from_secs(60),
             blobs_per_write: 64,
             writes_per_pass: 64,
             purge_every: Duration::from_secs(10),

@@ -4,7 +4,9 @@
 use bytes::Bytes;
 
 use crate::index::AskPartition;
+use crate::index::ExpireDeleted;
 use crate::index::ExpireStaged;
+use crate::index::ReadEndedDeletions;
 use crate::index::ReadExpired;
 use crate::index::Target;
 use crate::reclaim::error::Error;
@@ -26,6 +28,22 @@ pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Erro
             let expire = ExpireStaged { key: blob.key, before };
             reclaim.host.tell(target, expire).await?;
             reclaim.metrics.expired_blobs.inc();
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was softly deleted in one partition and can no longer be restored.
+pub(super) async fn end_deletions(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
+    let (now, limit) = (reclaim.env.clock.now(), reclaim.config.blobs_per_write);
+    let mut from = Some(Bytes::new());
+    while let Some(start) = from {
+        let page = reclaim.host.ask(target, ReadEndedDeletions { from: start, now, limit }).await?;
+        from = page.next;
+        for key in page.blobs {
+            reclaim.go_on()?;
+            reclaim.host.tell(target, ExpireDeleted { key }).await?;
+            reclaim.metrics.ended_deletions.inc();
         }
     }
     Ok(())

@@ -16,6 +16,8 @@ pub struct ReclaimMetrics {
     pub rolled_extents: Counter,
     /// Blobs whose staged blocks or completed uploads expired.
     pub expired_blobs: Counter,
+    /// Writes that removed what could no longer be restored of a blob.
+    pub ended_deletions: Counter,
     /// Writes that removed rows of deleted containers.
     pub purge_writes: Counter,
     /// Deleted containers whose rows are all deleted.
@@ -54,7 +56,7 @@ impl ReclaimMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("reclaim");
-        let counters: [(&str, &str, &Counter); 14] = [
+        let counters: [(&str, &str, &Counter); 15] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
             ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
@@ -62,6 +64,11 @@ impl ReclaimMetrics {
                 "expired_blobs",
                 "Blobs whose staged blocks or completed uploads expired",
                 &metrics.expired_blobs,
+            ),
+            (
+                "ended_deletions",
+                "Blobs of which something could no longer be restored",
+                &metrics.ended_deletions,
             ),
             ("purge_writes", "Writes that purged deleted containers", &metrics.purge_writes),
             ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),

@@ -82,6 +82,8 @@ impl Reclaim {
         let now = self.env.clock.monotonic();
         let due = |last: Duration| now.saturating_sub(last) >= self.config.expire_every;
         let expire_now = state.expired.is_none_or(due);
+        let end_due = |last: Duration| now.saturating_sub(last) >= self.config.end_deletions_every;
+        let end_now = state.ended.is_none_or(end_due);
         let mut busy = false;
         state.seen = Seen::default();
         let owners: BTreeSet<Ownership> = map.partitions().iter().map(Ownership::of).collect();
@@ -105,6 +107,12 @@ impl Reclaim {
                 state.expired = Some(now);
                 if let Err(error) = expire::expire(self, target(partition)).await {
                     self.log_failure("expire", &error);
+                }
+            }
+            if end_now {
+                state.ended = Some(now);
+                if let Err(error) = expire::end_deletions(self, target(partition)).await {
+                    self.log_failure("end of deletions", &error);
                 }
             }
         }
@@ -234,4 +242,6 @@ pub(super) struct PassState {
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
+    /// When what can no longer be restored was last searched for, by the monotonic clock.
+    ended: Option<Duration>,
 }

@@ -29,6 +29,7 @@ mod object_properties;
 mod owner;
 mod peer;
 mod properties;
+mod protection;
 mod range;
 pub mod request;
 mod retention;
@@ -79,6 +80,7 @@ pub use object_properties::ObjectProperties;
 pub use owner::OwnerIds;
 pub use peer::{Peer, Protocols};
 pub use properties::{BlobProperties, PublicAccess};
+pub use protection::Protection;
 pub use range::ByteRange;
 pub use retention::{
     DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod, SoftDelete,

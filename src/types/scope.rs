@@ -26,6 +26,8 @@ pub enum DeleteScope {
     Version(Revision),
     /// A version that is not current. It is removed for ever.
     FormerVersion(Timestamp),
+    /// A snapshot or a version that was softly deleted: it can no longer be restored.
+    Permanently(Revision),
 }
 
 impl DeleteScope {

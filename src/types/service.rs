@@ -86,12 +86,14 @@ pub struct ServicePropertiesChange {
     pub default_version: Option<Option<String>>,
     /// Soft delete; `Some(None)` turns it off.
     pub delete_retention_days: Option<Option<u32>>,
+    /// Whether what was softly deleted may be ended before its time.
+    pub permanent_delete: Option<bool>,
     /// Static website; `Some(None)` turns it off.
     pub website: Option<Option<Website>>,
 }
 
 impl ServicePropertiesChange {
-    /// Applies the change to `properties`.
+    /// Applies the change to `properties`. Those do not say whether permanent deletion is allowed.
     pub fn apply(&self, properties: &mut ServiceProperties) {
         fn set<T: Clone>(from: Option<&T>, to: &mut T) {
             if let Some(value) = from {

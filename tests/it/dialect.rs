@@ -182,6 +182,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             uncommitted: false,
             snapshots: false,
             versions: None,
+            deleted: false,
+            versions_only: false,
             tags: false,
             copy: false,
             content_etag: false,
@@ -303,7 +305,7 @@ impl Foreign for Plain {
             (&Method::GET | &Method::HEAD, Some(_)) => Action::ReadBlob,
             (&Method::DELETE, Some(_)) => Action::DeleteBlob,
             (_, Some(_)) => Action::WriteBlob,
-            (&Method::GET, None) => Action::ListBlobs,
+            (&Method::GET, None) => Action::ListBlobs { tagged: false },
             (&Method::DELETE, None) => Action::DeleteContainer,
             (_, None) => Action::CreateContainer,
         })
@@ -326,7 +328,9 @@ impl Foreign for Plain {
         let mut response = if let Reply::Blobs(listing) = reply {
             let lines = listing.items.iter().filter_map(|item| match item {
                 BlobItem::Blob { name, facts, .. } => Some(format!("{} {name}\n", facts.len)),
-                BlobItem::Uncommitted { .. } | BlobItem::Prefix { .. } => None,
+                BlobItem::VersionsOnly { .. }
+                | BlobItem::Uncommitted { .. }
+                | BlobItem::Prefix { .. } => None,
             });
             answer(200, lines.collect())
         } else if let Reply::Blob { facts, range, .. } = reply {

@@ -36,6 +36,7 @@ use blockyard::types::Crc64;
 use blockyard::types::DeleteScope;
 use blockyard::types::Metadata;
 use blockyard::types::NewKind;
+use blockyard::types::Protection;
 use blockyard::types::PublicAccess;
 use blockyard::types::RoutingKey;
 use blockyard::types::Tags;
@@ -201,7 +202,7 @@ impl<'a> Session<'a> {
         match self.stack.router.ask(ReadContainer(ACCOUNT, bucket())).await {
             Ok(record) => {
                 return Ok(Some(FoundContainer {
-                    versioning: None,
+                    protection: Protection::default(),
                     account: ACCOUNT,
                     name: bucket(),
                     id: record.id,
@@ -231,7 +232,12 @@ impl<'a> Session<'a> {
         match self.stack.router.tell(create).await {
             Ok(_) => {
                 self.counts.add("containers made", 1);
-                Ok(Some(FoundContainer { account: ACCOUNT, name: bucket(), id, versioning: None }))
+                Ok(Some(FoundContainer {
+                    account: ACCOUNT,
+                    name: bucket(),
+                    id,
+                    protection: Protection::default(),
+                }))
             }
             Err(Error::Refused(Refused::ContainerExists) | Error::Overloaded) => Ok(None),
             Err(error) => Err(format!("the container cannot be made: {error}")),
@@ -390,7 +396,8 @@ impl<'a> Session<'a> {
         for entry in page.entries {
             match entry {
                 ListEntry::Blob { name, .. } => listed.push(name),
-                ListEntry::Uncommitted { .. }
+                ListEntry::VersionsOnly { .. }
+                | ListEntry::Uncommitted { .. }
                 | ListEntry::Upload { .. }
                 | ListEntry::Prefix { .. } => {
                     return Err(format!("unexpected {entry:?}"));

@@ -350,6 +350,8 @@ impl Client<'_> {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: draw.percent(50),
             history: if draw.percent(50) { History::Snapshots } else { History::None },
+            deleted: false,
+            versions_only: false,
             shown: ListedFields::ALL,
         };
         let before = self.now();
@@ -387,7 +389,8 @@ impl Client<'_> {
                     let taken = revision.snapshot().unwrap_or(Timestamp::from_ticks(u64::MAX));
                     (name.as_str(), taken)
                 }
-                ListEntry::Uncommitted { name }
+                ListEntry::VersionsOnly { name, .. }
+                | ListEntry::Uncommitted { name }
                 | ListEntry::Upload { name, .. }
                 | ListEntry::Prefix { name } => (name.as_str(), Timestamp::ZERO),
             })

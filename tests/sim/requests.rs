@@ -233,6 +233,7 @@ pub(crate) fn done(reply: &WriteReply) -> Option<Done> {
         WriteReply::PartStaged(_)
         | WriteReply::Done
         | WriteReply::Deleted(_)
+        | WriteReply::Undeleted { .. }
         | WriteReply::TierSet { .. } => Done::default(),
         WriteReply::Account(_)
         | WriteReply::Closed(_)

@@ -47,6 +47,11 @@ impl S3Secrets {
         Self(texts.iter().map(|text| Secret::new(text.as_ref())).collect())
     }
 
+    /// As clients hold them.
+    pub(in crate::auth) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|secret| secret.text.as_str())
+    }
+
     /// The signing key that made `signature` from `text`, compared in constant time.
     pub(super) fn verify_v4(
         &self,

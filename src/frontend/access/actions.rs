@@ -7,6 +7,7 @@ use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
+use crate::types::DeleteScope;
 use crate::types::LeaseAction;
 
 /// The action that an operation is: what its sender has to be permitted.
@@ -46,7 +47,7 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::DeleteContainer { .. } | O::DeleteIfEmpty { .. } => Action::DeleteContainer,
         O::Setting(setting) if setting.is_read() => Action::ReadSettings,
         O::Setting(_) => Action::WriteSettings,
-        O::ListBlobs(_) => Action::ListBlobs,
+        O::ListBlobs(list) => Action::ListBlobs { tagged: list.tags },
         // A right to delete blobs is one of the container, the same for each blob in it.
         O::DeleteBlobs(_) => Action::DeleteBlob,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
@@ -93,6 +94,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         O::SetBlobTags { .. } => Action::WriteTags,
         O::SnapshotBlob { .. } => Action::SnapshotBlob,
         O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => Action::BlobPolicy,
+        O::DeleteBlob { scope: DeleteScope::Permanently(_), .. } => Action::PermanentDelete,
         O::DeleteBlob { scope, .. } if scope.is_version() => Action::DeleteVersion,
         O::DeleteBlob { .. } => Action::DeleteBlob,
         O::LeaseBlob { action, .. } if breaks(action) => Action::BreakBlobLease,

@@ -24,6 +24,7 @@ pub(crate) mod actions;
 pub(crate) mod admit;
 pub(crate) mod admitted;
 pub(crate) mod anonymous;
+pub(crate) mod besides;
 pub(crate) mod caller;
 pub(crate) mod hosts;
 pub(crate) mod keys;

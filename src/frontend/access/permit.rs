@@ -10,6 +10,7 @@ use crate::auth::Principal;
 use crate::auth::Scope;
 use crate::frontend::access::actions::action;
 use crate::frontend::access::admitted::Admitted;
+use crate::frontend::access::besides;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::replace;
 use crate::frontend::access::scope;
@@ -61,10 +62,11 @@ pub(crate) fn permit(
     if let Some(source) = operation.named_source() {
         sources::check_readable(&account, &caller, source)?;
     }
+    besides::grant_optional(&mut operation, &caller, scope_of(&account, address));
     let (overrides, create_only) = match caller {
         Caller::Principal(principal) => {
             let scope = scope_of(&account, address);
-            principal.permits(action(&operation), scope).map_err(refused)?;
+            besides::permits(&principal, &operation, scope).map_err(refused)?;
             if let Operation::Account(AccountOperation::GetUserDelegationKey { holder, .. }) =
                 &mut *operation
             {
@@ -76,7 +78,7 @@ pub(crate) fn permit(
         }
         Caller::User(user) => {
             let scope = scope_of(&account, address);
-            user.permits(action(&operation), scope).map_err(refused)?;
+            besides::user_permits(&user, &operation, scope).map_err(refused)?;
             (Overrides::default(), false)
         }
         // Admission has checked what those without a right of their own may do.

@@ -96,13 +96,21 @@ mod tests {
         let scope = |container| Scope { account: "acct", container, assignments: &[] };
         assert!(user.permits(Action::CreateContainer, scope(Some("new"))).is_ok());
         assert!(user.permits(Action::ListContainers, scope(None)).is_ok());
-        for action in [Action::ReadBlob, Action::ListBlobs, Action::Policy, Action::DeleteContainer]
-        {
+        for action in [
+            Action::ReadBlob,
+            Action::ListBlobs { tagged: false },
+            Action::Policy,
+            Action::DeleteContainer,
+        ] {
             assert!(user.permits(action, scope(Some("own"))).is_err());
         }
         user.owned.push(ContainerName::new("own").unwrap());
-        for action in [Action::ReadBlob, Action::ListBlobs, Action::Policy, Action::DeleteContainer]
-        {
+        for action in [
+            Action::ReadBlob,
+            Action::ListBlobs { tagged: false },
+            Action::Policy,
+            Action::DeleteContainer,
+        ] {
             assert!(user.permits(action, scope(Some("own"))).is_ok());
             assert!(user.permits(action, scope(Some("other"))).is_err());
         }

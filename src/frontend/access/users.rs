@@ -4,6 +4,7 @@
 use crate::auth::Action;
 use crate::auth::Scope;
 use crate::frontend::access::actions::action;
+use crate::frontend::access::besides;
 use crate::frontend::access::permit::scope_of;
 use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::accounts::Account;
@@ -30,7 +31,9 @@ pub(crate) async fn settle(
     operation: &mut Operation,
 ) -> Result<bool, Refusal> {
     let (action, scope) = (action(operation), scope_of(account, address));
-    let has_role = caller.principal.permits(action, scope).is_ok();
+    let mut wanted = besides::demanded(operation).chain(besides::optional(operation));
+    let has_role = wanted.all(|action| caller.principal.permits(action, scope).is_ok());
+    drop(wanted);
     if let Some(user) = caller.user.clone() {
         own(operation, &user.canonical);
         if !has_role {
@@ -44,12 +47,13 @@ pub(crate) async fn settle(
         if let Some(source) = operation.named_source() {
             let container = &source.path.container;
             let scope = Scope { container: Some(container.as_str()), ..scope };
-            if caller.permits(Action::ReadBlob, scope).is_err() {
+            let rights = [Action::ReadBlob, Action::ReadTags];
+            if rights.into_iter().any(|right| caller.permits(right, scope).is_err()) {
                 look_up(front, account, caller, container).await?;
             }
         }
     }
-    Ok(caller.permits(action, scope).is_ok())
+    Ok(besides::user_permits(caller, operation, scope).is_ok())
 }
 
 /// Notes whether the sender owns a container.

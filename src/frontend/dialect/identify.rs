@@ -109,12 +109,20 @@ pub(super) async fn principal(
     token: &str,
     peer: Peer,
 ) -> Result<Principal, Refusal> {
-    if !peer.secure && !peer.address.ip().to_canonical().is_loopback() {
-        let detail = "A bearer token is taken over https only.".to_owned();
-        return Err(errors::from_auth(&auth::Error::Refused { detail }));
-    }
+    check_private(peer, "A bearer token is taken over https only.")?;
     let found = front.tokens.verify(token, &front.env).await;
     found.map_err(|error| errors::from_auth(&error))
+}
+
+/// Refuses a connection that others can read: it is neither https nor from this machine.
+///
+/// # Errors
+/// `AuthenticationFailed`, with `why`.
+pub(super) fn check_private(peer: Peer, why: &str) -> Result<(), Refusal> {
+    if peer.secure || peer.address.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    Err(errors::from_auth(&auth::Error::Refused { detail: why.to_owned() }))
 }
 
 /// The token of a request that comes with one.

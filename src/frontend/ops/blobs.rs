@@ -171,6 +171,9 @@ pub(crate) async fn delete(
     blob: BlobTarget<'_>,
     scope: DeleteScope,
 ) -> Result<Reply, Refusal> {
+    if matches!(scope, DeleteScope::Permanently(_)) && !blob.account.permanent_delete {
+        return Err(Reason::PermanentDeletionDisabled.into());
+    }
     let noted = front.rows.inflight.commit();
     let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let write = DeleteBlob { key: blob.key, guard: lookup::guard(precondition), scope };

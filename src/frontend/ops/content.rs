@@ -54,7 +54,7 @@ pub(crate) async fn get(
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, revision } = blob.clone();
     let guard_of_read = lookup::guard(precondition);
-    let versioning = guard_of_read.versioning;
+    let versioning = guard_of_read.protection.versioning;
     let look_up =
         ReadBlob { key, revision, guard: guard_of_read, range: bytes.range, pieces: true };
     let mut view = match read_blob(front, look_up).await {
@@ -119,7 +119,7 @@ pub(crate) async fn facts(
     let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
-    let versioning = guard.versioning;
+    let versioning = guard.protection.versioning;
     let look_up = ReadBlob { key, revision, guard, range: None, pieces: false };
     let mut view = read_blob(front, look_up).await?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;

@@ -51,17 +51,13 @@ pub(crate) async fn delete(
     deletions: DeleteBlobs,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let DeleteBlobs { container, items, quiet } = deletions;
+    let DeleteBlobs { container, items, quiet, may_delete_versions } = deletions;
     let noted = Arc::new(front.rows.inflight.commit());
     let record = lookup::container(&front.rows, account, &container).await?;
-    let versioning = record.versioning().or(account.versioning);
-    let found = FoundContainer {
-        account: account.id,
-        name: container,
-        id: record.id,
-        versioning: account.versioning,
-    };
+    let protection = account.protection(front.rows.retention_day);
+    let found = FoundContainer { account: account.id, name: container, id: record.id, protection };
     let found = &found;
+    let protection = record.protection(protection);
     let mut deleted = Vec::with_capacity(items.len());
     // A deletion's future is created only when it may run: creating all of them immediately would
     // take much memory.
@@ -71,7 +67,11 @@ pub(crate) async fn delete(
             deleted.extend(running.next().await);
         }
         let blob = blob.map(|blob| lookup::key_in(account, &record, blob));
-        precondition.versioning = versioning;
+        let blob = blob.and_then(|key| match scope.is_version() && !may_delete_versions {
+            true => Err(Reason::AuthorizationPermissionMismatch.into()),
+            false => Ok(key),
+        });
+        precondition.protection = protection;
         let noted = Arc::clone(&noted);
         running.push_back(async move {
             let outcome = match blob {

@@ -100,7 +100,7 @@ pub(crate) fn check(account: &Account, operation: &Operation) -> Result<(), Refu
 }
 
 /// The access control list that an operation sets.
-fn new_acl(operation: &Operation) -> Option<CannedAcl> {
+pub(crate) fn new_acl(operation: &Operation) -> Option<CannedAcl> {
     if let Operation::Content(ContentOperation::PutBlob { object, .. }) = operation {
         object.as_ref()?.acl
     } else if let Operation::Content(ContentOperation::CopyNamed(copy)) = operation {

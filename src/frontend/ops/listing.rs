@@ -190,6 +190,8 @@ pub(crate) async fn blobs(
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
         history,
+        deleted: list.deleted,
+        versions_only: list.versions_only,
         shown: index::ListedFields {
             metadata: list.metadata,
             copy: list.copy,
@@ -286,6 +288,9 @@ fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
         ListEntry::Blob { name, revision, mut record } => {
             front.copies.show_progress(&mut record);
             BlobItem::Blob { name, revision, facts: facts::of_blob(front, *record, now) }
+        }
+        ListEntry::VersionsOnly { name, record } => {
+            BlobItem::VersionsOnly { name, facts: facts::of_blob(front, *record, now) }
         }
         // A list of blobs has no uploads.
         ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {

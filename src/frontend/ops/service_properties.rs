@@ -22,7 +22,8 @@ use crate::types::ServicePropertiesChange;
 /// Get Blob Service Properties, from the cached account: this process renews the cache with each
 /// change.
 pub(crate) fn get(account: &Account) -> Reply {
-    Reply::ServiceProperties(Box::new(account.properties.clone()))
+    let properties = Box::new(account.properties.clone());
+    Reply::ServiceProperties { properties, permanent_delete: account.permanent_delete }
 }
 
 /// Set Blob Service Properties: commits the change, then renews the cached account.

@@ -93,7 +93,9 @@ fn item(entry: ListEntry) -> Option<UploadItem> {
         }
         ListEntry::Prefix { name } => Some(UploadItem::Prefix { name }),
         // A list of uploads has no blobs.
-        ListEntry::Blob { .. } | ListEntry::Uncommitted { .. } => None,
+        ListEntry::Blob { .. } | ListEntry::VersionsOnly { .. } | ListEntry::Uncommitted { .. } => {
+            None
+        }
     }
 }
 
@@ -112,6 +114,8 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: false,
         history: History::None,
+        deleted: false,
+        versions_only: false,
         shown: ListedFields::ALL,
     };
     let mut after = None;

@@ -1,4 +1,4 @@
-//! Snapshot Blob, Set Blob Tier, Restore Container.
+//! Snapshot Blob, Set Blob Tier, Undelete Blob, Restore Container.
 
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
@@ -9,10 +9,10 @@ use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
-use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
+use crate::index::UndeleteBlob;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -68,9 +68,18 @@ pub(crate) async fn set_tier(
     }
 }
 
-/// Undelete Blob. Without soft delete there is nothing to restore; the blob must exist.
+/// Undelete Blob.
 pub(crate) async fn undelete(front: &FrontEnd, blob: BlobTarget<'_>) -> Result<Reply, Refusal> {
-    content::facts(front, blob).await.map(|_| Reply::BlobUndeleted)
+    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let write = UndeleteBlob { key: blob.key, guard: lookup::guard(precondition) };
+    loop {
+        let into = Some(container.clone());
+        match commit::commit_into(&front.rows, into, write.clone(), None).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(Reply::BlobUndeleted),
+            Err(error) => return Err(errors::from_index(&error, Subject::Blob)),
+        }
+    }
 }
 
 /// Restore Container. Deleted containers are not kept, as in an account without soft delete.

@@ -24,10 +24,10 @@ use crate::types::KeyedNonce;
 use crate::types::Location;
 use crate::types::Metadata;
 use crate::types::NewKind;
+use crate::types::Protection;
 use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::Tags;
-use crate::types::Versioning;
 
 /// What a request demands of the current state before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +45,9 @@ pub struct Guard {
     pub open_to: Option<Audience>,
     /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
     pub over_archived: bool,
-    /// Whether the container keeps versions. Of a write, what the container said when the write was
-    /// about to commit.
-    pub versioning: Option<Versioning>,
+    /// What happens to a blob that is overwritten or deleted. Of a write, what the container said
+    /// when the write was about to commit.
+    pub protection: Protection,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it

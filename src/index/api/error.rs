@@ -126,6 +126,9 @@ pub enum Refused {
     /// The version is the current blob, which the request may not remove by its version.
     #[error("the version is the current blob")]
     CurrentVersion,
+    /// It was not softly deleted, so it cannot be ended before its time.
+    #[error("it was not softly deleted")]
+    NotSoftlyDeleted,
     /// The blob is not open to the sender, or does not exist.
     #[error("the blob is not open to the sender")]
     NotOpen,

@@ -42,11 +42,23 @@ pub struct ListBlobs {
     pub uncommitted: bool,
     /// Which snapshots and versions are listed beside current blobs.
     pub history: History,
+    /// Also what was softly deleted: blobs, and of what the history has. Not beside
+    /// [`History::VersionsDown`].
+    pub deleted: bool,
+    /// Also an entry for each blob of which nothing is left but versions. Not beside
+    /// [`History::VersionsDown`].
+    pub versions_only: bool,
     /// Which fields the records have that are shown on request.
     pub shown: ListedFields,
 }
 
 impl ListBlobs {
+    /// Whether it has entries from the versions family.
+    #[must_use]
+    pub const fn has_versions_rows(&self) -> bool {
+        self.history.has_rows() || self.deleted || self.versions_only
+    }
+
     /// The first page of at most `limit` names of a container: no prefix, no delimiter, committed
     /// blobs only.
     #[must_use]
@@ -68,6 +80,8 @@ impl ListBlobs {
             weight_max: PAGE_WEIGHT_MAX,
             uncommitted: false,
             history: History::None,
+            deleted: false,
+            versions_only: false,
             shown: ListedFields::ALL,
         }
     }
@@ -105,6 +119,18 @@ pub enum History {
 }
 
 impl History {
+    /// Whether a list has snapshots.
+    #[must_use]
+    pub const fn has_snapshots(self) -> bool {
+        matches!(self, Self::Snapshots | Self::VersionsUp { snapshots: true } | Self::All)
+    }
+
+    /// Whether a list has versions.
+    #[must_use]
+    pub const fn has_versions(self) -> bool {
+        matches!(self, Self::VersionsUp { .. } | Self::VersionsDown | Self::All)
+    }
+
     /// Whether a list has rows of the versions family.
     #[must_use]
     pub const fn has_rows(self) -> bool {
@@ -122,6 +148,13 @@ pub enum ListEntry {
         /// Which of them: [`Revision::Version`] is one that is not current.
         revision: Revision,
         /// The record, without fields that are not in [`ListBlobs::shown`].
+        record: Box<BlobRecord>,
+    },
+    /// A blob of which nothing is left but versions.
+    VersionsOnly {
+        /// The name.
+        name: String,
+        /// The record of its newest version.
         record: Box<BlobRecord>,
     },
     /// A blob with staged blocks only.

@@ -75,8 +75,8 @@ pub use place::Place;
 pub use plan::Plan;
 pub use read::{BlobView, BlockListView, BlockView, Piece, Read, ReadBlob, ReadReply};
 pub use reclaim::{
-    DeletedContainer, ExpiredPage, GarbagePage, GarbageRow, ListReferences, ReferencePlace,
-    References, StagedBlocks,
+    DeletedContainer, EndedPage, ExpiredPage, GarbagePage, GarbageRow, ListReferences,
+    ReferencePlace, References, StagedBlocks,
 };
 pub use requests::{
     CopyWatch, CopyWatchId, Hold, HoldId, OldestRead, RequestMark, Running, RunningRequests,
@@ -86,16 +86,16 @@ pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork, TagW
 #[cfg(test)]
 pub(crate) use typed::is_answer;
 pub use typed::{
-    AskPartition, CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage,
-    ForgetTagWork, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer, ReadCopyJobs,
-    ReadDeadContainers, ReadExpired, ReadGarbage, ReadRequest, ReadTagWork, UpdateAccount,
-    WriteRequest,
+    AskPartition, CreateAccount, DeleteAccount, ExpireDeleted, ExpireStaged, ForgetContainer,
+    ForgetGarbage, ForgetTagWork, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer,
+    ReadCopyJobs, ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage, ReadRequest,
+    ReadTagWork, UpdateAccount, WriteRequest,
 };
 pub use uploads::{
     AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,
     ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker,
 };
-pub use versions::{SetTier, SnapshotBlob, Snapshotted};
+pub use versions::{SetTier, SnapshotBlob, Snapshotted, UndeleteBlob};
 pub use write::{Write, WriteReply, purge_key};
 pub use written::{Deleted, Written};
 

@@ -13,6 +13,7 @@ use crate::index::api::BlobPartsView;
 use crate::index::api::ContainerPage;
 use crate::index::api::CopyJobPage;
 use crate::index::api::DeletedContainer;
+use crate::index::api::EndedPage;
 use crate::index::api::ExpiredPage;
 use crate::index::api::GarbagePage;
 use crate::index::api::Guard;
@@ -238,6 +239,15 @@ pub enum Read {
         /// Blobs at most.
         limit: usize,
     },
+    /// Blobs of which something was softly deleted that can no longer be restored.
+    EndedDeletions {
+        /// Start; empty for the beginning.
+        from: Bytes,
+        /// The time.
+        now: Timestamp,
+        /// Blobs at most.
+        limit: usize,
+    },
     /// What rows from a position on refer to, each location of a blob as of one instant.
     References(ListReferences),
 }
@@ -271,6 +281,7 @@ impl Read {
             | Self::Garbage { .. }
             | Self::DeadContainers
             | Self::Expired { .. }
+            | Self::EndedDeletions { .. }
             | Self::References(_) => Place::Partition,
         }
     }
@@ -315,6 +326,8 @@ pub enum ReadReply {
     DeadContainers(Vec<DeletedContainer>),
     /// To [`Read::Expired`].
     Expired(ExpiredPage),
+    /// To [`Read::EndedDeletions`].
+    EndedDeletions(EndedPage),
     /// To [`Read::References`].
     References(References),
 }

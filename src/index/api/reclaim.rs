@@ -116,6 +116,15 @@ pub struct DeletedContainer {
     pub deleted: Timestamp,
 }
 
+/// Blobs of which something was softly deleted that can no longer be restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedPage {
+    /// The blobs.
+    pub blobs: Vec<RoutingKey>,
+    /// Where to go on.
+    pub next: Option<Bytes>,
+}
+
 /// Blobs whose staged blocks or completed uploads have expired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpiredPage {

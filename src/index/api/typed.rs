@@ -75,6 +75,7 @@ use crate::index::api::StartUpload;
 use crate::index::api::TagPage;
 use crate::index::api::TagWorkPage;
 use crate::index::api::Target;
+use crate::index::api::UndeleteBlob;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
@@ -94,10 +95,10 @@ use crate::types::RoutingKey;
 use crate::types::Setting;
 
 pub use commands::{
-    CreateAccount, DeleteAccount, ExpireStaged, ForgetContainer, ForgetGarbage, ForgetTagWork,
-    Prove, PurgeContainer, UpdateAccount,
+    CreateAccount, DeleteAccount, ExpireDeleted, ExpireStaged, ForgetContainer, ForgetGarbage,
+    ForgetTagWork, Prove, PurgeContainer, UpdateAccount,
 };
-pub use sweeps::{ReadDeadContainers, ReadExpired, ReadGarbage};
+pub use sweeps::{ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage};
 
 /// A question to one partition.
 pub trait ReadRequest: Into<Read> + Clone + Send {
@@ -298,6 +299,7 @@ write_requests! {
     DeleteBlob => Deleted: DeleteBlob, WriteReply::Deleted(deleted) => deleted;
     LeaseBlob => Leased: LeaseBlob, WriteReply::Leased(leased) => leased;
     SnapshotBlob => Snapshotted: SnapshotBlob, WriteReply::Snapshotted(taken) => taken;
+    UndeleteBlob => bool: UndeleteBlob, WriteReply::Undeleted { has_more } => has_more;
     SetTier => bool: SetTier, WriteReply::TierSet { pending } => pending;
     NoteRead => (): NoteRead, WriteReply::Done => ();
     ResealCopy => (): ResealCopy, WriteReply::Done => ();

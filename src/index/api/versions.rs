@@ -45,6 +45,15 @@ pub struct Snapshotted {
     pub written: Written,
 }
 
+/// Undelete Blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndeleteBlob {
+    /// The blob.
+    pub key: BlobKey,
+    /// What must hold.
+    pub guard: Guard,
+}
+
 /// Set Blob Tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetTier {

@@ -86,6 +86,7 @@ fn of(write: &Write) -> usize {
         Write::SnapshotBlob(snapshot) => {
             guarded(&snapshot.key, &snapshot.guard) + snapshot.metadata.as_ref().map_or(0, metadata)
         }
+        Write::UndeleteBlob(undelete) => guarded(&undelete.key, &undelete.guard),
         Write::SetTier(set) => guarded(&set.key, &set.guard),
         Write::NoteRead(note) => text(note.key.name.as_str()),
         Write::CreateContainer(create) => create_container(create),
@@ -105,7 +106,7 @@ fn of(write: &Write) -> usize {
         Write::ForgetGarbage { keys: rows } | Write::ForgetTagWork { rows } => {
             list(rows) + rows.iter().map(|row| bytes(row)).sum::<usize>()
         }
-        Write::ExpireStaged { key, .. } => bytes(key.as_bytes()),
+        Write::ExpireStaged { key, .. } | Write::ExpireDeleted { key } => bytes(key.as_bytes()),
         Write::PurgeContainer { from, .. } => bytes(from),
         Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
             text(name.as_str())

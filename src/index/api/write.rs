@@ -43,6 +43,7 @@ use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::StagePart;
 use crate::index::api::StartUpload;
+use crate::index::api::UndeleteBlob;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
@@ -55,9 +56,9 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
+use crate::types::Protection;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
-use crate::types::Versioning;
 
 /// A change of one partition's rows, durable when answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +143,8 @@ pub enum Write {
     LeaseBlob(LeaseBlob),
     /// Snapshot Blob.
     SnapshotBlob(SnapshotBlob),
+    /// Undelete Blob; answers [`WriteReply::Undeleted`].
+    UndeleteBlob(UndeleteBlob),
     /// Set Blob Tier.
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
@@ -154,6 +157,12 @@ pub enum Write {
         key: RoutingKey,
         /// Only if still not staged to since.
         before: Timestamp,
+    },
+    /// Reclaim: removes what was softly deleted of a blob and can no longer be restored; `key` as
+    /// read by [`Read::EndedDeletions`](crate::index::api::Read::EndedDeletions).
+    ExpireDeleted {
+        /// The blob's routing key.
+        key: RoutingKey,
     },
     /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest;
     /// answers
@@ -194,8 +203,8 @@ pub enum Write {
 }
 
 impl Write {
-    /// Says whether the container keeps versions, to a change that makes or removes a blob.
-    pub(crate) fn set_versioning(&mut self, versioning: Option<Versioning>) {
+    /// Tells a change that makes or removes a blob how blobs of its container are protected.
+    pub(crate) fn set_protection(&mut self, protection: Protection) {
         let guard = match self {
             Self::PutBlob(put) => &mut put.guard,
             Self::PutCopy(put) => &mut put.guard,
@@ -204,6 +213,7 @@ impl Write {
             Self::UpdateBlob(update) => &mut update.guard,
             Self::DeleteBlob(delete) => &mut delete.guard,
             Self::SnapshotBlob(snapshot) => &mut snapshot.guard,
+            Self::UndeleteBlob(undelete) => &mut undelete.guard,
             Self::CreateAccount { .. }
             | Self::UpdateAccount { .. }
             | Self::DeleteAccount { .. }
@@ -231,6 +241,7 @@ impl Write {
             | Self::SetTier(_)
             | Self::NoteRead(_)
             | Self::ExpireStaged { .. }
+            | Self::ExpireDeleted { .. }
             | Self::PurgeContainer { .. }
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
@@ -238,7 +249,7 @@ impl Write {
             | Self::ForgetGarbage { .. }
             | Self::Prove => return,
         };
-        guard.versioning = versioning;
+        guard.protection = protection;
     }
 
     /// Which keys the request is about.
@@ -288,9 +299,10 @@ impl Write {
             Self::DeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::LeaseBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::SnapshotBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
+            Self::UndeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::SetTier(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::NoteRead(b) => RoutingKey::blob(&b.key).into_bytes(),
-            Self::ExpireStaged { key, .. } => key.as_bytes().clone(),
+            Self::ExpireStaged { key, .. } | Self::ExpireDeleted { key } => key.as_bytes().clone(),
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
             Self::IndexTag(tag) => tag.entry.as_bytes().clone(),
@@ -357,8 +369,10 @@ impl Write {
             | Self::DeleteBlob(_)
             | Self::LeaseBlob(_)
             | Self::SnapshotBlob(_)
+            | Self::UndeleteBlob(_)
             | Self::SetTier(_)
             | Self::NoteRead(_)
+            | Self::ExpireDeleted { .. }
             | Self::ExpireStaged { .. } => {
                 Some(rows_of(RoutingKey::from_bytes(self.routing_key())))
             }
@@ -413,6 +427,11 @@ pub enum WriteReply {
     Appended(AppendedBlock),
     /// A snapshot was taken.
     Snapshotted(Snapshotted),
+    /// What was softly deleted was restored.
+    Undeleted {
+        /// Whether more can be restored.
+        has_more: bool,
+    },
     /// A tier was set.
     TierSet {
         /// The blob is on its way out of the archive.

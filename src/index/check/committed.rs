@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedKey;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
@@ -23,6 +24,8 @@ pub(super) enum Place {
     Snapshot,
     /// The row of the version of this time.
     Version(Timestamp),
+    /// The row of something that was softly deleted.
+    Deleted(DeletedKey),
 }
 
 /// A blob, a snapshot or a version of it.

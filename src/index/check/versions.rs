@@ -5,6 +5,7 @@ use crate::index::check::BlobCheck;
 use crate::index::check::committed::Committed;
 use crate::index::check::committed::Place;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::keys::VersionKey;
 use crate::index::objects::values;
 use crate::index::objects::values::NullVersion;
@@ -21,6 +22,10 @@ impl BlobCheck<'_> {
                 self.committed(Place::Snapshot, row).await
             }
             VersionKey::Version(committed) => self.committed(Place::Version(committed), row).await,
+            VersionKey::Deleted(at) => {
+                self.has_deleted = true;
+                self.committed(Place::Deleted(at), row).await
+            }
             VersionKey::Null => {
                 let null: NullVersion = values::decode(Family::Versions, &row.key, &row.value)?;
                 self.null_version = Some(null.committed);
@@ -34,7 +39,7 @@ impl BlobCheck<'_> {
         let count = all.iter().filter(|committed| committed.place == Place::Snapshot).count();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         // The main row comes first, versions from the newest on.
-        let counts = match all.iter().find(|committed| committed.place != Place::Snapshot) {
+        let counts = match all.iter().find(|committed| committed.counts_snapshots()) {
             Some(head) => head.record.snapshots,
             None => 0,
         };
@@ -68,6 +73,14 @@ impl BlobCheck<'_> {
 }
 
 impl Committed {
+    /// Whether it is a row that may count the snapshots.
+    pub(super) const fn counts_snapshots(&self) -> bool {
+        match self.place {
+            Place::Current | Place::Version(_) => true,
+            Place::Snapshot | Place::Deleted(_) => false,
+        }
+    }
+
     /// An inconsistency between the record and the key of its row.
     pub(super) fn misplaced(&self) -> Option<String> {
         let none = BlobFields::default();
@@ -83,10 +96,21 @@ impl Committed {
             Place::Version(time) if version.is_some_and(|version| version != time) => {
                 Some(format!("version {version:?} in the row of version {time:?}"))
             }
-            Place::Version(_) if version.is_none() && fields.deleted.is_none() => {
-                Some("a version that says neither its id nor that it was deleted".to_owned())
+            Place::Version(_) if version.is_none() => {
+                Some("a version that does not say its id".to_owned())
             }
-            Place::Current | Place::Snapshot | Place::Version(_) => None,
+            Place::Version(_) | Place::Snapshot if fields.deleted.is_some() => {
+                Some("it was deleted, and is among what was not".to_owned())
+            }
+            Place::Deleted(_) if fields.deleted.is_none() => {
+                Some("it is among what was deleted, and does not say so".to_owned())
+            }
+            Place::Deleted(at)
+                if at.state == DeletedState::Version && version.is_some_and(|v| v != at.time) =>
+            {
+                Some(format!("version {version:?} in the row of version {:?}", at.time))
+            }
+            Place::Current | Place::Snapshot | Place::Version(_) | Place::Deleted(_) => None,
         }
     }
 }

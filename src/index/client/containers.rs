@@ -37,8 +37,8 @@ use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
+use crate::types::Protection;
 use crate::types::Timestamp;
-use crate::types::Versioning;
 
 /// How long a closing is honoured. Who has seen the same one for so long opens the container again.
 const CLOSED_MAX: Duration = Duration::from_secs(10);
@@ -62,8 +62,8 @@ pub struct FoundContainer {
     pub name: ContainerName,
     /// Its id: a container made later under the same name has another one.
     pub id: ContainerId,
-    /// Whether it keeps versions if its row does not say so: the setting of its account.
-    pub versioning: Option<Versioning>,
+    /// How its blobs are protected if its row does not say so: the settings of its account.
+    pub protection: Protection,
 }
 
 /// A container that a write may commit into.
@@ -71,8 +71,8 @@ pub struct FoundContainer {
 pub struct Entered {
     /// The note of the commit. The caller keeps it until the commit is answered.
     pub note: ChangeGuard,
-    /// Whether the container keeps versions.
-    pub versioning: Option<Versioning>,
+    /// How blobs of the container are protected.
+    pub protection: Protection,
 }
 
 /// What writes into containers and deletions of empty ones use.
@@ -110,8 +110,8 @@ impl Containers {
                 return Err(Refused::ContainerNotFound.into());
             }
             let Some(closed) = record.closed() else {
-                let versioning = record.versioning().or(found.versioning);
-                return Ok(Entered { note, versioning });
+                let protection = record.protection(found.protection);
+                return Ok(Entered { note, protection });
             };
             drop(note);
             self.wait_for(&mut wait, &found.name, (found.account, closed)).await?;

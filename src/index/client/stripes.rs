@@ -101,7 +101,10 @@ fn is_begun(list: &ListBlobs, entry: &ListEntry, position: &Bytes) -> bool {
             let begin = RoutingKey::prefix(list.account, list.container, name, list.collation);
             begin <= *position
         }
-        ListEntry::Blob { .. } | ListEntry::Uncommitted { .. } | ListEntry::Upload { .. } => false,
+        ListEntry::Blob { .. }
+        | ListEntry::VersionsOnly { .. }
+        | ListEntry::Uncommitted { .. }
+        | ListEntry::Upload { .. } => false,
     }
 }
 
@@ -142,7 +145,10 @@ mod tests {
         assert_eq!(page.entries.len(), page.after.len());
         let names = page.entries.into_iter().map(|entry| match entry {
             ListEntry::Uncommitted { name } => name,
-            ListEntry::Blob { .. } | ListEntry::Upload { .. } | ListEntry::Prefix { .. } => {
+            ListEntry::Blob { .. }
+            | ListEntry::VersionsOnly { .. }
+            | ListEntry::Upload { .. }
+            | ListEntry::Prefix { .. } => {
                 panic!("only names")
             }
         });

@@ -50,6 +50,7 @@ impl Class {
             | Read::Garbage { .. }
             | Read::DeadContainers
             | Read::Expired { .. }
+            | Read::EndedDeletions { .. }
             | Read::References(_) => Self::List,
         }
     }

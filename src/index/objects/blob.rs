@@ -121,7 +121,7 @@ pub(super) async fn update(
     }
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     if matches!(update.change, BlobChange::Metadata(_))
-        && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record)
+        && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record, eval.now)
     {
         blob = chain::fork(eval, &key, &update.guard, &chain::Fork { version, blob }).await?;
     }

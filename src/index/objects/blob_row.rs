@@ -10,6 +10,7 @@ use crate::index::api::Written;
 use crate::index::invariant::Invariant;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedKey;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::record::BlobRecord;
@@ -39,6 +40,8 @@ pub(super) enum Place {
     Snapshot(Timestamp),
     /// It is the version of this time, which is not current.
     Version(Timestamp),
+    /// It was softly deleted.
+    Deleted(DeletedKey),
 }
 
 impl Blob {
@@ -57,6 +60,11 @@ impl Blob {
         Self { content: values::encode_content(content), ..self }
     }
 
+    /// The same row, elsewhere.
+    pub(super) fn moved(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
     /// Encodes the row with the present record and the unchanged content.
     pub(super) fn encode(&self) -> Bytes {
         values::encode_blob_raw(&self.record, &self.content)
@@ -73,6 +81,7 @@ impl Blob {
             Place::Version(time) => {
                 eval.out.put(Family::Versions, keys::version(key, time), value);
             }
+            Place::Deleted(at) => eval.out.put(Family::Versions, keys::deleted(key, at), value),
         }
     }
 }
@@ -111,6 +120,7 @@ pub(super) async fn load_row(
         Place::Main => (Family::Main, key.as_bytes().clone()),
         Place::Snapshot(taken) => (Family::Versions, keys::snapshot(key, taken)),
         Place::Version(time) => (Family::Versions, keys::version(key, time)),
+        Place::Deleted(at) => (Family::Versions, keys::deleted(key, at)),
     };
     let Some(value) = view.get(family, &row).await? else {
         return Ok(None);
@@ -122,7 +132,7 @@ pub(super) async fn load_row(
 pub(super) fn decode(row: &[u8], value: &Bytes, place: Place) -> Result<Blob, Error> {
     let family = match place {
         Place::Main => Family::Main,
-        Place::Snapshot(_) | Place::Version(_) => Family::Versions,
+        Place::Snapshot(_) | Place::Version(_) | Place::Deleted(_) => Family::Versions,
     };
     let (record, content) = values::decode_record_head(family, row, value)?;
     let content = value.slice(value.len() - content.len()..);

@@ -21,8 +21,12 @@ use crate::index::objects::cursor::Cursor;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
+use crate::index::objects::restorable;
+use crate::index::objects::restorable::Removed;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -30,12 +34,12 @@ use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
 use crate::index::objects::values::NullVersion;
 use crate::index::record::BlobRecord;
-use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::Crc64;
 use crate::types::Location;
 use crate::types::RoutingKey;
+use crate::types::SoftDelete;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
@@ -47,22 +51,29 @@ pub(super) enum Fate {
     Dropped,
     /// It stays as a version.
     Kept(VersionId),
+    /// It can be restored for some time.
+    Restorable(SoftDelete),
 }
 
-/// The one rule of what becomes of a blob that is replaced or deleted. The null version is replaced
-/// while versioning is suspended.
-pub(super) fn fate(guard: &Guard, record: &BlobRecord) -> Fate {
+/// The one rule of what becomes of a blob that is replaced or deleted at `now`. The null version is
+/// replaced while versioning is suspended.
+pub(super) fn fate(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Fate {
     let version = record.version().unwrap_or_else(|| VersionId::null(record.last_modified));
-    match guard.versioning {
-        None => Fate::Dropped,
-        Some(Versioning::Suspended) if version.is_null => Fate::Dropped,
-        Some(Versioning::Suspended | Versioning::Enabled) => Fate::Kept(version),
+    match guard.protection.versioning {
+        Some(Versioning::Enabled) => Fate::Kept(version),
+        Some(Versioning::Suspended) if !version.is_null => Fate::Kept(version),
+        Some(Versioning::Suspended) | None => fate_of_removed(guard, now),
     }
+}
+
+/// What becomes of a snapshot or a version that is removed, and of a blob that would not be kept.
+pub(super) fn fate_of_removed(guard: &Guard, now: Timestamp) -> Fate {
+    restorable::period(guard, now).map_or(Fate::Dropped, Fate::Restorable)
 }
 
 /// The version that a write makes at `now`; `None` where versions are not kept.
 pub(super) fn made_by(guard: &Guard, now: Timestamp) -> Option<VersionId> {
-    let versioning = guard.versioning?;
+    let versioning = guard.protection.versioning?;
     Some(VersionId { time: now, is_null: versioning == Versioning::Suspended })
 }
 
@@ -96,12 +107,14 @@ pub(super) struct InTheWay<'a> {
     pub(super) blocks: Option<&'a [Entry]>,
     /// The locations that the new blob names.
     pub(super) taken: &'a [Location],
+    /// What it is if it can be restored.
+    pub(super) state: DeletedState,
 }
 
 impl<'a> InTheWay<'a> {
     /// A blob whose blocks were not read, in the way of what names no locations.
     pub(super) const fn of(old: Option<&'a Blob>) -> Self {
-        Self { old, blocks: None, taken: &[] }
+        Self { old, blocks: None, taken: &[], state: DeletedState::Snapshot }
     }
 }
 
@@ -123,7 +136,7 @@ pub(super) async fn make_way(
         None => {}
     }
     if version.is_some_and(|version| version.is_null) {
-        way.dropped.extend(drop_null(eval, key).await?);
+        way.dropped.extend(drop_null(eval, key, guard).await?);
     }
     Ok(way)
 }
@@ -136,12 +149,21 @@ async fn displace(
     guard: &Guard,
     (old, of): (&Blob, InTheWay<'_>),
 ) -> Result<Vec<Location>, Error> {
-    if let Fate::Kept(version) = fate(guard, &old.record)
-        && !is_repeated(eval.view, key, (old, of.taken)).await?
-    {
-        let dropped = if version.is_null { drop_null(eval, key).await? } else { Vec::new() };
-        keep(eval, key, version, old.clone());
-        return Ok(dropped);
+    match fate(guard, &old.record, eval.now) {
+        Fate::Dropped => {}
+        // A row beside the new blob would own its bytes.
+        _ if is_repeated(eval.view, key, (old, of.taken)).await? => {}
+        Fate::Kept(version) => {
+            let dropped =
+                if version.is_null { drop_null(eval, key, guard).await? } else { Vec::new() };
+            keep(eval, key, version, old.clone());
+            return Ok(dropped);
+        }
+        Fate::Restorable(period) => {
+            let at = DeletedKey { state: of.state, time: eval.now };
+            restorable::keep(eval, key, (at, period), old.clone()).await?;
+            return Ok(Vec::new());
+        }
     }
     let layout = old.content(key)?.layout;
     let dropped = match (of.blocks, &layout) {
@@ -176,14 +198,18 @@ pub(super) fn keep(
     version: VersionId,
     mut blob: Blob,
 ) {
-    blob.record.lease = None;
-    blob.record.snapshots = 0;
-    if let Some(copy) = blob.record.copy.as_mut().filter(|copy| copy.status == CopyStatus::Pending)
-    {
-        // Only the current blob gets the bytes of a copy.
-        (copy.status, copy.completed) = (CopyStatus::Aborted, Some(eval.now));
-    }
+    restorable::retire(&mut blob, eval.now);
     blob.record.set_version(Some(version));
+    write_version(eval, key, version, &blob);
+}
+
+/// Writes the row of a version.
+pub(super) fn write_version(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    version: VersionId,
+    blob: &Blob,
+) {
     eval.out.put(Family::Versions, keys::version(key, version.time), blob.encode());
     if version.is_null {
         let null = NullVersion { committed: version.time };
@@ -193,12 +219,16 @@ pub(super) fn keep(
 
 /// Removes the null version, unless it is the current blob. Returns the locations that become
 /// garbage.
-async fn drop_null(eval: &mut Evaluation<'_>, key: &RoutingKey) -> Result<Vec<Location>, Error> {
+async fn drop_null(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+) -> Result<Vec<Location>, Error> {
     let Some(time) = null_time(eval.view, key).await? else { return Ok(Vec::new()) };
     let found = blob_row::load_row(eval.view, key, Place::Version(time)).await?;
     let row = keys::version(key, time);
     let blob = found.ok_or_else(|| keys::corrupt(Family::Versions, &row, "no null version"))?;
-    remove(eval, key, &Version { time, blob }).await
+    dispose(eval, key, guard, Version { time, blob }).await
 }
 
 /// The time of the null version that is not current.
@@ -227,7 +257,7 @@ pub(super) async fn newest(view: &dyn Rows, key: &RoutingKey) -> Result<Option<V
 }
 
 /// The newest version that is neither current nor that of this time.
-async fn newest_but(
+pub(super) async fn newest_but(
     view: &dyn Rows,
     key: &RoutingKey,
     but: Option<Timestamp>,
@@ -244,6 +274,25 @@ async fn newest_but(
     Ok(None)
 }
 
+/// Removes a version that is not current, or keeps it for some time. Returns the locations that
+/// become garbage.
+pub(super) async fn dispose(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    guard: &Guard,
+    version: Version,
+) -> Result<Vec<Location>, Error> {
+    match fate_of_removed(guard, eval.now) {
+        Fate::Restorable(period) if !version.blob.record.is_delete_marker() => {
+            forget_row(eval, key, &version);
+            let at = DeletedKey { state: DeletedState::Version, time: version.time };
+            restorable::keep(eval, key, (at, period), version.blob).await?;
+            Ok(Vec::new())
+        }
+        Fate::Restorable(_) | Fate::Dropped | Fate::Kept(_) => remove(eval, key, &version).await,
+    }
+}
+
 /// Removes a version that is not current. Returns the locations that become garbage.
 pub(super) async fn remove(
     eval: &mut Evaluation<'_>,
@@ -257,7 +306,8 @@ pub(super) async fn remove(
     Ok(dropped)
 }
 
-fn forget_row(eval: &mut Evaluation<'_>, key: &RoutingKey, version: &Version) {
+/// Removes the row of a version.
+pub(super) fn forget_row(eval: &mut Evaluation<'_>, key: &RoutingKey, version: &Version) {
     eval.out.delete(Family::Versions, keys::version(key, version.time));
     if version.blob.record.version().is_some_and(|version| version.is_null) {
         eval.out.delete(Family::Versions, keys::null_version(key));
@@ -304,7 +354,7 @@ pub(super) async fn fork(
     let BlobContent { id_len, layout } = fork.blob.content(key)?;
     let SharedLayout { kept, copy } = layout::share(eval, key, layout).await?;
     let former = fork.blob.clone().with_content(&BlobContent { id_len, layout: copy });
-    replace_null(eval, key, fork.version).await?;
+    replace_null(eval, key, guard, fork.version).await?;
     keep(eval, key, fork.version, former);
     let mut current = fork.blob.clone().with_content(&BlobContent { id_len, layout: kept });
     begin(eval, key, guard, &mut current.record).await?;
@@ -316,10 +366,11 @@ pub(super) async fn fork(
 pub(super) async fn replace_null(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
+    guard: &Guard,
     kept: VersionId,
 ) -> Result<(), Error> {
     if kept.is_null {
-        let dropped = drop_null(eval, key).await?;
+        let dropped = drop_null(eval, key, guard).await?;
         garbage::write(eval, key, &dropped, &[]);
     }
     Ok(())
@@ -334,7 +385,7 @@ pub(super) async fn begin(
 ) -> Result<(), Error> {
     let made = made_by(guard, eval.now);
     if made.is_some_and(|made| made.is_null) {
-        let dropped = drop_null(eval, key).await?;
+        let dropped = drop_null(eval, key, guard).await?;
         garbage::write(eval, key, &dropped, &[]);
     }
     record.set_version(made);
@@ -348,41 +399,51 @@ pub(super) enum Heir {
     Nothing,
     /// The version that becomes current.
     Promoted(Box<Blob>),
-    /// A delete marker: no blob is current.
-    Marker,
+    /// Versions, but no blob is current.
+    Headless,
 }
 
-/// Lets the newest version but one become current, as the version of time `gone`, or the current
-/// blob, is removed. `snapshots` is how many snapshots the blob has. The caller removes what is
-/// gone and writes or removes the main row.
+/// The newest row of a blob, which is removed.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// Its time, if it is not the current blob.
+    pub(super) gone: Option<Timestamp>,
+    /// Whether the blob stays without a current one: what is removed was restored, and was neither
+    /// current nor a delete marker.
+    pub(super) stays_headless: bool,
+    /// The number of snapshots of the blob.
+    pub(super) snapshots: u32,
+}
+
+/// Lets the newest version but one become current, as the newest row is removed. The caller
+/// removes that and writes or removes the main row.
 pub(super) async fn promote(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
-    gone: Option<Timestamp>,
-    snapshots: u32,
+    head: &Head,
 ) -> Result<Heir, Error> {
-    let Some(mut next) = newest_but(eval.view, key, gone).await? else { return Ok(Heir::Nothing) };
-    next.blob.record.snapshots = snapshots;
-    if next.blob.record.is_delete_marker() {
+    let next = newest_but(eval.view, key, head.gone).await?;
+    let Some(mut next) = next else { return Ok(Heir::Nothing) };
+    next.blob.record.snapshots = head.snapshots;
+    if next.blob.record.is_delete_marker() || head.stays_headless {
         next.blob.store(eval, key);
-        return Ok(Heir::Marker);
+        return Ok(Heir::Headless);
     }
     forget_row(eval, key, &next);
-    let mut content = next.blob.content(key)?;
-    if let Layout::Pages { layers } = &mut content.layout {
-        // Other versions and snapshots may have its layers too, so it does not write to them.
-        layers.insert(0, eval.now.ticks());
-        next.blob = next.blob.with_content(&content);
-    }
-    Ok(Heir::Promoted(Box::new(next.blob)))
+    Ok(Heir::Promoted(Box::new(as_current(eval, key, next.blob)?)))
 }
 
-/// Versions that were removed.
-pub(super) struct Removed {
-    /// The locations that they own.
-    pub(super) dropped: Vec<Location>,
-    /// Whether there are others.
-    pub(super) has_more: bool,
+/// A blob as it becomes current again.
+pub(super) fn as_current(
+    eval: &Evaluation<'_>,
+    key: &RoutingKey,
+    blob: Blob,
+) -> Result<Blob, Error> {
+    let mut content = blob.content(key)?;
+    let Layout::Pages { layers } = &mut content.layout else { return Ok(blob) };
+    // Other versions and snapshots may have its layers too, so it does not write to them.
+    layers.insert(0, eval.now.ticks());
+    Ok(blob.with_content(&content))
 }
 
 /// Locations of versions that one commit removes, about.

@@ -107,8 +107,8 @@ struct Replaced {
     way: Way,
 }
 
-/// Makes way for the new blob. If the blob before stays as a version and the list may take blocks
-/// of it, their bytes are marked as shared first.
+/// Makes way for the new blob. If the blob before is kept and the list may take blocks of it, their
+/// bytes are marked as shared first.
 async fn replace(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -123,7 +123,7 @@ async fn replace(
     let layout = old.content(key)?.layout;
     committed = layout::entries(eval.view, key, &layout).await?;
     let takes_committed = commit.list.iter().any(|named| named.source != BlockSource::Uncommitted);
-    let is_kept = matches!(chain::fate(&commit.guard, &old.record), Fate::Kept(_));
+    let is_kept = chain::fate(&commit.guard, &old.record, eval.now) != Fate::Dropped;
     let way = if is_kept && takes_committed && !committed.is_empty() {
         let marked = share::with_marked_content(eval, key, old.clone()).await?;
         committed.iter_mut().for_each(|entry| entry.content.mark());

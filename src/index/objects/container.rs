@@ -83,7 +83,12 @@ pub(super) async fn update_account(
 ) -> Result<WriteReply, Error> {
     let mut record = account(eval.view, name).await?.ok_or(Refused::AccountNotFound)?;
     match change {
-        AccountChange::Properties(properties) => properties.apply(&mut record.properties),
+        AccountChange::Properties(properties) => {
+            properties.apply(&mut record.properties);
+            if let Some(is_permitted) = properties.permanent_delete {
+                record.set_permanent_delete(is_permitted);
+            }
+        }
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
         AccountChange::Versioning(on) => record.set_versioning(*on),

@@ -7,29 +7,35 @@
 use crate::index::api::DeleteBlob;
 use crate::index::api::Deleted;
 use crate::index::api::Error;
+use crate::index::api::Guard;
 use crate::index::api::Refused;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
 use crate::index::objects::blob_row::Place;
 use crate::index::objects::chain;
+use crate::index::objects::chain::Fate;
+use crate::index::objects::chain::Head;
 use crate::index::objects::chain::Heir;
 use crate::index::objects::chain::InTheWay;
-use crate::index::objects::chain::Removed;
 use crate::index::objects::chain::Version;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::layout;
+use crate::index::objects::restorable;
+use crate::index::objects::restorable::Removed;
 use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::snapshot;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
+use crate::index::objects::undelete;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
-use crate::types::BlobKind;
 use crate::types::DeleteScope;
 use crate::types::Location;
 use crate::types::Revision;
@@ -47,6 +53,7 @@ pub(super) async fn delete(
     let deleted = match delete.scope {
         DeleteScope::Snapshot(taken) => one_snapshot(eval, &key, delete, taken).await?,
         DeleteScope::Snapshots => all_snapshots(eval, &key, delete).await?,
+        DeleteScope::Permanently(revision) => undelete::end(eval, &key, delete, revision).await?,
         DeleteScope::Version(revision) => version(eval, &key, delete, revision).await?,
         DeleteScope::FormerVersion(time) => {
             version(eval, &key, delete, Revision::Version(time)).await?
@@ -81,12 +88,13 @@ async fn current(
     let mut dropped = staged::discard(eval, key).await?;
     let mut snapshots = blob.record.snapshots;
     if takes_snapshots {
-        dropped.extend(snapshot::remove_all(eval, key).await?);
+        dropped.extend(snapshot::dispose_all(eval, key, &delete.guard).await?);
         snapshots = 0;
     }
     end_copy(eval, key, &blob.record);
     tags::changed(eval, key, &blob.record.tags, &Tags::default());
-    let of = InTheWay::of(Some(&blob));
+    let is_kept = chain::fate(&delete.guard, &blob.record, eval.now) != Fate::Dropped;
+    let of = InTheWay { state: DeletedState::Blob, ..InTheWay::of(Some(&blob)) };
     let way = chain::make_way(eval, key, &delete.guard, of).await?;
     dropped.extend(way.dropped);
     garbage::write(eval, key, &dropped, &[]);
@@ -94,7 +102,12 @@ async fn current(
     if let Some(version) = marker {
         chain::mark(eval, key, version, snapshots);
     }
-    Ok(Deleted { version: marker, is_marker: marker.is_some() })
+    Ok(Deleted { version: marker, is_marker: marker.is_some(), is_kept })
+}
+
+/// Whether a snapshot or a version that is removed stays for some time.
+fn is_kept(guard: &Guard, now: Timestamp) -> bool {
+    chain::fate_of_removed(guard, now) != Fate::Dropped
 }
 
 /// Puts a delete marker where no blob is current.
@@ -111,7 +124,7 @@ async fn mark_missing(
     if let Some(version) = version {
         chain::mark(eval, key, version, snapshots);
     }
-    Ok(Deleted { version, is_marker: true })
+    Ok(Deleted { version, is_marker: true, is_kept: true })
 }
 
 /// Ends the pending copy of a blob that is current no longer.
@@ -132,29 +145,31 @@ async fn version(
     let blob = found.ok_or(Refused::VersionNotFound)?;
     guard::change(&delete.guard, &blob.record, eval.now)?;
     let deleted_at = blob.record.last_modified;
-    let deleted =
-        Deleted { version: blob.record.version(), is_marker: blob.record.is_delete_marker() };
+    let is_marker = blob.record.is_delete_marker();
+    let is_kept = !is_marker && is_kept(&delete.guard, eval.now);
+    let deleted = Deleted { version: blob.record.version(), is_marker, is_kept };
     match blob.place() {
         Place::Version(time) => {
             let is_head = blob_row::load(eval.view, key).await?.is_none()
                 && chain::newest(eval.view, key).await?.is_some_and(|head| head.time == time);
             let snapshots = blob.record.snapshots;
-            let mut dropped = chain::remove(eval, key, &Version { time, blob }).await?;
+            let mut dropped =
+                chain::dispose(eval, key, &delete.guard, Version { time, blob }).await?;
             if is_head {
-                let head = Head { gone: Some(time), snapshots, tags: Tags::default() };
-                dropped.extend(succeed(eval, key, &head).await?);
+                let head = Head { gone: Some(time), stays_headless: !is_marker, snapshots };
+                dropped.extend(succeed(eval, key, &head, &Tags::default()).await?);
             }
             garbage::write(eval, key, &dropped, &[]);
         }
         Place::Main if matches!(delete.scope, DeleteScope::FormerVersion(_)) => {
             return Err(Refused::CurrentVersion.into());
         }
-        Place::Main => remove_current(eval, key, blob).await?,
-        Place::Snapshot(_) => return Err(Refused::VersionNotFound.into()),
+        Place::Main => remove_current(eval, key, &delete.guard, blob).await?,
+        Place::Snapshot(_) | Place::Deleted(_) => return Err(Refused::VersionNotFound.into()),
     }
     // What was written before versions were kept is the null version.
     let null = VersionId::null(deleted_at);
-    let version = deleted.version.or_else(|| delete.guard.versioning.map(|_| null));
+    let version = deleted.version.or_else(|| delete.guard.protection.versioning.map(|_| null));
     Ok(Deleted { version, ..deleted })
 }
 
@@ -162,50 +177,53 @@ async fn version(
 async fn remove_current(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
+    guard: &Guard,
     blob: Blob,
 ) -> Result<(), Error> {
-    let layout = blob.content(key)?.layout;
-    let mut dropped = layout::owned(eval, key, &layout).await?;
-    layout::remove_rows(eval, key, &layout);
     end_copy(eval, key, &blob.record);
     eval.out.delete(Family::Main, key.as_bytes().clone());
-    let BlobRecord { snapshots, tags, .. } = blob.record;
-    dropped.extend(succeed(eval, key, &Head { gone: None, snapshots, tags }).await?);
+    let BlobRecord { snapshots, tags, .. } = blob.record.clone();
+    let mut dropped = match chain::fate_of_removed(guard, eval.now) {
+        Fate::Restorable(period) => {
+            let at = match blob.record.version() {
+                Some(VersionId { time, .. }) => DeletedKey { state: DeletedState::Version, time },
+                // It was written before versions were kept.
+                None => DeletedKey { state: DeletedState::Blob, time: eval.now },
+            };
+            restorable::keep(eval, key, (at, period), blob).await?;
+            Vec::new()
+        }
+        Fate::Dropped | Fate::Kept(_) => {
+            let layout = blob.content(key)?.layout;
+            layout::remove_rows(eval, key, &layout);
+            layout::owned(eval, key, &layout).await?
+        }
+    };
+    let head = Head { gone: None, stays_headless: false, snapshots };
+    dropped.extend(succeed(eval, key, &head, &tags).await?);
     garbage::write(eval, key, &dropped, &[]);
     Ok(())
 }
 
-/// The newest version, which is removed.
-struct Head {
-    /// Its time, if it is not the current blob.
-    gone: Option<Timestamp>,
-    /// The number of snapshots of the blob.
-    snapshots: u32,
-    /// Its tags, if it is the current blob.
-    tags: Tags,
-}
-
-/// Makes the next version current. Returns the locations of staged blocks that do not fit it.
+/// Makes the next version current. `tags` are those of the current blob before. Returns the
+/// locations of staged blocks that do not fit it.
 async fn succeed(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
     head: &Head,
+    tags: &Tags,
 ) -> Result<Vec<Location>, Error> {
-    match chain::promote(eval, key, head.gone, head.snapshots).await? {
+    match chain::promote(eval, key, head).await? {
         Heir::Nothing if head.snapshots > 0 => Err(Refused::SnapshotsPresent.into()),
-        Heir::Nothing | Heir::Marker => {
-            tags::changed(eval, key, &head.tags, &Tags::default());
+        Heir::Nothing | Heir::Headless => {
+            tags::changed(eval, key, tags, &Tags::default());
             Ok(Vec::new())
         }
         Heir::Promoted(blob) => {
-            let id_len = blob.content(key)?.id_len;
             // One commit has one work row about tags.
-            tags::changed(eval, key, &head.tags, &blob.record.tags);
+            tags::changed(eval, key, tags, &blob.record.tags);
             eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
-            match blob.record.kind {
-                BlobKind::Block => staged::discard_unlike(eval, key, id_len).await,
-                BlobKind::Append { .. } | BlobKind::Page { .. } => staged::discard(eval, key).await,
-            }
+            staged::discard_unfit(eval, key, &blob).await
         }
     }
 }
@@ -221,12 +239,11 @@ async fn one_snapshot(
     let found = blob_row::load_row(eval.view, key, Place::Snapshot(taken)).await?;
     let found = found.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, eval.now)?;
-    let row = keys::snapshot(key, taken);
-    let dropped = snapshot::remove(eval, key, &row, &found.content(key)?).await?;
+    let dropped = snapshot::dispose(eval, key, &delete.guard, found).await?;
     garbage::write(eval, key, &dropped, &[]);
     head.record.snapshots = head.record.snapshots.saturating_sub(1);
     head.store(eval, key);
-    Ok(Deleted::default())
+    Ok(Deleted { is_kept: is_kept(&delete.guard, eval.now), ..Deleted::default() })
 }
 
 /// Removes all snapshots, and leaves the blob.
@@ -237,11 +254,11 @@ async fn all_snapshots(
 ) -> Result<Deleted, Error> {
     let mut blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &blob.record, eval.now)?;
-    let dropped = snapshot::remove_all(eval, key).await?;
+    let dropped = snapshot::dispose_all(eval, key, &delete.guard).await?;
     garbage::write(eval, key, &dropped, &[]);
     blob.record.snapshots = 0;
     blob.store(eval, key);
-    Ok(Deleted::default())
+    Ok(Deleted { is_kept: is_kept(&delete.guard, eval.now), ..Deleted::default() })
 }
 
 /// The row that counts the snapshots: the current blob, else its newest version.
@@ -264,8 +281,13 @@ pub(super) async fn remove_rows(
     if has_more {
         return Ok(Removed { dropped, has_more });
     }
+    let restorable = restorable::remove_all(eval, key, changes).await?;
+    dropped.extend(restorable.dropped);
+    if restorable.has_more {
+        return Ok(Removed { dropped, has_more: true });
+    }
     dropped.extend(staged::discard(eval, key).await?);
-    dropped.extend(snapshot::remove_all(eval, key).await?);
+    dropped.extend(snapshot::dispose_all(eval, key, &Guard::default()).await?);
     if let Some(blob) = blob_row::current(eval, key).await? {
         end_copy(eval, key, &blob.record);
         tags::changed(eval, key, &blob.record.tags, &Tags::default());

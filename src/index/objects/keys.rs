@@ -26,6 +26,13 @@ const COMPLETED_UPLOAD: u8 = 0x03;
 const AFTER_PARTS: u8 = 0xFF;
 /// The suffix of the row that names the null version of a blob.
 const NULL_VERSION: u8 = 0x00;
+/// The first byte after the routing key in the keys of what was softly deleted: snapshots, former
+/// current blobs, versions. Settings of containers have 01.
+const DELETED_SNAPSHOT: u8 = 0x02;
+const DELETED_BLOB: u8 = 0x03;
+const DELETED_VERSION: u8 = 0x04;
+/// A byte above those and below the first one of the time of every snapshot.
+const AFTER_DELETED: u8 = 0x05;
 /// The first byte after the routing key in the keys of versions is at least this one, and that in
 /// the keys of snapshots is lower.
 const VERSIONS_START: u8 = 0x80;
@@ -38,6 +45,8 @@ const SETTING: u8 = 0x01;
 const WORK_TAGS: u8 = 0x00;
 /// The kind of a work row: a pending copy.
 const WORK_COPY: u8 = 0x01;
+/// The kind of a work row: softly deleted rows, which end.
+const WORK_DELETED: u8 = 0x02;
 
 /// The key of the summary of a blob's staged blocks. It sorts before them, so that a walk over
 /// blobs reads one row of each.
@@ -160,7 +169,7 @@ pub(in crate::index) fn snapshot(blob: &RoutingKey, taken: Timestamp) -> Bytes {
 pub(super) fn parse_version_time(row: &Bytes, blob: &RoutingKey) -> Result<Timestamp, Error> {
     match parse_version(row, blob)? {
         VersionKey::Version(committed) => Ok(committed),
-        VersionKey::Snapshot(_) | VersionKey::Null => {
+        VersionKey::Snapshot(_) | VersionKey::Deleted(_) | VersionKey::Null => {
             Err(corrupt(Family::Versions, row, "not a version"))
         }
     }
@@ -195,6 +204,59 @@ pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])
 }
 
+/// What a softly deleted row was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DeletedState {
+    /// A snapshot, or a blob that was overwritten.
+    Snapshot,
+    /// The current blob.
+    Blob,
+    /// A version that was not current.
+    Version,
+}
+
+impl DeletedState {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Snapshot => DELETED_SNAPSHOT,
+            Self::Blob => DELETED_BLOB,
+            Self::Version => DELETED_VERSION,
+        }
+    }
+}
+
+/// Which softly deleted row of a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeletedKey {
+    /// What it was.
+    pub(crate) state: DeletedState,
+    /// The time of the snapshot or of the version, else of the overwriting or the deletion.
+    pub(crate) time: Timestamp,
+}
+
+/// The key of a softly deleted row.
+pub(crate) fn deleted(blob: &RoutingKey, key: DeletedKey) -> Bytes {
+    join(blob, &[&[key.state.byte()], &key.time.ticks().to_be_bytes()])
+}
+
+/// The first position of the softly deleted rows of a blob.
+pub(super) fn deleted_start(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[DELETED_SNAPSHOT]])
+}
+
+/// The first position after the softly deleted rows of a blob, where its snapshots begin.
+pub(super) fn deleted_end(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[AFTER_DELETED]])
+}
+
+fn parse_deleted(suffix: &[u8]) -> Option<DeletedKey> {
+    let (&kind, ticks) = suffix.split_first()?;
+    let time = Timestamp::from_ticks(u64::from_be_bytes(ticks.try_into().ok()?));
+    let states = [DeletedState::Snapshot, DeletedState::Blob, DeletedState::Version];
+    let state = states.into_iter().find(|state| state.byte() == kind)?;
+    Some(DeletedKey { state, time })
+}
+
 /// The kinds of rows of a blob in the versions family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionKey {
@@ -202,6 +264,8 @@ pub(crate) enum VersionKey {
     Snapshot(Timestamp),
     /// The version with this time of commit.
     Version(Timestamp),
+    /// What was softly deleted.
+    Deleted(DeletedKey),
     /// The row that names the null version.
     Null,
 }
@@ -212,6 +276,9 @@ pub(crate) fn parse_version(row: &Bytes, blob: &RoutingKey) -> Result<VersionKey
     let suffix = row.get(blob.as_bytes().len()..).unwrap_or_default();
     if suffix == [NULL_VERSION] {
         return Ok(VersionKey::Null);
+    }
+    if let Some(key) = parse_deleted(suffix) {
+        return Ok(VersionKey::Deleted(key));
     }
     let Ok(ticks) = suffix.try_into().map(u64::from_be_bytes) else {
         return Err(corrupt(Family::Versions, row, "bad key"));
@@ -305,6 +372,16 @@ pub(in crate::index) fn copy_work(blob: &RoutingKey) -> Bytes {
 /// Whether a row of the work family is that of a pending copy.
 pub(crate) fn is_copy_work(row: &[u8], blob: &RoutingKey) -> bool {
     row.get(blob.as_bytes().len()..) == Some(&[WORK_COPY])
+}
+
+/// The key of the work row of what was softly deleted of a blob.
+pub(crate) fn deleted_work(blob: &RoutingKey) -> Bytes {
+    join(blob, &[&[WORK_DELETED]])
+}
+
+/// Whether a row of the work family is that of what was softly deleted of a blob.
+pub(crate) fn is_deleted_work(row: &[u8], blob: &RoutingKey) -> bool {
+    row.get(blob.as_bytes().len()..) == Some(&[WORK_DELETED])
 }
 
 /// The deleted container of a row of the garbage family; `None` if it is another kind of row.

@@ -5,8 +5,6 @@
 //! that the later snapshots and the blob itself follow, although the blob's own row sorts before
 //! it.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 
 use crate::index::api::ENTRY_WEIGHT;
@@ -15,12 +13,17 @@ use crate::index::api::History;
 use crate::index::api::ListBlobs;
 use crate::index::api::ListEntry;
 use crate::index::api::ListPage;
+use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Place;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::keys::VersionKey;
+use crate::index::objects::list_versions;
+use crate::index::objects::list_versions::Oldest;
 use crate::index::objects::page::Window;
+use crate::index::objects::restorable::Restorable;
 use crate::index::objects::values;
-use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
 use crate::index::rows::Rows;
@@ -34,36 +37,27 @@ pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,
     list: &ListBlobs,
+    now: Timestamp,
 ) -> Result<ListPage, Error> {
     let prefix = RoutingKey::prefix(list.account, list.container, &list.prefix, list.collation);
     let mut window = Window::new(&prefix, list.position(), range);
-    let hint = if list.delimiter.is_some() { 0 } else { list.limit.saturating_add(1) };
-    let open = |family, from: Bytes| {
-        let cursor = Cursor::new(view, family, from, window.to.clone()).expecting(hint);
-        (family, cursor)
-    };
-    // Only snapshots and versions continue inside a blob; the other families continue at its start.
-    // Where versions come after the current blob, a position inside says that it was passed.
-    let (inside, blob) = (window.position.clone(), blob_of(&window.position));
     let is_down = list.history == History::VersionsDown;
-    let mut cursors = Vec::new();
-    if is_down {
-        cursors.push(open(Family::Main, inside.clone()));
-        cursors.push(open(Family::Versions, inside));
-    } else {
-        cursors.extend(list.history.has_rows().then(|| open(Family::Versions, inside)));
-        cursors.push(open(Family::Main, blob.clone()));
-    }
-    cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
-    let mut rows = MergedFamilies { view, start: window.position.clone(), cursors, paused: None };
+    let mut rows = MergedFamilies::open(view, &window, list);
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
             return Ok(ListPage { entries, after, weight, next, seen });
         }
-        if family == Family::Versions && !rows.pass_hidden(list.history, &key)? {
-            continue;
+        let mut only = None;
+        if family == Family::Versions {
+            // Its entry comes before its rows.
+            if list.versions_only && window.position <= *key.as_bytes() {
+                only = list_versions::only_versions(view, &key, now).await?;
+            }
+            if only.is_none() && !rows.pass_hidden(list, &key, now).await? {
+                continue;
+            }
         }
         weight += ENTRY_WEIGHT + key.as_bytes().len();
         let name = key
@@ -72,23 +66,26 @@ pub(super) async fn list(
         if let Some(group) = group(list, &name) {
             window.pass(after_group(list, &group)).map_err(|violation| view.violated(violation))?;
             entries.push(ListEntry::Prefix { name: group });
+        } else if let Some(row) = only {
+            window
+                .pass(keys::just_after(key.as_bytes()))
+                .map_err(|violation| view.violated(violation))?;
+            let listed = values::decode_listed(family, &row, list.shown)?;
+            weight += listed.weight;
+            entries.push(ListEntry::VersionsOnly { name, record: Box::new(listed.record) });
+            after.push(window.position.clone());
+            continue;
         } else if family == Family::Versions {
             weight -= ENTRY_WEIGHT + key.as_bytes().len();
             let mut page = Page { list, entries, after, weight };
             history(&mut rows, &mut window, &key, &mut page).await?;
             Page { entries, after, weight, .. } = page;
             continue;
-        } else if family == Family::Main && is_down {
-            let row = rows.take(family).await?;
-            window
-                .pass(keys::just_after(key.as_bytes()))
-                .map_err(|violation| view.violated(violation))?;
-            let listed = values::decode_listed(family, &row, list.shown)?;
-            weight += listed.weight;
-            let record = Box::new(listed.record);
-            entries.push(ListEntry::Blob { name, revision: Revision::Current, record });
         } else {
-            window.pass(keys::after(&key)).map_err(|violation| view.violated(violation))?;
+            let has_versions = family == Family::Main && is_down;
+            let passed =
+                if has_versions { keys::just_after(key.as_bytes()) } else { keys::after(&key) };
+            window.pass(passed).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
                 let listed = values::decode_listed(family, &row, list.shown)?;
@@ -143,6 +140,13 @@ async fn history(
     let row = rows.take(Family::Versions).await?;
     let revision = match (keys::parse_version(&row.key, key)?, page.list.history) {
         (VersionKey::Null, _) => return Ok(()),
+        (VersionKey::Deleted(at), _) => match at.state {
+            DeletedState::Version => Revision::Version(at.time),
+            DeletedState::Blob if list_versions::is_base(rows.view, key, at).await? => {
+                Revision::Current
+            }
+            DeletedState::Blob | DeletedState::Snapshot => Revision::Snapshot(at.time),
+        },
         (VersionKey::Version(_), History::VersionsUp { .. }) => {
             return versions_up(rows, window, key, page).await;
         }
@@ -167,7 +171,7 @@ async fn versions_up(
     let view = rows.view;
     loop {
         let shown = keys::version_up_of(&window.position, key);
-        let Oldest { times, has_more } = oldest(view, key, shown).await?;
+        let Oldest { times, has_more } = list_versions::oldest(view, key, shown).await?;
         for time in times {
             if page.is_full() {
                 return Ok(());
@@ -187,47 +191,6 @@ async fn versions_up(
     }
 }
 
-/// Times of versions that are kept in one reading of a chain.
-const TIMES_MAX: usize = 10_000;
-
-/// The oldest versions of a blob after a time, without delete markers.
-struct Oldest {
-    times: BTreeSet<Timestamp>,
-    /// Whether there are newer ones.
-    has_more: bool,
-}
-
-async fn oldest(
-    view: &dyn Rows,
-    key: &RoutingKey,
-    after: Option<Timestamp>,
-) -> Result<Oldest, Error> {
-    let mut oldest = Oldest { times: BTreeSet::new(), has_more: false };
-    let (from, to) = (keys::versions_start(key), keys::after(key));
-    let mut rows = Cursor::new(view, Family::Versions, from, Some(to));
-    while let Some(row) = rows.take().await? {
-        let time = keys::parse_version_time(&row.key, key)?;
-        if after.is_some_and(|after| time <= after) {
-            break;
-        }
-        if is_delete_marker(&row)? {
-            continue;
-        }
-        oldest.times.insert(time);
-        if oldest.times.len() > TIMES_MAX {
-            oldest.times.pop_last();
-            oldest.has_more = true;
-        }
-    }
-    Ok(oldest)
-}
-
-fn is_delete_marker(row: &Row) -> Result<bool, Error> {
-    let (record, _) =
-        values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
-    Ok(record.is_delete_marker())
-}
-
 /// The families of a listing. Of the rows of one blob, those of an earlier family in the list come
 /// first.
 struct MergedFamilies<'a> {
@@ -239,7 +202,30 @@ struct MergedFamilies<'a> {
     paused: Option<Bytes>,
 }
 
-impl MergedFamilies<'_> {
+impl<'a> MergedFamilies<'a> {
+    /// The families that a list has.
+    fn open(view: &'a dyn Rows, window: &Window, list: &ListBlobs) -> Self {
+        let hint = if list.delimiter.is_some() { 0 } else { list.limit.saturating_add(1) };
+        let open = |family, from: Bytes| {
+            let cursor = Cursor::new(view, family, from, window.to.clone()).expecting(hint);
+            (family, cursor)
+        };
+        // Only snapshots and versions continue inside a blob; the other families continue at its
+        // start. Where versions come after the current blob, a position inside says that it was
+        // passed.
+        let (inside, blob) = (window.position.clone(), blob_of(&window.position));
+        let mut cursors = Vec::new();
+        if list.history == History::VersionsDown {
+            cursors.push(open(Family::Main, inside.clone()));
+            cursors.push(open(Family::Versions, inside));
+        } else {
+            cursors.extend(list.has_versions_rows().then(|| open(Family::Versions, inside)));
+            cursors.push(open(Family::Main, blob.clone()));
+        }
+        cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
+        Self { view, start: window.position.clone(), cursors, paused: None }
+    }
+
     /// The next name, and the family of its first entry: snapshots come first, then the blob, then
     /// a blob with only staged blocks. `None` at the end, or if the view is spent and the listing
     /// has passed its start.
@@ -276,18 +262,43 @@ impl MergedFamilies<'_> {
 
     /// Whether the next row of the versions family, which is of `key`, is one that a list shows.
     /// Passes rows that it does not show.
-    fn pass_hidden(&mut self, history: History, key: &RoutingKey) -> Result<bool, Error> {
+    async fn pass_hidden(
+        &mut self,
+        list: &ListBlobs,
+        key: &RoutingKey,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let history = list.history;
         let of = self.cursors.iter().find(|(of, _)| *of == Family::Versions);
         let Some(row) = of.and_then(|(_, cursor)| cursor.known()) else { return Ok(false) };
         let next = match (keys::parse_version(&row.key, key)?, history) {
             (VersionKey::Null, _) => keys::just_after(&row.key),
+            (VersionKey::Deleted(_), _) if !list.deleted => keys::deleted_end(key),
+            (VersionKey::Deleted(at), _) => {
+                let deleted = Restorable {
+                    at,
+                    blob: blob_row::decode(&row.key, &row.value, Place::Deleted(at))?,
+                };
+                let is_in_history = match at.state {
+                    DeletedState::Version => history.has_versions(),
+                    DeletedState::Snapshot => history.has_snapshots(),
+                    DeletedState::Blob => {
+                        history.has_snapshots()
+                            || list_versions::is_base(self.view, key, at).await?
+                    }
+                };
+                if is_in_history && deleted.is_left(now) {
+                    return Ok(true);
+                }
+                keys::just_after(&row.key)
+            }
             (
                 VersionKey::Snapshot(_),
                 History::Snapshots | History::VersionsUp { snapshots: true } | History::All,
             )
             | (VersionKey::Version(_), History::VersionsDown | History::All) => return Ok(true),
             (VersionKey::Version(_), History::VersionsUp { .. }) => {
-                if !is_delete_marker(row)? {
+                if !list_versions::is_delete_marker(row)? {
                     return Ok(true);
                 }
                 keys::just_after(&row.key)

@@ -26,6 +26,7 @@ use crate::index::objects::pages;
 use crate::index::objects::part_range;
 use crate::index::objects::read as blob_read;
 use crate::index::objects::references;
+use crate::index::objects::restorable;
 use crate::index::objects::settings;
 use crate::index::objects::share;
 use crate::index::objects::snapshot;
@@ -33,6 +34,7 @@ use crate::index::objects::staged;
 use crate::index::objects::sweep;
 use crate::index::objects::tags;
 use crate::index::objects::tier;
+use crate::index::objects::undelete;
 use crate::index::objects::upload;
 use crate::index::objects::upload_complete;
 use crate::index::objects::upload_list;
@@ -94,9 +96,11 @@ impl Machine for Objects {
             Write::DeleteBlob(delete) => delete::delete(eval, delete).await,
             Write::LeaseBlob(lease) => blob::lease(eval, lease).await,
             Write::SnapshotBlob(snapshot) => snapshot::take(eval, snapshot).await,
+            Write::UndeleteBlob(of) => undelete::undelete(eval, of).await,
             Write::SetTier(set) => tier::set(eval, set).await,
             Write::NoteRead(note) => accessed::note(eval, note).await,
             Write::ExpireStaged { key, before } => staged::expire(eval, key, *before).await,
+            Write::ExpireDeleted { key } => restorable::expire(eval, key).await,
             Write::PurgeContainer { account, container, from, limit } => {
                 sweep::purge(eval, (*account, *container), from, *limit).await
             }
@@ -151,7 +155,7 @@ impl Machine for Objects {
             Read::Pages(read) => {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))
             }
-            Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page).await?),
+            Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page, now).await?),
             Read::Parts(list) => ReadReply::Parts(Box::new(upload::parts(view, list).await?)),
             Read::Part(read) => ReadReply::Part(part_range::part(view, read, now).await?),
             Read::Uploads(page) => ReadReply::Blobs(upload_list::list(view, range, page).await?),
@@ -168,6 +172,9 @@ impl Machine for Objects {
             Read::DeadContainers => ReadReply::DeadContainers(sweep::dead_containers(view).await?),
             Read::Expired { from, before, limit } => {
                 ReadReply::Expired(sweep::expired(view, from, *before, *limit).await?)
+            }
+            Read::EndedDeletions { from, now, limit } => {
+                ReadReply::EndedDeletions(restorable::ended(view, from, *now, *limit).await?)
             }
             Read::References(list) => {
                 ReadReply::References(references::references(view, list).await?)

@@ -6,7 +6,8 @@
 //! 2. `guard.rs` and `encryption.rs` check the preconditions of a request against the current
 //!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob,
 //!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
-//!    becomes of a blob that is replaced or deleted, and which version is current.
+//!    becomes of a blob that is replaced or deleted, and which version is current. `restorable.rs`:
+//!    what was softly deleted; `undelete.rs` restores it.
 //! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`,
 //!    `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of
 //!    containers).
@@ -17,8 +18,8 @@
 //! 4. Copies: `share.rs` (with `share_frames.rs`) and `page_copy.rs` mark content as shared, so
 //!    that the rows that `copy.rs` writes may name it too. `copy_jobs.rs`: the work rows of pending
 //!    copies, and how these copies end. `accessed.rs` notes the time of a read.
-//! 5. `read.rs`, `blob_parts.rs`, `page_ranges.rs`, `list.rs` and `upload_list.rs` (with `page.rs`,
-//!    `cursor.rs`) answer reads.
+//! 5. `read.rs`, `blob_parts.rs`, `page_ranges.rs`, `list.rs` (with `list_versions.rs`) and
+//!    `upload_list.rs` (with `page.rs`, `cursor.rs`) answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim. `tags.rs`: work rows about
 //!    tags, and the entries of the tag index.
 //! 7. Only `keys.rs` and `values.rs` (with `contents.rs` and `part_fields.rs`) know the layout of
@@ -26,9 +27,9 @@
 //!
 //! Invariants: a location that is not shared (ADR 0009) is named by exactly one of: the layout of
 //! a blob or of a version, a layer of pages (any number of times), a staged block, a part of an
-//! upload, a garbage row. It moves between them in one batch (I10, I11). The rows and the time `now` alone determine the
-//! answer to a request. No stored byte causes a panic: a row that cannot be read is answered with
-//! [`crate::index::Error::Corrupt`].
+//! upload, a garbage row. It moves between them in one batch (I10, I11). The rows and the time
+//! `now` alone determine the answer to a request. No stored byte causes a panic: a row that cannot
+//! be read is answered with [`crate::index::Error::Corrupt`].
 //!
 //! Not here: partitions, except the range to which a page is clipped; a check that a blob's
 //! container exists (the front end checks it, and rows written to a deleted container are purged);
@@ -55,6 +56,7 @@ pub(in crate::index) mod keys;
 mod layout;
 mod lease;
 mod list;
+mod list_versions;
 mod machine;
 mod new_fields;
 mod page;
@@ -65,6 +67,7 @@ pub(in crate::index) mod part_fields;
 mod part_range;
 mod read;
 mod references;
+mod restorable;
 mod revision;
 pub(in crate::index) mod settings;
 mod share;
@@ -75,6 +78,7 @@ mod staged;
 pub(in crate::index) mod sweep;
 pub(in crate::index) mod tags;
 mod tier;
+mod undelete;
 mod untrusted;
 mod upload;
 mod upload_checksum;

@@ -146,6 +146,7 @@ fn refer(
         Family::Main | Family::Versions => {}
         Family::Work if keys::parse_tag_work(&row.key, key).is_some() => {}
         Family::Work if keys::is_copy_work(&row.key, key) => {}
+        Family::Work if keys::is_deleted_work(&row.key, key) => {}
         Family::Staged => match keys::parse_staged(&row.key, key)? {
             StagedKey::Summary | StagedKey::Upload(_) | StagedKey::Completed(_) => {}
             StagedKey::Block(_) | StagedKey::Part(..) => {

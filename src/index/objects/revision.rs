@@ -95,7 +95,7 @@ pub(super) async fn missing(
         Revision::Current => {}
     }
     // Where versions were never kept there is nothing to look for.
-    if guard.versioning.is_some()
+    if guard.protection.versioning.is_some()
         && let Some(newest) = chain::newest(view, key).await?
         && newest.blob.record.is_delete_marker()
         && let Some(version) = newest.blob.record.version()

@@ -15,7 +15,6 @@ use crate::index::api::Share;
 use crate::index::api::SharedBlob;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row::Blob;
-use crate::index::objects::blob_row::Place;
 use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
@@ -60,10 +59,6 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
         None | Some(_) => FramesOfRange::default(),
     };
     let owned = cut.is_owned || content.iter().flat_map(CopiedContent::pieces).any(is_owned);
-    if owned && matches!(blob.place(), Place::Snapshot(_)) {
-        // The content of a snapshot was marked when the snapshot was taken (`layout::share`).
-        return Err(keys::corrupt(Family::Versions, key.as_bytes(), "a snapshot that owns bytes"));
-    }
     if owned {
         let marked = with_marked_content(eval, &key, blob.clone()).await?;
         marked.store(eval, &key);

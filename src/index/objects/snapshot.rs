@@ -3,15 +3,16 @@
 //!
 //! Source: "Snapshot Blob", "Delete Blob".
 
-use bytes::Bytes;
-
 use crate::index::api::Error;
+use crate::index::api::Guard;
 use crate::index::api::Refused;
 use crate::index::api::SnapshotBlob;
 use crate::index::api::Snapshotted;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
 use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
+use crate::index::objects::blob_row::Place;
 use crate::index::objects::chain;
 use crate::index::objects::chain::Fate;
 use crate::index::objects::cursor::Cursor;
@@ -19,9 +20,12 @@ use crate::index::objects::encryption;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::keys::VersionKey;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
+use crate::index::objects::restorable;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::record::BlobRecord;
@@ -45,11 +49,11 @@ pub(super) async fn take(
     guard::not_archived(&blob.record, eval.now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;
-    if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record) {
+    if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record, eval.now) {
         // The blob, the snapshot and the version have the content from now on.
         let of = layout::share_once_more(eval, &key, layout).await?;
         let former = blob.clone().with_content(&BlobContent { id_len, layout: of.copy });
-        chain::replace_null(eval, &key, version).await?;
+        chain::replace_null(eval, &key, &snapshot.guard, version).await?;
         chain::keep(eval, &key, version, former);
         chain::begin(eval, &key, &snapshot.guard, &mut blob.record).await?;
     }
@@ -76,35 +80,42 @@ pub(super) async fn take(
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
 }
 
-/// Removes one snapshot, whose row has `content`, and returns the locations that it owns.
-pub(super) async fn remove(
+/// Removes one snapshot, or keeps it for some time. Returns the locations that become garbage.
+pub(super) async fn dispose(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
-    row: &Bytes,
-    content: &BlobContent,
+    guard: &Guard,
+    snapshot: Blob,
 ) -> Result<Vec<Location>, Error> {
+    let Place::Snapshot(time) = snapshot.place() else { return Ok(Vec::new()) };
+    eval.out.delete(Family::Versions, keys::snapshot(blob, time));
+    if let Fate::Restorable(period) = chain::fate_of_removed(guard, eval.now) {
+        let at = DeletedKey { state: DeletedState::Snapshot, time };
+        restorable::keep(eval, blob, (at, period), snapshot).await?;
+        return Ok(Vec::new());
+    }
+    let content = snapshot.content(blob)?;
     let dropped = layout::owned(eval, blob, &content.layout).await?;
     // Layers may be removed immediately: no read finds them without the row. The locations of their
     // spans become garbage then.
     layout::remove_rows_since(eval, blob, &content.layout, Timestamp::ZERO);
-    eval.out.delete(Family::Versions, row.clone());
     Ok(dropped)
 }
 
-/// Removes all snapshots of a blob, and returns the locations that they own.
-pub(super) async fn remove_all(
+/// Removes all snapshots of a blob, or keeps them for some time. Returns the locations that become
+/// garbage.
+pub(super) async fn dispose_all(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
+    guard: &Guard,
 ) -> Result<Vec<Location>, Error> {
-    let low = blob.as_bytes().clone();
+    let low = keys::deleted_end(blob);
     let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::versions_start(blob)));
     let mut dropped = Vec::new();
     while let Some(row) = rows.take().await? {
-        let VersionKey::Snapshot(_) = keys::parse_version(&row.key, blob)? else { continue };
-        let (_record, content) =
-            values::decode_record_head::<BlobRecord>(Family::Versions, &row.key, &row.value)?;
-        let content = values::decode_content(&row.key, content)?;
-        dropped.extend(remove(eval, blob, &row.key, &content).await?);
+        let VersionKey::Snapshot(time) = keys::parse_version(&row.key, blob)? else { continue };
+        let snapshot = blob_row::decode(&row.key, &row.value, Place::Snapshot(time))?;
+        dropped.extend(dispose(eval, blob, guard, snapshot).await?);
     }
     Ok(dropped)
 }

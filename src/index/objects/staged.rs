@@ -173,6 +173,20 @@ pub(super) async fn discard_unlike(
     }
 }
 
+/// Removes the staged blocks that do not fit a blob which becomes current again. Returns the
+/// locations that they own.
+pub(super) async fn discard_unfit(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    blob: &Blob,
+) -> Result<Vec<Location>, Error> {
+    let id_len = blob.content(key)?.id_len;
+    match blob.record.kind {
+        BlobKind::Block => discard_unlike(eval, key, id_len).await,
+        BlobKind::Append { .. } | BlobKind::Page { .. } => discard(eval, key).await,
+    }
+}
+
 /// Removes the staged blocks of a blob if none was staged since `before`, and what is remembered of
 /// uploads that were completed before it.
 pub(super) async fn expire(

@@ -73,6 +73,7 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
     let of_version = keys::parse_version(row, blob).ok().map(|key| match key {
         VersionKey::Snapshot(taken) => keys::snapshot(blob, taken),
         VersionKey::Version(committed) => keys::version(blob, committed),
+        VersionKey::Deleted(key) => keys::deleted(blob, key),
         VersionKey::Null => keys::null_version(blob),
     });
     let of_staged = keys::parse_staged(row, blob).ok().map(|key| match key {

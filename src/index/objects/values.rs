@@ -191,6 +191,13 @@ pub(crate) struct NullVersion {
     pub(crate) committed: Timestamp,
 }
 
+/// The work row of what was softly deleted of a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
+pub(crate) struct DeletedWork {
+    /// When the first row ends, or earlier.
+    pub(crate) until: Timestamp,
+}
+
 /// A garbage row.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct GarbageValue {

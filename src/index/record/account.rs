@@ -101,6 +101,19 @@ impl AccountRecord {
         self.fields.get_or_insert_default().versioning = Some(versioning);
     }
 
+    /// Whether what was softly deleted may be ended before its time.
+    #[must_use]
+    pub fn permanent_delete(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields.permanent_delete)
+    }
+
+    /// Says whether what was softly deleted may be ended before its time.
+    pub(in crate::index) fn set_permanent_delete(&mut self, is_permitted: bool) {
+        let mut fields = self.fields.take().unwrap_or_default();
+        fields.permanent_delete = is_permitted;
+        self.fields = (*fields != AccountFields::default()).then_some(fields);
+    }
+
     /// All secrets in it.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let of_users = self.users().iter().flat_map(|user| &user.keys).map(|key| &key.secret);

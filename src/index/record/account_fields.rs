@@ -12,6 +12,7 @@ use crate::types::Versioning;
 /// A program that does not know users admits none, and keeps them.
 const USERS: Tag = Tag::optional(1);
 const VERSIONING: Tag = Tag::required(2);
+const PERMANENT_DELETE: Tag = Tag::optional(3);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,21 +21,25 @@ pub struct AccountFields {
     pub users: Vec<UserRecord>,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<Versioning>,
+    /// Whether what was softly deleted may be ended before its time.
+    pub permanent_delete: bool,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
-        let Self { users, versioning, unknown: _ } = self;
+        let Self { users, versioning, permanent_delete, unknown: _ } = self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
+        out.flag(PERMANENT_DELETE, *permanent_delete);
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
         match field.tag {
             USERS => self.users = field.value()?,
             VERSIONING => self.versioning = field.some()?,
+            PERMANENT_DELETE => self.permanent_delete = field.flag()?,
             _ => return Ok(false),
         }
         Ok(true)

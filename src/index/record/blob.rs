@@ -17,6 +17,7 @@ use crate::types::Encryption;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
+use crate::types::SoftDelete;
 use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
@@ -142,6 +143,19 @@ impl BlobRecord {
     pub fn set_version(&mut self, version: Option<VersionId>) {
         if self.version() != version {
             self.change_fields(|fields| fields.version = version);
+        }
+    }
+
+    /// When it was softly deleted, and until when it can be restored.
+    #[must_use]
+    pub fn deleted(&self) -> Option<SoftDelete> {
+        self.fields.as_ref()?.deleted
+    }
+
+    /// Says whether it was softly deleted.
+    pub fn set_deleted(&mut self, deleted: Option<SoftDelete>) {
+        if self.deleted() != deleted {
+            self.change_fields(|fields| fields.deleted = deleted);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::types::EncryptionScope;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
+use crate::types::Protection;
 use crate::types::PublicAccess;
 use crate::types::Timestamp;
 use crate::types::Versioning;
@@ -84,6 +85,12 @@ impl ContainerRecord {
     #[must_use]
     pub fn versioning(&self) -> Option<Versioning> {
         self.fields.as_ref().and_then(|fields| fields.versioning)
+    }
+
+    /// How its blobs are protected, in an account whose containers are protected so.
+    #[must_use]
+    pub fn protection(&self, of_account: Protection) -> Protection {
+        Protection { versioning: self.versioning().or(of_account.versioning), ..of_account }
     }
 
     /// Canonical id of the user that owns it; `None` for the account's root.

@@ -70,7 +70,8 @@ const BODY_IDLE_SECONDS: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const REQUEST_MIN_RATE: Limit<Size> = sizes(KIB, 0, GIB);
 const RESPONSE_STALL_TIMEOUT: Limit<u32> = Limit { default: 60, range: 1..=3600 };
 const RESPONSE_MIN_RATE: Limit<Size> = sizes(KIB, 0, GIB);
-const REHYDRATION_SECONDS: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
+const REHYDRATION: Limit<u32> = Limit { default: 1, range: 0..=1_000_000 };
+const RETENTION_DAY: Limit<u32> = Limit { default: 86_400, range: 1..=86_400 };
 const AUDIT_LOG_BYTES: Limit<Size> = sizes(64 * MIB, 64 * KIB, 16 * GIB);
 const AUDIT_LOG_FILES: Limit<u32> = Limit { default: 8, range: 2..=10_000 };
 const DRAIN_SECONDS: Limit<u32> = Limit { default: 30, range: 0..=3600 };
@@ -179,6 +180,8 @@ pub struct Config {
     pub copy_source_bytes_per_second_min: u64,
     /// How long rehydration from the archive tier takes. Default 1 s.
     pub rehydration: Duration,
+    /// How long a day of retention is. Default 24 hours, 1 s to 24 hours.
+    pub retention_day: Duration,
     /// Whether the last access time of block blobs is recorded. Default no.
     pub last_access: bool,
     /// How long running requests may continue when the node is stopped. Default 30 s, 0 s to 1 h.
@@ -265,8 +268,8 @@ impl Config {
             copy_source: rules(s.copy_source_allow, s.copy_source_deny),
             copy_source_bytes_per_second_min: COPY_SOURCE_BYTES_PER_SECOND_MIN
                 .bytes("copy_source_bytes_per_second_min", s.copy_source_bytes_per_second_min)?,
-            rehydration: REHYDRATION_SECONDS
-                .seconds("rehydration_seconds", s.rehydration_seconds)?,
+            rehydration: REHYDRATION.seconds("rehydration_seconds", s.rehydration_seconds)?,
+            retention_day: RETENTION_DAY.seconds("retention_day", s.retention_day)?,
             last_access: is_on(s.last_access_time),
             drain: DRAIN_SECONDS.seconds("drain_seconds", s.drain_seconds)?,
             audit_log: audit_log::Settings {

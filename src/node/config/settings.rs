@@ -230,6 +230,10 @@ pub struct Settings {
     /// archived bytes can be read as fast as others [default: 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
+    /// Seconds of a day of retention: what is deleted softly can be restored for some days. Only
+    /// tests need another length [default: 86400]
+    #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RETENTION_DAY")]
+    pub retention_day: Option<u32>,
     /// Whether the last access time of each block blob is kept, to the day, and shown [default:
     /// off]
     #[arg(long, env = "BLOCKYARD_LAST_ACCESS_TIME")]
@@ -312,6 +316,7 @@ impl Settings {
             response_stall_timeout: self.response_stall_timeout.or(below.response_stall_timeout),
             response_min_rate: self.response_min_rate.or(below.response_min_rate),
             rehydration_seconds: self.rehydration_seconds.or(below.rehydration_seconds),
+            retention_day: self.retention_day.or(below.retention_day),
             last_access_time: self.last_access_time.or(below.last_access_time),
             drain_seconds: self.drain_seconds.or(below.drain_seconds),
             audit_log: self.audit_log.or(below.audit_log),

@@ -50,6 +50,8 @@ error_table! {
     IllegalVersioning => "InvalidXmlDocument", 400, "XML specified is not syntactically valid.";
     DeleteMarker => "BlobNotFound", 404, "The specified blob does not exist.";
     CurrentVersion => "OperationNotAllowedOnRootBlob", 403, "The operation is not allowed on the current version of the blob.";
+    NotSoftlyDeleted => "BlobSnapshotNotSoftDeleted", 409, "The snapshot or version was not softly deleted. Delete it first.";
+    PermanentDeletionDisabled => "FeatureNotSupportedForAccount", 409, "This account does not allow permanent deletion. Set AllowPermanentDelete of its DeleteRetentionPolicy.";
     ContainerNotEmpty => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
     ContainerAlreadyExists => "ContainerAlreadyExists", 409, "The specified container already exists.";
     BlobAlreadyExists => "BlobAlreadyExists", 409, "The specified blob already exists.";

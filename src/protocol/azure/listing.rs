@@ -141,6 +141,9 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 } else if asked.versions.is_some() {
                     version(&mut out, *revision, facts.change.version);
                 }
+                if facts.deleted.is_some() {
+                    out.push_str("<Deleted>true</Deleted>");
+                }
                 blob(&mut out, facts, &mut dates, asked.copy);
                 if asked.metadata && matches!(facts.encryption, Some(Encryption::Customer(_))) {
                     // Without the key it is not for the reader.
@@ -151,6 +154,13 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 if asked.tags && !facts.tags.is_empty() {
                     tags::write_tags(&mut out, &facts.tags);
                 }
+                out.push_str("<OrMetadata/></Blob>");
+            }
+            BlobItem::VersionsOnly { name, facts } => {
+                out.push_str("<Blob>");
+                escape::name(&mut out, "Name", name);
+                out.push_str("<HasVersionsOnly>true</HasVersionsOnly>");
+                blob(&mut out, facts, &mut dates, asked.copy);
                 out.push_str("<OrMetadata/></Blob>");
             }
             BlobItem::Uncommitted { name } => {
@@ -225,7 +235,9 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     or_empty(out, "Content-Disposition", properties.content_disposition.as_deref());
     kind(out, facts.kind);
     tier(out, facts.tier.as_ref());
-    lease(out, facts.lease);
+    if facts.deleted.is_none() {
+        lease(out, facts.lease);
+    }
     if let Some(copied) = facts.copy.as_deref().filter(|_| copy) {
         copy_state(out, copied);
     }
@@ -242,6 +254,10 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
         }
         Some(Encryption::Scope(name)) => escape::element(out, "EncryptionScope", name),
         None => {}
+    }
+    if let Some(deleted) = facts.deleted {
+        escape::plain(out, "DeletedTime", deleted.since);
+        escape::plain(out, "RemainingRetentionDays", deleted.days_left);
     }
     out.push_str("</Properties>");
 }

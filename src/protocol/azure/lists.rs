@@ -14,8 +14,7 @@ use crate::types::ContainerName;
 const MAX_RESULTS: u32 = 5_000;
 
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
-const BLOBS_INCLUDE_EMPTY: &[&str] =
-    &["deleted", "immutabilitypolicy", "legalhold", "deletedwithversions", "permissions"];
+const BLOBS_INCLUDE_EMPTY: &[&str] = &["immutabilitypolicy", "legalhold", "permissions"];
 
 pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
     let include = include(query, &["metadata"], &["deleted", "system"])?;
@@ -30,7 +29,16 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
 }
 
 pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Refusal> {
-    let served = ["metadata", "uncommittedblobs", "snapshots", "tags", "copy", "versions"];
+    let served = [
+        "metadata",
+        "uncommittedblobs",
+        "snapshots",
+        "tags",
+        "copy",
+        "versions",
+        "deleted",
+        "deletedwithversions",
+    ];
     let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
         container,
@@ -44,6 +52,8 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         metadata: include.contains(&"metadata"),
         snapshots: include.contains(&"snapshots"),
         versions: include.contains(&"versions").then_some(VersionOrder::OldestFirst),
+        deleted: include.contains(&"deleted"),
+        versions_only: include.contains(&"deletedwithversions"),
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
         copy: include.contains(&"copy"),

@@ -47,8 +47,8 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
     let head = |status| begin(status, echo);
     match reply {
         Reply::AccountInformation => account_information(echo),
-        Reply::ServiceProperties(properties) => {
-            head(200).xml(service::write_properties(properties))
+        Reply::ServiceProperties { properties, permanent_delete } => {
+            head(200).xml(service::write_properties(properties, *permanent_delete))
         }
         Reply::ServicePropertiesSet | Reply::ContainerDeleted => head(202).empty(),
         Reply::ServiceStats { last_sync } => head(200).xml(service::write_stats(*last_sync)),
@@ -117,7 +117,10 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
             other(echo)
         }
-        Reply::BlobDeleted(_) => head(202).fixed("x-ms-delete-type-permanent", "true").empty(),
+        Reply::BlobDeleted(deletion) => {
+            let is_permanent = if deletion.is_kept { "false" } else { "true" };
+            head(202).fixed("x-ms-delete-type-permanent", is_permanent).empty()
+        }
     }
 }
 

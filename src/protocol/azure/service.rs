@@ -3,7 +3,6 @@
 //! Source: "Set Blob Service Properties", "Get Blob Service Stats".
 
 use crate::protocol::azure::ServiceVersion;
-use crate::protocol::azure::unserved;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -41,8 +40,7 @@ const DOCUMENT_CHARS_MAX: usize = 255;
 /// Reads the body of Set Blob Service Properties. Elements that are missing stay as they are.
 ///
 /// # Errors
-/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`;
-/// `NotImplemented` for soft delete, which must not be believed to be on.
+/// `InvalidXmlDocument`, `UnsupportedXmlNode`, `InvalidXmlNodeValue`, `MissingRequiredXmlNode`.
 pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Refusal> {
     let root = xml::parse(body, "StorageServiceProperties")?;
     root.only(&[
@@ -56,13 +54,15 @@ pub(super) fn read_properties(body: &[u8]) -> Result<ServicePropertiesChange, Re
         "StaticWebsite",
     ])?;
     let hour = root.child("HourMetrics").or_else(|| root.child("Metrics"));
+    let deletion = root.child("DeleteRetentionPolicy").map(soft_delete).transpose()?;
     Ok(ServicePropertiesChange {
         logging: root.child("Logging").map(logging).transpose()?,
         hour_metrics: hour.map(metrics).transpose()?,
         minute_metrics: root.child("MinuteMetrics").map(metrics).transpose()?,
         cors: root.child("Cors").map(cors).transpose()?,
         default_version: root.child("DefaultServiceVersion").map(default_version).transpose()?,
-        delete_retention_days: root.child("DeleteRetentionPolicy").map(soft_delete).transpose()?,
+        delete_retention_days: deletion.map(|deletion| deletion.days),
+        permanent_delete: deletion.map(|deletion| deletion.permanent),
         website: root.child("StaticWebsite").map(website).transpose()?,
     })
 }
@@ -138,13 +138,20 @@ fn default_version(element: &Element) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn soft_delete(element: &Element) -> Result<Option<u32>, Refusal> {
-    element.only(&["Enabled", "Days", "AllowPermanentDelete"])?;
-    match retention(element)? {
-        None => Ok(None),
-        Some(_) => Err(unserved::not_served("soft delete of blobs (DeleteRetentionPolicy)")
-            .detail(Detail::ElementName, "DeleteRetentionPolicy")),
-    }
+/// Soft delete of blobs.
+#[derive(Clone, Copy)]
+struct Deletion {
+    /// The days of retention, if it is enabled.
+    days: Option<u32>,
+    /// Whether what was deleted may be ended before its time.
+    permanent: bool,
+}
+
+fn soft_delete(element: &Element) -> Result<Deletion, Refusal> {
+    const PERMANENT: &str = "AllowPermanentDelete";
+    element.only(&["Enabled", "Days", PERMANENT])?;
+    let permanent = element.child_text(PERMANENT).map(|text| flag(PERMANENT, text)).transpose()?;
+    Ok(Deletion { days: retention(element)?, permanent: permanent.unwrap_or(false) })
 }
 
 fn website(element: &Element) -> Result<Option<Website>, Refusal> {
@@ -220,7 +227,7 @@ fn cors_rule(element: &Element) -> Result<CorsRule, Refusal> {
 }
 
 /// The body of Get Blob Service Properties.
-pub(super) fn write_properties(properties: &ServiceProperties) -> String {
+pub(super) fn write_properties(properties: &ServiceProperties, permanent_delete: bool) -> String {
     let mut out = String::with_capacity(1024);
     out.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceProperties><Logging>");
     let Logging { delete, read, write, retention_days } = properties.logging;
@@ -246,7 +253,7 @@ pub(super) fn write_properties(properties: &ServiceProperties) -> String {
     if let Some(version) = &properties.default_version {
         escape::element(&mut out, "DefaultServiceVersion", version);
     }
-    write_retention(&mut out, "DeleteRetentionPolicy", properties.delete_retention_days);
+    write_deletion(&mut out, properties.delete_retention_days, permanent_delete);
     out.push_str("<StaticWebsite>");
     escape::plain(&mut out, "Enabled", properties.website.is_some());
     if let Some(site) = &properties.website {
@@ -278,6 +285,18 @@ fn write_metrics(out: &mut String, tag: &str, metrics: &ServiceMetrics) {
     out.push_str("</");
     out.push_str(tag);
     out.push('>');
+}
+
+fn write_deletion(out: &mut String, days: Option<u32>, permanent: bool) {
+    out.push_str("<DeleteRetentionPolicy>");
+    escape::plain(out, "Enabled", days.is_some());
+    if let Some(days) = days {
+        escape::plain(out, "Days", days);
+    }
+    if permanent {
+        escape::plain(out, "AllowPermanentDelete", permanent);
+    }
+    out.push_str("</DeleteRetentionPolicy>");
 }
 
 fn write_retention(out: &mut String, tag: &str, days: Option<u32>) {

@@ -56,8 +56,7 @@ pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal
     Ok(BlobOperation::SnapshotBlob { path, precondition, metadata }.into())
 }
 
-/// What Delete Blob removes. What is deleted is not kept, so asking for a permanent deletion of a
-/// snapshot asks for what happens anyway.
+/// What Delete Blob removes.
 pub(super) fn scope(
     all: &HeaderMap,
     parameters: &Query,
@@ -66,10 +65,14 @@ pub(super) fn scope(
     const NAME: &str = "x-ms-delete-snapshots";
     const TYPE: &str = "deletetype";
     match parameters.get(TYPE)? {
-        Some(text) if path.revision.is_current() || !text.eq_ignore_ascii_case("permanent") => {
-            return Err(query::invalid(TYPE, text));
+        Some(text) if text.eq_ignore_ascii_case("permanent") => {
+            return match headers::text(all, NAME)? {
+                Some(text) => Err(headers::invalid(NAME, text)),
+                None => Ok(DeleteScope::Permanently(path.revision)),
+            };
         }
-        Some(_) | None => {}
+        Some(text) => return Err(query::invalid(TYPE, text)),
+        None => {}
     }
     let own = match path.revision {
         Revision::Current | Revision::Null => None,

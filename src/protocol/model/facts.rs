@@ -136,6 +136,8 @@ pub struct BlobFacts {
     pub is_marker: bool,
     /// Whether it is the current version, where versions are kept. Not known in lists.
     pub is_current: bool,
+    /// When it was softly deleted.
+    pub deleted: Option<DeletedFacts>,
     /// Its lease.
     pub lease: LeaseFacts,
     /// The last copy into it.
@@ -157,6 +159,15 @@ pub struct BlobFacts {
     pub object: Option<Box<ObjectProperties>>,
 }
 
+/// When something was softly deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedFacts {
+    /// The time.
+    pub since: Timestamp,
+    /// The whole days for which it can still be restored.
+    pub days_left: u64,
+}
+
 impl BlobFacts {
     /// Facts of a blob of which nothing was ever set.
     #[must_use]
@@ -171,6 +182,7 @@ impl BlobFacts {
             tags: Tags::default(),
             is_marker: false,
             is_current: false,
+            deleted: None,
             lease: LeaseFacts::NONE,
             copy: None,
             tier: Some(TierFacts::INFERRED),

@@ -44,6 +44,9 @@ pub struct CopyNamed {
     pub object: ObjectProperties,
     /// Which tags it gets.
     pub tags: TagOption,
+    /// Whether the sender may read the tags of the source and set them. The request does not say
+    /// it; it is filled in when the sender is known.
+    pub may_copy_tags: bool,
     /// The tier, if it is given.
     pub tier: Option<AccessTier>,
     /// A checksum of the whole content that the destination must have; `None` for those of the

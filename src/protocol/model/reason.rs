@@ -66,6 +66,10 @@ reasons! {
     DeleteMarker,
     /// The specified version is the current version of the blob.
     CurrentVersion,
+    /// It was not softly deleted, so it cannot be ended before its time.
+    NotSoftlyDeleted,
+    /// The account does not permit to end what was softly deleted before its time.
+    PermanentDeletionDisabled,
     /// The specified container is not empty.
     ContainerNotEmpty,
     /// The specified container already exists.

@@ -29,7 +29,9 @@ use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
 
-pub use crate::protocol::model::facts::{BlobFacts, Change, ContainerFacts, LeaseFacts, TierFacts};
+pub use crate::protocol::model::facts::{
+    BlobFacts, Change, ContainerFacts, DeletedFacts, LeaseFacts, TierFacts,
+};
 
 /// A user delegation key and what it is signed as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +128,13 @@ pub enum BlobItem {
         /// The facts.
         facts: Box<BlobFacts>,
     },
+    /// A blob of which nothing is left but versions.
+    VersionsOnly {
+        /// The name.
+        name: String,
+        /// The facts of its newest version.
+        facts: Box<BlobFacts>,
+    },
     /// A blob that has only staged blocks.
     Uncommitted {
         /// The name.
@@ -203,6 +212,8 @@ pub struct Deletion {
     pub version: Option<VersionId>,
     /// Whether that version is a delete marker.
     pub is_marker: bool,
+    /// Whether what was deleted stays, as a version or for some time.
+    pub is_kept: bool,
 }
 
 /// A blob that Find Blobs by Tags met.
@@ -260,7 +271,12 @@ pub enum Reply {
     /// Get Account Information.
     AccountInformation,
     /// Get Blob Service Properties.
-    ServiceProperties(Box<ServiceProperties>),
+    ServiceProperties {
+        /// All but what follows.
+        properties: Box<ServiceProperties>,
+        /// Whether what was softly deleted may be ended before its time.
+        permanent_delete: bool,
+    },
     /// Set Blob Service Properties.
     ServicePropertiesSet,
     /// Get Blob Service Stats.

@@ -17,6 +17,7 @@ use crate::types::Conditions;
 use crate::types::ContentEtag;
 use crate::types::EtagMatch;
 use crate::types::Pairing;
+use crate::types::Protection;
 use crate::types::Timestamp;
 
 /// Source: S3, DeleteObject.
@@ -128,7 +129,7 @@ pub(super) fn of_names(
         if_tags: None,
         encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
         over_archived: false,
-        versioning: None,
+        protection: Protection::default(),
         open_to: None,
     })
 }

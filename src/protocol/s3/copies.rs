@@ -63,6 +63,7 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let precondition =
         Precondition { encryption: encryption::read(all, &OF_OBJECT)?, ..conditions };
     let copy = CopyNamed {
+        may_copy_tags: false,
         path: request.object()?,
         precondition,
         source: copy_source::source(all)?,

@@ -41,7 +41,8 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("Missing required header for this request: Content-MD5 OR x-amz-checksum-*"));
     }
-    let deletions = DeleteBlobs { container, items: Vec::new(), quiet: false };
+    let deletions =
+        DeleteBlobs { container, items: Vec::new(), quiet: false, may_delete_versions: false };
     Ok(Parsed::NeedsBody {
         operation: ContainerOperation::DeleteBlobs(deletions).into(),
         body: DocumentBody { upload, decode },

@@ -46,6 +46,8 @@ error_table! {
     IllegalVersioning => "IllegalVersioningConfigurationException", 400, "The Versioning element must be specified";
     DeleteMarker => "MethodNotAllowed", 405, "The specified method is not allowed against this resource.";
     CurrentVersion => "AccessDenied", 403, "Access Denied";
+    NotSoftlyDeleted => "InvalidRequest", 400, "Invalid Request";
+    PermanentDeletionDisabled => "InvalidRequest", 400, "Invalid Request";
     ContainerNotEmpty => "BucketNotEmpty", 409, "The bucket you tried to delete is not empty.";
     ContainerAlreadyExists => "BucketAlreadyExists", 409, "The requested bucket name is not available. Select a different name and try again.";
     BlobAlreadyExists => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";

@@ -116,6 +116,8 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
         uncommitted: false,
         snapshots: false,
         versions,
+        deleted: false,
+        versions_only: false,
         tags: false,
         copy: false,
         content_etag: true,

@@ -8,8 +8,8 @@
 //!    `unserved.rs` refuses headers and parameters that are not served.
 //! 3. Parsers share `arguments.rs` (parameters of lists), `conditions.rs`, `checksums.rs`,
 //!    `upload_checksums.rs`, `encryption.rs` (SSE-C), `upload.rs` (bodies), `documents.rs` (XML),
-//!    `naming.rs` (names of buckets), `versions.rs` (ids of versions), `owners.rs`, `markers.rs` and
-//!    `beside.rs`.
+//!    `naming.rs` (names of buckets), `versions.rs` (ids of versions), `owners.rs`, `markers.rs`
+//!    and `beside.rs`.
 //! 4. `render.rs` turns a reply or a refusal into a response head and body. `echo.rs` has what an
 //!    answer repeats of its request, `asked.rs` what else it depends on, `overrides.rs` the headers
 //!    that a signed request replaces in it.

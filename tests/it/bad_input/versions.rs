@@ -20,7 +20,7 @@ const ROWS: &[(&str, &[&str], u16, &str)] = &[
     ("GET /acct1/con1/blob?snapshot=yesterday", &[], 400, "InvalidQueryParameterValue"),
     ("GET /acct1/con1/blob?snapshot=2026-02-30T00:00:00Z", &[], 400, "InvalidQueryParameterValue"),
     ("DELETE /acct1/con1/blob?snapshot=", &[], 400, "InvalidQueryParameterValue"),
-    ("DELETE /acct1/con1/blob?deletetype=permanent", &[], 400, "InvalidQueryParameterValue"),
+    ("DELETE /acct1/con1/blob?deletetype=permanent", &[], 409, "FeatureNotSupportedForAccount"),
     ("DELETE /acct1/con1/none", &["x-ms-delete-snapshots: include"], 404, "BlobNotFound"),
     (TIER, &[], 400, "MissingRequiredHeader"),
     (TIER, &["x-ms-access-tier: Tepid"], 400, "InvalidHeaderValue"),

@@ -44,12 +44,6 @@ def test_default_version_is_kept(restored):
     assert restored.get_service_properties()["target_version"] == "2019-07-07"
 
 
-def test_soft_delete_is_not_pretended(service):
-    with pytest.raises(HttpResponseError) as caught:
-        service.set_service_properties(delete_retention_policy=RetentionPolicy(True, 3))
-    assert caught.value.status_code == 501
-
-
 def test_six_rules_are_too_many(service):
     rules = [CorsRule(["*"], ["GET"])] * 6
     refused(lambda: service.set_service_properties(cors=rules), 400, "InvalidXmlDocument")

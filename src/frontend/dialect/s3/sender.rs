@@ -10,6 +10,7 @@ use crate::auth::SessionError;
 use crate::auth::SessionHolder;
 use crate::auth::SessionToken;
 use crate::auth::claim;
+use crate::auth::secret_proof;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::user_caller::UserCaller;
@@ -125,10 +126,13 @@ fn session(front: &FrontEnd, id: &str, token: &str) -> Result<KeyHolder, Refusal
         return Err(invalid());
     }
     let caller = match &session.holder {
-        SessionHolder::User { key, user } => {
-            // The keys end with the access key that asked for them.
+        SessionHolder::User { key, user, proof } => {
+            // The keys end with the access key that asked for them, and with its secret.
             let key = account.users.key(key.as_str());
             let key = key.filter(|key| key.user.canonical == *user).ok_or_else(invalid)?;
+            if secret_proof(delegation, &key.secrets) != *proof {
+                return Err(invalid());
+            }
             UserCaller::of_user(Arc::clone(&key.user))
         }
         SessionHolder::Subject { issuer, object, groups, claimed } => {

@@ -19,6 +19,7 @@ use crate::auth::Session;
 use crate::auth::SessionHolder;
 use crate::auth::SignedService;
 use crate::auth::claim;
+use crate::auth::secret_proof;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::hosts;
 use crate::frontend::access::user_caller::UserCaller;
@@ -29,6 +30,7 @@ use crate::frontend::admission::UNKNOWN_ACCOUNT;
 use crate::frontend::body::RequestBody;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::dialect::Arrival;
+use crate::frontend::dialect::identify::check_private;
 use crate::frontend::dialect::identify::principal;
 use crate::frontend::dialect::s3::S3Settings;
 use crate::frontend::dialect::s3::host;
@@ -140,6 +142,9 @@ impl TokenCall<'_> {
                 self.with_token(&role, &token, notes).await
             }
             Call::AssumeRole(role) => {
+                // The answer has a secret.
+                let why = "Temporary keys are given over https only.";
+                check_private(self.arrival.peer, why).map_err(refused)?;
                 let signer = self.signer(&body).map_err(refused)?;
                 self.admit(&signer.account, notes).map_err(refused)?;
                 self.of_user(&role, signer, notes)
@@ -217,25 +222,30 @@ impl TokenCall<'_> {
             }
         };
         check_number(role, &account)?;
-        let key = self.signing_key(&account, &user)?;
+        let (key, proof) = self.signing_key(&account, &user)?;
         let id = user.canonical.clone();
-        let session =
-            self.session(role, user.name.as_str(), SessionHolder::User { key, user: id.clone() });
+        let holder = SessionHolder::User { key, user: id.clone(), proof };
+        let session = self.session(role, user.name.as_str(), holder);
         let credentials = self.issue(&account, &session, notes)?;
         Ok(Answer::Assumed(of_session(&account, &session, &id), credentials))
     }
 
-    /// The access key that signed.
-    fn signing_key(self, account: &Account, user: &User) -> Result<AccessKeyId, StsError> {
+    /// The access key that signed, and what stands for its secret in the token.
+    fn signing_key(
+        self,
+        account: &Account,
+        user: &User,
+    ) -> Result<(AccessKeyId, [u8; 32]), StsError> {
         let named = s3::address::address(host(self.head()), "/", &self.settings.domains);
         let id = named.ok().and_then(|named| {
             let claim = claim(&self.settings.signed_for(self.arrival.head, &named)).ok()??;
             AccessKeyId::new(claim.access_key_id()).ok()
         });
-        let id = id.filter(|id| {
-            account.users.key(id.as_str()).is_some_and(|key| key.user.name == user.name)
-        });
-        id.ok_or_else(|| StsError::of(&Reason::UnknownAccessKey.into()))
+        let unknown = || StsError::of(&Reason::UnknownAccessKey.into());
+        let id = id.ok_or_else(unknown)?;
+        let key = account.users.key(id.as_str()).filter(|key| key.user.name == user.name);
+        let (key, delegation) = key.zip(account.delegation.as_ref()).ok_or_else(unknown)?;
+        Ok((id, secret_proof(delegation, &key.secrets)))
     }
 
     /// `AssumeRoleWithWebIdentity`.

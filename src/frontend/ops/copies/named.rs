@@ -53,6 +53,9 @@ pub(crate) async fn copy_named(
         take_source(front, requester, &wanted).await?;
     let tags = match copy.tags {
         TagOption::Replace(tags) => tags,
+        TagOption::Copy if !source.tags.is_empty() && !copy.may_copy_tags => {
+            return Err(Reason::AuthorizationPermissionMismatch.into());
+        }
         TagOption::Copy => source.tags.clone(),
     };
     let described = Described::new(&source, copy.properties, copy.object);

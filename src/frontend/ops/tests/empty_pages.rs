@@ -82,6 +82,8 @@ fn list_blobs() -> ListBlobs {
         uncommitted: false,
         snapshots: false,
         versions: None,
+        deleted: false,
+        versions_only: false,
         tags: false,
         copy: false,
         content_etag: false,

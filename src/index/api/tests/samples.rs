@@ -19,6 +19,7 @@ use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;
 use crate::index::record::UserKey;
 use crate::index::record::UserRecord;
+use crate::types::Protection;
 use crate::types::Revision;
 use crate::types::*;
 
@@ -98,7 +99,10 @@ fn guard() -> Guard {
         encryption: EncryptionClaim::Given(Some(Encryption::Customer([3; 32]))),
         open_to: Some(Audience::Authenticated),
         over_archived: true,
-        versioning: Some(Versioning::Suspended),
+        protection: Protection {
+            versioning: Some(Versioning::Suspended),
+            restorable_for: Some(Duration::from_secs(7)),
+        },
     }
 }
 
@@ -375,6 +379,7 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Garbage { from: position(), limit: 1 },
         Read::DeadContainers,
         Read::Expired { from: position(), before: TIME, limit: 1 },
+        Read::EndedDeletions { from: position(), now: TIME, limit: 1 },
         Read::References(references),
     ]
 }
@@ -474,6 +479,7 @@ fn of_sweeps() -> Vec<ReadReply> {
         ReadReply::Garbage(GarbagePage { rows: vec![garbage], next: next() }),
         ReadReply::DeadContainers(vec![dead]),
         ReadReply::Expired(ExpiredPage { blobs: vec![staged], next: next() }),
+        ReadReply::EndedDeletions(EndedPage { blobs: vec![blob()], next: Some(position()) }),
         ReadReply::References(References {
             locations: vec![location(0)],
             next: Some(ReferencePlace { key: position(), after: Some(location(0)) }),
@@ -533,7 +539,12 @@ pub(super) fn write_replies() -> Vec<WriteReply> {
         WriteReply::Snapshotted(taken),
         WriteReply::TierSet { pending: true },
         WriteReply::Done,
-        WriteReply::Deleted(Deleted { version: Some(VersionId::null(TIME)), is_marker: true }),
+        WriteReply::Deleted(Deleted {
+            version: Some(VersionId::null(TIME)),
+            is_marker: true,
+            is_kept: true,
+        }),
+        WriteReply::Undeleted { has_more: true },
         WriteReply::Purged { next: Some(position()) },
     ]);
     replies
@@ -589,6 +600,7 @@ pub(super) fn refused() -> Vec<Refused> {
         Refused::VersionNotFound,
         Refused::DeleteMarker(VersionId { time: TIME, is_null: false }),
         Refused::CurrentVersion,
+        Refused::NotSoftlyDeleted,
         Refused::SnapshotsPresent,
         Refused::NotModified { content_etag: Some(ContentEtag::opaque([3; 16], 4)) },
         Refused::Archived,

@@ -86,6 +86,11 @@ commands! {
         /// Only if still not staged to since.
         before: Timestamp,
     } => (): WriteReply::Done => ();
+    /// Removes what was softly deleted of a blob and can no longer be restored.
+    ExpireDeleted {
+        /// The blob's routing key.
+        key: RoutingKey,
+    } => (): WriteReply::Done => ();
     /// Removes up to `limit` blobs' rows of a deleted container. Answers where to go on; `None`
     /// when the container has no rows left in this partition.
     PurgeContainer {

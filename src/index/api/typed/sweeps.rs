@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::index::api::DeletedContainer;
+use crate::index::api::EndedPage;
 use crate::index::api::ExpiredPage;
 use crate::index::api::GarbagePage;
 use crate::index::api::Read;
@@ -35,6 +36,17 @@ pub struct ReadExpired {
     pub limit: usize,
 }
 
+/// Asks for blobs of which something was softly deleted that can no longer be restored.
+#[derive(Clone, Debug)]
+pub struct ReadEndedDeletions {
+    /// Start; empty for the beginning.
+    pub from: Bytes,
+    /// The time.
+    pub now: Timestamp,
+    /// Blobs at most.
+    pub limit: usize,
+}
+
 read_requests! {
     ReadGarbage => GarbagePage:
         ReadGarbage { from, limit } => Self::Garbage { from, limit },
@@ -45,4 +57,7 @@ read_requests! {
     ReadExpired => ExpiredPage:
         ReadExpired { from, before, limit } => Self::Expired { from, before, limit },
         ReadReply::Expired(page) => page;
+    ReadEndedDeletions => EndedPage:
+        ReadEndedDeletions { from, now, limit } => Self::EndedDeletions { from, now, limit },
+        ReadReply::EndedDeletions(page) => page;
 }

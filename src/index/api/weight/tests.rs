@@ -1,6 +1,7 @@
 use crate::types::ExtentOffset;
 use std::collections::BTreeSet;
 
+use crate::index::api::UndeleteBlob;
 use crate::index::api::*;
 use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy, UserKey, UserRecord};
 use crate::types::Revision;
@@ -294,6 +295,7 @@ fn of_blobs() -> Vec<(Write, usize)> {
         (Write::DeleteBlob(delete), guarded),
         (Write::LeaseBlob(lease), guarded),
         (Write::SnapshotBlob(taken), guarded + LONG),
+        (Write::UndeleteBlob(UndeleteBlob { key: long_key(), guard: guard() }), guarded),
         (Write::SetTier(tier), guarded),
     ]
 }
@@ -445,7 +447,8 @@ fn of_tasks() -> Vec<(Write, usize)> {
     vec![
         (Write::ResealCopy(reseal), 2 * LONG + 1_024),
         (Write::NoteRead(NoteRead { key: long_key(), at }), 1_024),
-        (Write::ExpireStaged { key: blob, before: at }, 1_024),
+        (Write::ExpireStaged { key: blob.clone(), before: at }, 1_024),
+        (Write::ExpireDeleted { key: blob }, 1_024),
         (Write::PurgeContainer { account, container, from, limit: 1 }, 1_024),
         (Write::IndexTag(tag), 1_024 + 63),
         (Write::ForgetTagWork { rows }, 100 * (1_000 + size_of::<bytes::Bytes>())),
@@ -506,6 +509,8 @@ const fn number(write: &Write) -> usize {
         Write::SetTier(_) => 24,
         Write::NoteRead(_) => 25,
         Write::ExpireStaged { .. } => 26,
+        Write::UndeleteBlob(_) => 40,
+        Write::ExpireDeleted { .. } => 41,
         Write::PurgeContainer { .. } => 27,
         Write::ForgetContainer { .. } => 28,
         Write::IndexTag(_) => 29,
@@ -534,5 +539,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=39).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=41).collect::<Vec<_>>());
 }

@@ -1,9 +1,12 @@
 //! Versions, delete markers and the null version; uploads.
 
 use super::*;
+use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::settings;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
+use crate::index::objects::values::DeletedWork;
 use crate::index::objects::values::NullVersion;
 use crate::index::objects::values::StagedBlock;
 use crate::index::record::BlobFields;
@@ -105,11 +108,30 @@ async fn versions_and_uploads_are_verified() {
 
     let mut store = versioned().await;
     store.set_version(NEWER, row_of(NEWER, b"new", BlobFields::default()));
-    assert!(store.problems().await.contains("neither its id nor that it was deleted"));
+    assert!(store.problems().await.contains("does not say its id"));
+}
+
+#[tokio::test]
+async fn what_was_softly_deleted_is_verified() {
     let deleted = Some(SoftDelete { since: NEWER, until: NEWER });
-    let restorable = BlobFields { deleted, ..BlobFields::default() };
-    store.set_version(NEWER, row_of(NEWER, b"new", restorable));
+    let restorable = || BlobFields { deleted, ..version(OLDER, false) };
+    let key = |state| keys::deleted(&blob(), DeletedKey { state, time: NEWER });
+    let work = values::encode(&DeletedWork { until: NEWER });
+    let mut store = versioned().await;
+    store.set(Family::Versions, key(DeletedState::Blob), row_of(NEWER, b"new", restorable()));
+    assert!(store.problems().await.contains("no work row that ends them"));
+    store.set(Family::Work, keys::deleted_work(&blob()), work);
     assert_eq!(store.problems().await, "");
+
+    store.set(Family::Versions, key(DeletedState::Version), row_of(NEWER, b"new", restorable()));
+    assert!(store.problems().await.contains("in the row of version"));
+    let marked = BlobFields { deleted: None, ..restorable() };
+    store.set(Family::Versions, key(DeletedState::Version), row_of(NEWER, b"new", marked));
+    assert!(store.problems().await.contains("does not say so"));
+    store.partition.memory.rows.remove(&(Family::Versions, key(DeletedState::Version)));
+
+    store.set_version(OLDER, row_of(OLDER, b"new", restorable()));
+    assert!(store.problems().await.contains("among what was not"));
 }
 
 #[tokio::test]

@@ -74,7 +74,12 @@ fn bucket() -> ContainerName {
 }
 
 fn found(id: u64) -> FoundContainer {
-    FoundContainer { account: ACCOUNT, name: bucket(), id: ContainerId::new(id), versioning: None }
+    FoundContainer {
+        account: ACCOUNT,
+        name: bucket(),
+        id: ContainerId::new(id),
+        protection: Protection::default(),
+    }
 }
 
 fn delete() -> DeleteContainer {

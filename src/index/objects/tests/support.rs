@@ -188,6 +188,7 @@ pub(super) fn show(entry: &ListEntry) -> String {
         ListEntry::Blob { name, revision: Revision::Version(time), .. } => {
             format!("{name}!{}", time.ticks())
         }
+        ListEntry::VersionsOnly { name, .. } => format!("{name}!"),
         ListEntry::Uncommitted { name } => format!("{name}?"),
         ListEntry::Upload { name, id, .. } => format!("{name}#{id}"),
         ListEntry::Prefix { name } => format!("{name}>"),

@@ -30,6 +30,7 @@ fn show_short(entry: &ListEntry) -> String {
     match entry {
         ListEntry::Upload { name, id, .. } => format!("{name}#{}", id.as_bytes()[0]),
         other @ (ListEntry::Blob { .. }
+        | ListEntry::VersionsOnly { .. }
         | ListEntry::Uncommitted { .. }
         | ListEntry::Prefix { .. }) => show(other),
     }

@@ -6,10 +6,12 @@
 
 mod chain;
 mod check;
+mod restored;
 mod single;
 mod steps;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -22,6 +24,8 @@ use crate::capacity::ExtentKind;
 use crate::index::api::*;
 use crate::index::engine::testing::MemoryCapacity;
 use crate::index::objects::fake::Partition;
+use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::types::*;
 
 /// `a` is a prefix of another name.
@@ -97,6 +101,17 @@ enum Step {
     DeleteNull {
         name: usize,
     },
+    /// Soft delete on or off.
+    SoftDelete,
+    Undelete {
+        name: usize,
+    },
+    Permanently {
+        name: usize,
+        pick: Pick,
+    },
+    /// Removes what can no longer be restored.
+    Expire,
     Reclaim,
     Purge {
         limit: usize,
@@ -135,7 +150,22 @@ struct Chain {
     versions: Vec<Version>,
     snapshots: BTreeMap<Timestamp, State>,
     staged: BTreeMap<String, Vec<u8>>,
+    /// The newest version is not current, though it is no delete marker: it was restored.
+    is_headless: bool,
+    /// What was softly deleted.
+    deleted: BTreeMap<DeletedKey, Deletion>,
 }
+
+/// What was softly deleted, and until when it can be restored.
+#[derive(Clone, Debug)]
+struct Deletion {
+    version: Version,
+    until: Timestamp,
+}
+
+/// How long what is deleted can be restored: so many steps.
+const STEPS: u64 = 12;
+const RESTORABLE_FOR: Duration = Duration::from_nanos(100 * STEPS);
 
 struct World {
     partition: Partition,
@@ -145,6 +175,7 @@ struct World {
     end: u64,
     seed: u8,
     versioning: Option<Versioning>,
+    is_soft: bool,
     chains: BTreeMap<&'static str, Chain>,
 }
 
@@ -164,6 +195,7 @@ impl World {
             end: 0,
             seed: 0,
             versioning: None,
+            is_soft: false,
             chains: NAMES.iter().map(|name| (*name, Chain::default())).collect(),
         }
     }
@@ -174,8 +206,18 @@ impl World {
 
     /// Evaluates a write as a front end sends it.
     fn write(&mut self, mut write: Write) -> Result<WriteReply, Error> {
-        write.set_versioning(self.versioning);
+        write.set_protection(self.protection());
         self.partition.write(&write)
+    }
+
+    fn protection(&self) -> Protection {
+        let restorable_for = self.is_soft.then_some(RESTORABLE_FOR);
+        Protection { versioning: self.versioning, restorable_for }
+    }
+
+    /// Until when can be restored what is deleted now.
+    fn until(&self) -> Option<Timestamp> {
+        self.is_soft.then(|| self.now().plus(RESTORABLE_FOR))
     }
 
     fn now(&self) -> Timestamp {
@@ -241,6 +283,10 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (name(), 0usize..9, any::<bool>())
             .prop_map(|(name, pick, former)| Step::DeleteVersion { name, pick, former }),
         1 => name().prop_map(|name| Step::DeleteNull { name }),
+        1 => Just(Step::SoftDelete),
+        3 => name().prop_map(|name| Step::Undelete { name }),
+        1 => (name(), 0usize..9).prop_map(|(name, pick)| Step::Permanently { name, pick }),
+        1 => Just(Step::Expire),
         2 => Just(Step::Reclaim),
         1 => (1usize..4).prop_map(|limit| Step::Purge { limit }),
     ]

@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
+use crate::types::Revision;
 
 #[test]
 fn properties_come_from_own_headers_then_plain_ones_of_put_blob_only() {
@@ -182,12 +183,17 @@ fn deletions_say_what_of_the_blob() {
     let taken = Timestamp::from_iso(TAKEN).unwrap();
     let only = format!("DELETE /acct/con/b?snapshot={TAKEN}");
     let permanent = format!("{only}&deletetype=permanent");
-    let cases: [(&str, &[&str], DeleteScope); 5] = [
+    let cases: [(&str, &[&str], DeleteScope); 6] = [
         ("DELETE /acct/con/b", &[], DeleteScope::Blob),
         ("DELETE /acct/con/b", &["x-ms-delete-snapshots: include"], DeleteScope::BlobAndSnapshots),
         ("DELETE /acct/con/b", &["x-ms-delete-snapshots: Only"], DeleteScope::Snapshots),
         (&only, &[], DeleteScope::Snapshot(taken)),
-        (&permanent, &[], DeleteScope::Snapshot(taken)),
+        (&permanent, &[], DeleteScope::Permanently(Revision::Snapshot(taken))),
+        (
+            "DELETE /acct/con/b?deletetype=Permanent",
+            &[],
+            DeleteScope::Permanently(Revision::Current),
+        ),
     ];
     for (line, headers, expected) in cases {
         let got = operation(line, headers).unwrap();

@@ -19,6 +19,9 @@ pub struct DeleteBlobs {
     pub items: Vec<BlobDeletion>,
     /// Whether the answer names only those that were not deleted.
     pub quiet: bool,
+    /// Whether the sender may delete versions. The request does not say it; it is filled in when
+    /// the sender is known.
+    pub may_delete_versions: bool,
 }
 
 /// One of the blobs.

@@ -14,11 +14,11 @@ use crate::types::ContainerName;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
+use crate::types::Protection;
 use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::TagQuery;
 use crate::types::Timestamp;
-use crate::types::Versioning;
 
 /// What must hold before the operation is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub struct Precondition {
     pub open_to: Option<Audience>,
     /// Whether a write may replace a blob in the archive tier.
     pub over_archived: bool,
-    /// Whether the container keeps versions. The request does not say it; it is filled in when the
-    /// container is looked up.
-    pub versioning: Option<Versioning>,
+    /// How blobs of the container are protected. The request does not say it; it is filled in when
+    /// the container is looked up.
+    pub protection: Protection,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.
@@ -282,6 +282,10 @@ pub struct ListBlobs {
     pub snapshots: bool,
     /// Whether versions are shown that are not current, and in which order.
     pub versions: Option<VersionOrder>,
+    /// Whether what was softly deleted is shown: blobs, and of snapshots and versions if they are.
+    pub deleted: bool,
+    /// Whether blobs are shown of which nothing is left but versions.
+    pub versions_only: bool,
     /// Whether tags are shown.
     pub tags: bool,
     /// Whether the last copy is shown.

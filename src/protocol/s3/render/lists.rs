@@ -142,6 +142,7 @@ impl Writer<'_> {
             Some(
                 BlobItem::Blob { name, .. }
                 | BlobItem::Prefix { name }
+                | BlobItem::VersionsOnly { name, .. }
                 | BlobItem::Uncommitted { name },
             ) => name.clone(),
             None => String::new(),

@@ -5,17 +5,18 @@ use super::*;
 impl Chain {
     /// The current blob.
     pub(super) fn current(&self) -> Option<&Version> {
-        self.versions.last().filter(|version| !version.is_marker)
+        self.versions.last().filter(|version| !version.is_marker && !self.is_headless)
     }
 
     pub(super) fn current_mut(&mut self) -> Option<&mut Version> {
-        self.versions.last_mut().filter(|version| !version.is_marker)
+        let is_headless = self.is_headless;
+        self.versions.last_mut().filter(|version| !version.is_marker && !is_headless)
     }
 
     /// How a request for the current blob is refused.
     pub(super) fn missing(&self, versioning: Option<Versioning>) -> Refused {
         match self.versions.last() {
-            Some(marker) if versioning.is_some() => Refused::BlobDeleted(marker.id()),
+            Some(last) if versioning.is_some() && last.is_marker => Refused::BlobDeleted(last.id()),
             Some(_) | None => Refused::BlobNotFound,
         }
     }
@@ -29,17 +30,30 @@ impl Chain {
         }
     }
 
-    /// A new version on top.
-    pub(super) fn push(&mut self, versioning: Option<Versioning>, state: State, is_marker: bool) {
+    /// A new version on top. Until when can be restored what gives way to it.
+    pub(super) fn push(
+        &mut self,
+        (versioning, until): (Option<Versioning>, Option<Timestamp>),
+        state: State,
+        is_marker: bool,
+    ) {
+        let now = state.modified;
         if !self.is_kept(versioning) && self.current().is_some() {
-            self.versions.pop();
+            let gone = self.versions.pop().unwrap();
+            let state = if is_marker { DeletedState::Blob } else { DeletedState::Snapshot };
+            self.delete(DeletedKey { state, time: now }, gone, until);
         }
         if let Some(last) = self.versions.last_mut() {
             last.id = Some(last.id());
         }
         if versioning == Some(Versioning::Suspended) {
-            self.versions.retain(|version| !version.id().is_null);
+            let is_null = |version: &mut Version| version.id().is_null;
+            for gone in self.versions.extract_if(.., is_null).collect::<Vec<_>>() {
+                self.delete_version(gone, until);
+            }
         }
+        self.is_headless = false;
+        self.versions.sort_by_key(|version| version.id().time);
         let is_null = versioning == Some(Versioning::Suspended);
         let id = versioning.map(|_| VersionId { time: state.modified, is_null });
         self.versions.push(Version { id, is_marker, state });
@@ -95,7 +109,32 @@ impl Chain {
         if self.versions.len() == 1 && !self.snapshots.is_empty() {
             return Err(Refused::SnapshotsPresent);
         }
-        Ok(self.versions.remove(at))
+        let was_current = is_last && self.current().is_some();
+        let gone = self.versions.remove(at);
+        if is_last && (was_current || gone.is_marker) {
+            self.versions.sort_by_key(|version| version.id().time);
+            self.is_headless = false;
+        }
+        if self.versions.is_empty() {
+            self.is_headless = false;
+        }
+        Ok(gone)
+    }
+
+    /// Keeps what was deleted, if it can be restored for some time.
+    pub(super) fn delete(&mut self, key: DeletedKey, version: Version, until: Option<Timestamp>) {
+        if let Some(until) = until {
+            self.deleted.insert(key, Deletion { version, until });
+        }
+    }
+
+    /// As [`Self::delete`], for a version.
+    pub(super) fn delete_version(&mut self, mut gone: Version, until: Option<Timestamp>) {
+        if !gone.is_marker {
+            gone.id = Some(gone.id());
+            let key = DeletedKey { state: DeletedState::Version, time: gone.id().time };
+            self.delete(key, gone, until);
+        }
     }
 }
 

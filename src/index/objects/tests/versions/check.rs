@@ -17,8 +17,9 @@ type Places = BTreeSet<u64>;
 impl World {
     pub(super) fn delete(&mut self, name: &'static str, scope: DeleteScope) {
         let reply = self.write(delete_of(&key(name), scope));
-        let (now, versioning) = (self.now(), self.versioning);
+        let (now, versioning, until) = (self.now(), self.versioning, self.until());
         let chain = self.chain(name);
+        let is_kept = until.is_some() || chain.is_kept(versioning) && versioning.is_some();
         let is_object = scope == DeleteScope::Object && versioning.is_some();
         if chain.current().is_none() && !is_object {
             let why = if scope == DeleteScope::Snapshots {
@@ -30,26 +31,31 @@ impl World {
             return;
         }
         if scope == DeleteScope::Snapshots {
-            chain.snapshots.clear();
-            assert_eq!(reply, Ok(WriteReply::Deleted(Deleted::default())));
+            chain.delete_snapshots(until);
+            let deleted = Deleted { is_kept: until.is_some(), ..Deleted::default() };
+            assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
             return;
         }
         if scope == DeleteScope::BlobAndSnapshots {
-            chain.snapshots.clear();
+            chain.delete_snapshots(until);
         } else if !chain.snapshots.is_empty() && !is_object {
             assert_eq!(reply, Err(Error::Refused(Refused::SnapshotsPresent)));
             return;
         }
-        if chain.current().is_some() {
+        let was_there = chain.current().is_some();
+        if was_there {
             chain.staged.clear();
         }
         if versioning.is_some() {
-            chain.push(versioning, State::new(Kind::Block, Vec::new(), now), true);
+            let marker = State::new(Kind::Block, Vec::new(), now);
+            chain.push((versioning, until), marker, true);
         } else {
-            chain.versions.clear();
+            let gone = chain.versions.pop().unwrap();
+            chain.delete(DeletedKey { state: DeletedState::Blob, time: now }, gone, until);
         }
         let version = versioning.map(|_| chain.versions.last().unwrap().id());
-        let deleted = Deleted { version, is_marker: version.is_some() };
+        let is_kept = is_kept || !was_there;
+        let deleted = Deleted { version, is_marker: version.is_some(), is_kept };
         assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
     }
 
@@ -57,8 +63,10 @@ impl World {
         let all: Vec<Timestamp> = self.chain(name).snapshots.keys().copied().collect();
         let Some(&taken) = all.get(pick % all.len().max(1)) else { return };
         let reply = self.write(delete_of(&key(name), DeleteScope::Snapshot(taken)));
-        assert_eq!(reply, Ok(WriteReply::Deleted(Deleted::default())));
-        self.chain(name).snapshots.remove(&taken);
+        let until = self.until();
+        let deleted = Deleted { is_kept: until.is_some(), ..Deleted::default() };
+        assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
+        self.chain(name).delete_snapshot(taken, until);
     }
 
     pub(super) fn delete_version(&mut self, name: &'static str, pick: Pick, former: bool) {
@@ -83,14 +91,21 @@ impl World {
 
     fn remove(&mut self, name: &'static str, scope: DeleteScope, at: Option<usize>) {
         let reply = self.write(delete_of(&key(name), scope));
-        let versioning = self.versioning;
+        let (now, versioning, until) = (self.now(), self.versioning, self.until());
         let is_former = matches!(scope, DeleteScope::FormerVersion(_));
         match self.chain(name).remove(at, is_former) {
             Err(why) => assert_eq!(reply, Err(Error::Refused(why))),
             Ok(version) => {
                 let id = version.id.or_else(|| versioning.map(|_| version.id()));
-                let deleted = Deleted { version: id, is_marker: version.is_marker };
+                let is_kept = until.is_some() && !version.is_marker;
+                let deleted = Deleted { version: id, is_marker: version.is_marker, is_kept };
                 assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
+                if version.id.is_none() {
+                    let key = DeletedKey { state: DeletedState::Blob, time: now };
+                    self.chain(name).delete(key, version, until);
+                } else {
+                    self.chain(name).delete_version(version, until);
+                }
                 self.chain(name).drop_unlike();
             }
         }
@@ -260,12 +275,28 @@ impl World {
             History::VersionsUp { snapshots: true },
             History::VersionsDown,
         ];
-        for history in histories {
-            let expected: Vec<String> =
-                NAMES.iter().flat_map(|name| self.listed(name, history)).collect();
+        let every = histories.into_iter().flat_map(|history| {
+            let every = [(false, false), (true, false), (false, true), (true, true)];
+            // In S3's order, what was softly deleted is not listed.
+            let count = if history == History::VersionsDown { 1 } else { every.len() };
+            every.into_iter().take(count).map(move |(deleted, only)| ListBlobs {
+                history,
+                deleted,
+                versions_only: only,
+                ..list()
+            })
+        });
+        for asked in every {
+            let expected: Vec<String> = NAMES
+                .iter()
+                .flat_map(|name| {
+                    let first = self.listed_first(name, &asked);
+                    first.into_iter().chain(self.listed(name, asked.history))
+                })
+                .collect();
             for limit in [1, 2, 3, 7, 100] {
-                let list = ListBlobs { history, limit, ..list() };
-                assert_eq!(self.partition.list_all(&list), expected, "{history:?} by {limit}");
+                let list = ListBlobs { limit, ..asked.clone() };
+                assert_eq!(self.partition.list_all(&list), expected, "{list:?}");
             }
         }
     }

@@ -61,7 +61,7 @@ fn snapshots_stay_below_a_delete_marker_and_are_counted_in_it() {
     assert_eq!(refused, Err(Error::Refused(Refused::SnapshotsPresent)));
     let object = delete_of(&key("a"), DeleteScope::Object);
     let marker = |reply| {
-        let WriteReply::Deleted(Deleted { version: Some(id), is_marker: true }) = reply else {
+        let WriteReply::Deleted(Deleted { version: Some(id), is_marker: true, .. }) = reply else {
             panic!("no marker: {reply:?}")
         };
         Revision::Version(id.time)

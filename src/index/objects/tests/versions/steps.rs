@@ -33,6 +33,10 @@ impl World {
                 self.delete_version(NAMES[*name], *pick, *former);
             }
             Step::DeleteNull { name } => self.delete_null(NAMES[*name]),
+            Step::SoftDelete => self.is_soft = !self.is_soft,
+            Step::Undelete { name } => self.undelete(NAMES[*name]),
+            Step::Permanently { name, pick } => self.permanently(NAMES[*name], *pick),
+            Step::Expire => self.expire(),
             Step::Reclaim => self.reclaim(),
             Step::Purge { limit } => self.purge(*limit),
         }
@@ -40,9 +44,9 @@ impl World {
 
     /// The new blob replaces the current one of the model.
     fn replaced(&mut self, name: &str, reply: &Result<WriteReply, Error>, state: State) {
-        let versioning = self.versioning;
+        let (versioning, until) = (self.versioning, self.until());
         let chain = self.chain(name);
-        chain.push(versioning, state, false);
+        chain.push((versioning, until), state, false);
         chain.staged.clear();
         let made = chain.current().unwrap().id;
         let Ok(WriteReply::Written(written)) = reply else { panic!("not written: {reply:?}") };
@@ -171,7 +175,7 @@ impl World {
         let (key, revision) = (key(name), Revision::Current);
         let update = UpdateBlob { key, revision, guard: Guard::default(), change };
         let reply = self.write(Write::UpdateBlob(update));
-        let (now, versioning) = (self.now(), self.versioning);
+        let (now, versioning, until) = (self.now(), self.versioning, self.until());
         let chain = self.chain(name);
         let Some(current) = chain.current().cloned() else {
             assert_eq!(reply, refused(Refused::BlobNotFound));
@@ -179,7 +183,7 @@ impl World {
         };
         let state = State { metadata, modified: now, ..current.state };
         if chain.is_kept(versioning) {
-            chain.push(versioning, state, false);
+            chain.push((versioning, until), state, false);
         } else {
             chain.current_mut().unwrap().state = state;
         }
@@ -199,7 +203,7 @@ impl World {
     fn snapshot(&mut self, name: &'static str) {
         let sent = SnapshotBlob { key: key(name), guard: Guard::default(), metadata: None };
         let reply = self.write(Write::SnapshotBlob(sent));
-        let (now, versioning) = (self.now(), self.versioning);
+        let (now, versioning, until) = (self.now(), self.versioning, self.until());
         let chain = self.chain(name);
         let Some(current) = chain.current().cloned() else {
             assert_eq!(reply, refused(Refused::BlobNotFound));
@@ -208,7 +212,7 @@ impl World {
         chain.snapshots.insert(now, current.state.clone());
         if chain.is_kept(versioning) {
             let modified = current.state.modified;
-            chain.push(versioning, State { modified: now, ..current.state }, false);
+            chain.push((versioning, until), State { modified: now, ..current.state }, false);
             chain.current_mut().unwrap().state.modified = modified;
         }
         let Ok(WriteReply::Snapshotted(taken)) = reply else { panic!("{reply:?}") };

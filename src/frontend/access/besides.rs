@@ -1,0 +1,122 @@
+//! What a sender with a role needs besides the right to an operation: some parts of operations ask
+//! for a right of their own.
+
+use crate::auth;
+use crate::auth::Action;
+use crate::auth::Principal;
+use crate::auth::Scope;
+use crate::frontend::access::actions::action;
+use crate::frontend::access::caller::Caller;
+use crate::frontend::access::user_caller::UserCaller;
+use crate::frontend::ops::grants::new_acl;
+use crate::protocol::model::Operation;
+use crate::protocol::model::copy::TagOption;
+use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ContentOperation;
+use crate::protocol::model::operation::UploadOperation;
+use crate::types::ContainerName;
+
+/// All that an operation demands: its action, and the rights to tags and access that it sets or
+/// shows. A shared access signature has letters for these.
+pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
+    let tags = sets_tags(operation).then_some(Action::WriteTags);
+    let opens = new_acl(operation).is_some_and(|acl| acl.is_public());
+    let access = opens.then_some(match operation {
+        Operation::Container(_) => Action::Policy,
+        Operation::Account(_)
+        | Operation::Content(_)
+        | Operation::Blob(_)
+        | Operation::Upload(_) => Action::BlobPolicy,
+    });
+    let shown = matches!(
+        operation,
+        Operation::Container(ContainerOperation::ListBlobs(list)) if list.tags
+    );
+    let shown = shown.then_some(Action::ReadTags);
+    std::iter::once(action(operation)).chain(tags).chain(access).chain(shown)
+}
+
+/// Whether the request brings tags. Those of a source are decided once the source is known.
+fn sets_tags(operation: &Operation) -> bool {
+    match operation {
+        Operation::Content(
+            ContentOperation::PutBlob { tags, .. } | ContentOperation::PutBlockList { tags, .. },
+        ) => !tags.is_empty(),
+        Operation::Content(ContentOperation::PutBlobFromUrl(put)) => brings(&put.tags),
+        Operation::Content(ContentOperation::CopyBlob(copy)) => brings(&copy.tags),
+        Operation::Content(ContentOperation::CopyNamed(copy)) => brings(&copy.tags),
+        Operation::Upload(UploadOperation::Create(create)) => !create.tags.is_empty(),
+        Operation::Account(_)
+        | Operation::Container(_)
+        | Operation::Content(_)
+        | Operation::Blob(_)
+        | Operation::Upload(_) => false,
+    }
+}
+
+fn brings(tags: &TagOption) -> bool {
+    matches!(tags, TagOption::Replace(tags) if !tags.is_empty())
+}
+
+/// What the sender may do if it comes to that. None of it is needed for the operation.
+pub(crate) fn optional(operation: &Operation) -> Option<Action> {
+    matches!(operation, Operation::Container(ContainerOperation::DeleteBlobs(_)))
+        .then_some(Action::DeleteVersion)
+}
+
+/// Tells an operation what its sender may do if it comes to that: delete versions that the document
+/// names, copy the tags of a source.
+pub(super) fn grant_optional(operation: &mut Operation, caller: &Caller, scope: Scope<'_>) {
+    match operation {
+        Operation::Container(ContainerOperation::DeleteBlobs(deletions)) => {
+            deletions.may_delete_versions = may(caller, Action::DeleteVersion, scope);
+        }
+        Operation::Content(ContentOperation::CopyNamed(copy)) => {
+            let container: &ContainerName = &copy.source.path.container;
+            let source = Scope { container: Some(container.as_str()), ..scope };
+            copy.may_copy_tags =
+                may(caller, Action::ReadTags, source) && may(caller, Action::WriteTags, scope);
+        }
+        Operation::Account(_)
+        | Operation::Container(_)
+        | Operation::Content(_)
+        | Operation::Blob(_)
+        | Operation::Upload(_) => {}
+    }
+}
+
+fn may(caller: &Caller, action: Action, scope: Scope<'_>) -> bool {
+    match caller {
+        Caller::Key => true,
+        Caller::Principal(principal) => principal.permits(action, scope).is_ok(),
+        Caller::User(user) => user.permits(action, scope).is_ok(),
+        Caller::Signature(..) | Caller::Outsider | Caller::Anyone => false,
+    }
+}
+
+/// Whether a principal may do all that an operation demands.
+///
+/// # Errors
+/// [`auth::Error`].
+pub(super) fn permits(
+    principal: &Principal,
+    operation: &Operation,
+    scope: Scope<'_>,
+) -> Result<(), auth::Error> {
+    demanded(operation).try_for_each(|action| principal.permits(action, scope))
+}
+
+/// As [`permits`], for a user. It owns the container that it makes.
+///
+/// # Errors
+/// [`auth::Error`].
+pub(super) fn user_permits(
+    user: &UserCaller,
+    operation: &Operation,
+    scope: Scope<'_>,
+) -> Result<(), auth::Error> {
+    let makes = user.user.is_some()
+        && matches!(operation, Operation::Container(ContainerOperation::CreateContainer { .. }));
+    let mut demanded = demanded(operation).filter(|action| !makes || *action != Action::Policy);
+    demanded.try_for_each(|action| user.permits(action, scope))
+}

@@ -1,0 +1,24 @@
+//! How blobs are protected from overwriting and deletion.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::Versioning;
+
+/// What happens to blobs of a container that are overwritten or deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protection {
+    /// Whether they are kept as versions.
+    pub versioning: Option<Versioning>,
+    /// For how long what would be removed can be restored (soft delete); `None`: it is removed.
+    pub restorable_for: Option<Duration>,
+}
+
+impl Protection {
+    /// Whether nothing is kept.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.versioning.is_none() && self.restorable_for.is_none()
+    }
+}
