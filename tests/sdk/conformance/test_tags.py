@@ -1,9 +1,11 @@
 """Blob index tags: set, get, on writes, in lists, as conditions, and found again."""
 
+import datetime
 import uuid
 
 import pytest
-from azure.storage.blob import BlobBlock
+from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import BlobBlock, ContainerClient, generate_container_sas
 from conftest import block_id, put_many, refused
 
 
@@ -58,6 +60,23 @@ def test_lists_show_tags_when_asked(container):
     asked = {b.name: (b.tags, b.tag_count) for b in container.list_blobs(include=["tags"])}
     assert plain == {"with": (None, 2), "without": (None, None)}
     assert asked == {"with": ({"a": "1", "b": "2"}, 2), "without": (None, None)}
+
+
+def test_lists_show_tags_only_to_who_may_read_them(account, container):
+    container.upload_blob("with", b"x", tags={"a": "1"})
+    def with_rights(permission):
+        token = generate_container_sas(account.name, container.container_name, account_key=account.key,
+                                       permission=permission, expiry=datetime.datetime.now(datetime.timezone.utc)
+                                       + datetime.timedelta(hours=1))
+        return ContainerClient.from_container_url(f"{container.url}?{token}")
+    assert [b.tags for b in with_rights("lt").list_blobs(include=["tags"])] == [{"a": "1"}]
+    refused(lambda: list(with_rights("l").list_blobs(include=["tags"])), 403, "AuthorizationPermissionMismatch")
+    container.set_container_access_policy({}, public_access="container")
+    anyone = ContainerClient.from_container_url(container.url)
+    assert [b.name for b in anyone.list_blobs()] == ["with"]
+    with pytest.raises(HttpResponseError) as caught:
+        list(anyone.list_blobs(include=["tags"]))
+    assert caught.value.status_code in (401, 403, 404)
 
 
 def test_conditions_on_tags(blob):

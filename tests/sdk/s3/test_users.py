@@ -498,6 +498,49 @@ def test_objects_of_contributors_are_theirs(client, bucket, user):
     assert client.list_objects(Bucket=bucket)["Contents"][0]["Owner"]["ID"] == s3.canonical_id(user.account.name)
 
 
+def test_parts_of_writes_need_the_right_that_they_have_alone(client, bucket, user):
+    """Tags, open access and versions are for owners, however a contributor asks."""
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    version = client.put_object(Bucket=bucket, Key="k", Body=b"1", Tagging="a=b")["VersionId"]
+    plain = client.put_object(Bucket=bucket, Key="plain", Body=b"1")["VersionId"]
+    user.grant("contributor", bucket)
+    mine = user.client()
+    parts = [
+        (mine.delete_object, {"Key": "k", "VersionId": version}),
+        (mine.put_object, {"Key": "x", "Body": b"x", "Tagging": "a=b"}),
+        (mine.put_object, {"Key": "x", "Body": b"x", "ACL": "public-read"}),
+        (mine.create_multipart_upload, {"Key": "x", "Tagging": "a=b"}),
+        (mine.create_multipart_upload, {"Key": "x", "ACL": "authenticated-read"}),
+        (mine.copy_object, {"Key": "x", "CopySource": f"{bucket}/k"}),
+        (mine.copy_object, {"Key": "x", "CopySource": f"{bucket}/k", "Tagging": "a=b", "TaggingDirective": "REPLACE"}),
+        (mine.copy_object, {"Key": "x", "CopySource": f"{bucket}/plain", "ACL": "public-read"}),
+    ]
+    for call, arguments in parts:
+        assert refusal(call, Bucket=bucket, **arguments) == DENIED, arguments
+    several = {"Objects": [{"Key": "k", "VersionId": version}, {"Key": "other"}]}
+    answer = mine.delete_objects(Bucket=bucket, Delete=several)
+    assert [(one["Key"], one["Code"]) for one in answer["Errors"]] == [("k", "AccessDenied")]
+    assert [one["Key"] for one in answer["Deleted"]] == ["other"]
+    assert client.get_object(Bucket=bucket, Key="k", VersionId=version)["Body"].read() == b"1"
+    mine.copy_object(Bucket=bucket, Key="x", CopySource=f"{bucket}/plain")
+    mine.copy_object(Bucket=bucket, Key="x", CopySource=f"{bucket}/k", TaggingDirective="REPLACE")
+    user.grant("owner", bucket)
+    mine.copy_object(Bucket=bucket, Key="x", CopySource=f"{bucket}/k")
+    assert mine.get_object_tagging(Bucket=bucket, Key="x")["TagSet"] == [{"Key": "a", "Value": "b"}]
+    assert "Errors" not in mine.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "plain", "VersionId": plain}]})
+    mine.delete_object(Bucket=bucket, Key="k", VersionId=version)
+
+
+def test_who_owns_a_bucket_deletes_versions_whatever_its_role(user, own):
+    mine = user.client()
+    user.grant("contributor")
+    mine.put_bucket_versioning(Bucket=own, VersioningConfiguration={"Status": "Enabled"})
+    version = mine.put_object(Bucket=own, Key="k", Body=b"1", Tagging="a=b")["VersionId"]
+    mine.copy_object(Bucket=own, Key="l", CopySource=f"{own}/k")
+    assert "Errors" not in mine.delete_objects(Bucket=own, Delete={"Objects": [{"Key": "k", "VersionId": version}]})
+    user.ungrant("contributor")
+
+
 def test_contributors_delete_buckets_of_others(client, user):
     name = f"g{uuid.uuid4().hex}"
     client.create_bucket(Bucket=name)
