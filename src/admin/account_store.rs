@@ -27,6 +27,7 @@ use crate::index::AccountRecord;
 use crate::index::CreateAccount;
 use crate::index::DeleteAccount;
 use crate::index::DeleteContainer;
+use crate::index::ExpireDeleted;
 use crate::index::ListContainers;
 use crate::index::ReadAccount;
 use crate::index::Router;
@@ -34,6 +35,7 @@ use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerName;
+use crate::types::RoutingKey;
 
 pub(super) use assignments::AssignmentView;
 pub(super) use error::StoreError;
@@ -72,6 +74,8 @@ pub struct AccountSettings {
     pub anonymous: Option<bool>,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<bool>,
+    /// The days for which deleted containers can be restored; 0: not at all.
+    pub container_retention_days: Option<u32>,
 }
 
 /// An account as shown.
@@ -88,6 +92,9 @@ pub struct AccountView {
     /// Whether its containers keep versions, unless they say so themselves.
     #[serde(default)]
     pub versioning: bool,
+    /// The days for which deleted containers can be restored; 0: not at all.
+    #[serde(default)]
+    pub container_retention_days: u32,
     /// Its endpoints.
     pub endpoints: Vec<String>,
     /// Its stored keys, if they were requested.
@@ -262,7 +269,7 @@ impl AccountStore {
     pub async fn set(
         &self,
         name: &str,
-        AccountSettings { anonymous, versioning }: AccountSettings,
+        AccountSettings { anonymous, versioning, container_retention_days }: AccountSettings,
     ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
         let _one = self.changing.lock().await;
@@ -274,6 +281,11 @@ impl AccountStore {
         if let Some(on) = versioning {
             self.change(&name, AccountChange::Versioning(on)).await?;
             tracing::info!(account = name.as_str(), on, "versions of blobs set");
+        }
+        if let Some(days) = container_retention_days {
+            let days_if_any = Some(days).filter(|days| *days > 0);
+            self.change(&name, AccountChange::ContainerRetention(days_if_any)).await?;
+            tracing::info!(account = name.as_str(), days, "retention of containers set");
         }
         let record = self.record(&name).await?;
         self.view(&name, &record, false)
@@ -319,7 +331,7 @@ impl AccountStore {
         let StoredAccount { name, id } = account;
         while let Some(container) = self.any_container(id).await? {
             if !force {
-                let container = container.as_str().to_owned();
+                let container = container.name.as_str().to_owned();
                 return Err(StoreError::NotEmpty(name.as_str().to_owned(), container));
             }
             self.delete_container(account, container, note).await?;
@@ -332,12 +344,14 @@ impl AccountStore {
         Ok(())
     }
 
-    async fn any_container(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
-        let mut list = ListContainers { account, prefix: String::new(), from: None, limit: 1 };
+    async fn any_container(&self, account: AccountId) -> Result<Option<AnyContainer>, StoreError> {
+        let mut list =
+            ListContainers { account, prefix: String::new(), from: None, limit: 1, deleted: true };
         loop {
             let page = self.router.ask(list.clone()).await?;
             if let Some(entry) = page.entries.into_iter().next() {
-                return Ok(Some(entry.name));
+                let is_deleted = entry.record.deleted().is_some();
+                return Ok(Some(AnyContainer { name: entry.name, is_deleted }));
             }
             list.from = page.next;
             if list.from.is_none() {
@@ -349,12 +363,22 @@ impl AccountStore {
     async fn delete_container(
         &self,
         account: StoredAccount<'_>,
-        name: ContainerName,
+        AnyContainer { name, is_deleted }: AnyContainer,
         note: &Note,
     ) -> Result<(), StoreError> {
+        if is_deleted {
+            let key = RoutingKey::container(account.id, &name);
+            return Ok(self.router.tell(ExpireDeleted { key, all: true }).await?);
+        }
         let text = name.as_str().to_owned();
         let guard = index::Guard::default();
-        let write = DeleteContainer { account: account.id, name, guard, closed: None };
+        let write = DeleteContainer {
+            account: account.id,
+            name,
+            guard,
+            closed: None,
+            restorable_for: None,
+        };
         let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
         match self.router.tell(write).await {
             Ok(()) => {
@@ -411,6 +435,13 @@ impl AccountStore {
 struct StoredAccount<'a> {
     name: &'a AccountName,
     id: AccountId,
+}
+
+/// A container of an account.
+struct AnyContainer {
+    name: ContainerName,
+    /// Whether it is one that was softly deleted.
+    is_deleted: bool,
 }
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {

@@ -37,6 +37,9 @@ pub(super) struct Create {
     anonymous: bool,
 }
 
+/// The longest retention of deleted containers, as on the service.
+const RETENTION_DAYS_MAX: u32 = 365;
+
 /// Body of `PATCH /admin/accounts/{name}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +48,8 @@ pub(super) struct Change {
     anonymous: Option<bool>,
     #[serde(default)]
     versioning: Option<bool>,
+    #[serde(default)]
+    container_retention_days: Option<u32>,
 }
 
 /// Body of `POST /admin/accounts/{name}/rotate`.
@@ -117,17 +122,30 @@ pub(super) async fn change(
     note: Note,
     body: Sent<Change>,
 ) -> Answer {
-    let Change { anonymous, versioning } = sent(body)?;
-    let (operation, detail) = match (anonymous, versioning) {
-        (None, None) => {
-            return Err(Failure::invalid("neither anonymous nor versioning".to_owned()));
+    let Change { anonymous, versioning, container_retention_days: days } = sent(body)?;
+    if days.is_some_and(|days| days > RETENTION_DAYS_MAX) {
+        return Err(Failure::invalid(format!("at most {RETENTION_DAYS_MAX} days")));
+    }
+    let (operation, detail) = match (anonymous, versioning, days) {
+        (None, None, None) => {
+            return Err(Failure::invalid("no setting of an account".to_owned()));
         }
-        (Some(open), None) => ("SetAnonymousAccess", json!({ "anonymous": open })),
-        (None, Some(on)) => ("SetVersioning", json!({ "versioning": on })),
-        (Some(open), Some(on)) => ("SetAccount", json!({ "anonymous": open, "versioning": on })),
+        (Some(open), None, None) => ("SetAnonymousAccess", json!({ "anonymous": open })),
+        (None, Some(on), None) => ("SetVersioning", json!({ "versioning": on })),
+        (None, None, Some(days)) => {
+            ("SetContainerRetention", json!({ "container_retention_days": days }))
+        }
+        (open, on, days) => {
+            let all = [
+                open.map(|open| ("anonymous", json!(open))),
+                on.map(|on| ("versioning", json!(on))),
+                days.map(|days| ("container_retention_days", json!(days))),
+            ];
+            ("SetAccount", all.into_iter().flatten().collect())
+        }
     };
     note.account(Thing::Account, operation, &name, detail);
-    let settings = AccountSettings { anonymous, versioning };
+    let settings = AccountSettings { anonymous, versioning, container_retention_days: days };
     answered(state.control()?.accounts.set(&name, settings).await)
 }
 

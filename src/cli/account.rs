@@ -36,6 +36,9 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
                     body.insert(name.to_owned(), Value::Bool(switch.is_on()));
                 }
             }
+            if let Some(days) = args.container_retention {
+                body.insert("container_retention_days".to_owned(), days.into());
+            }
             let body = Value::Object(body);
             let changed =
                 client.call(Method::PATCH, &account_path(&args.name), Some(&body)).await?;

@@ -71,6 +71,8 @@ pub struct Account {
     pub versioning: Option<Versioning>,
     /// Whether what was softly deleted may be ended before its time.
     pub permanent_delete: bool,
+    /// The days for which deleted containers can be restored; `None`: not at all.
+    pub container_retention_days: Option<u32>,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
     /// Its role assignments.
@@ -84,6 +86,13 @@ pub struct Account {
 }
 
 impl Account {
+    /// For how long a container that is deleted can be restored. `day` is the length of a day of
+    /// retention.
+    #[must_use]
+    pub fn container_restorable_for(&self, day: Duration) -> Option<Duration> {
+        self.container_retention_days.map(|days| day.saturating_mul(days))
+    }
+
     /// How blobs of its containers are protected, unless these say so themselves. `day` is the
     /// length of a day of retention.
     #[must_use]
@@ -105,6 +114,7 @@ impl Account {
     ) -> Result<Self, UnsealError> {
         let users = Users::stored(&name, &record, secrets);
         let (versioning, permanent_delete) = (record.versioning(), record.permanent_delete());
+        let container_retention_days = record.container_retention_days();
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -123,6 +133,7 @@ impl Account {
             anonymous,
             versioning,
             permanent_delete,
+            container_retention_days,
             configured,
             traffic,
         })

@@ -21,12 +21,18 @@ use crate::types::VersionId;
 use crate::types::Versioning;
 
 /// The properties of a container, as of now.
-pub(crate) fn of_container(record: ContainerRecord, now: Timestamp) -> ContainerFacts {
+pub(crate) fn of_container(
+    front: &FrontEnd,
+    record: ContainerRecord,
+    now: Timestamp,
+) -> ContainerFacts {
+    let deleted = record.deleted().map(|deleted| deleted_facts(front, deleted, now));
     let (owner, region) = (record.owner().map(str::to_owned), record.region().map(str::to_owned));
     ContainerFacts {
         created: record.created,
         owner,
         region,
+        deleted,
         change: Change { etag: record.etag, last_modified: record.last_modified, version: None },
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         metadata: record.metadata,

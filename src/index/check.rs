@@ -266,11 +266,21 @@ impl<'a> BlobCheck<'a> {
     }
 
     fn setting(&mut self, row: &Row) -> Result<(), Error> {
-        let number = keys::parse_setting(&row.key, self.key);
+        if keys::parse_deleted_container(&row.key, self.key).is_some() {
+            self.has_deleted = true;
+            let record: ContainerRecord =
+                values::decode_record(Family::Versions, &row.key, &row.value)?;
+            if record.deleted().is_none() {
+                self.problem("a deleted container that does not say so");
+            }
+            return Ok(());
+        }
+        let of_deleted = keys::parse_setting_of_deleted(&row.key, self.key);
+        let number = keys::parse_setting(&row.key, self.key).or(of_deleted);
         let kind = number.and_then(SettingKind::from_number);
         let kind = kind.ok_or_else(|| keys::corrupt(Family::Versions, &row.key, "unknown row"))?;
         settings::decode(kind, &row.key, &row.value)?;
-        if !self.is_container {
+        if !self.is_container && of_deleted.is_none() {
             self.problem("a setting of a container that does not exist");
         }
         Ok(())

@@ -46,8 +46,8 @@ pub use api::{
     EncryptionFault, Error, Full, GarbageRow, Guard, History, IndexHost, LeaseBlob, LeaseContainer,
     LeaseRefusal, LeaseResult, Leased, ListAccounts, ListBlobs, ListContainers, ListEntry,
     ListPage, ListReferences, NewContent, PAGE_WEIGHT_MAX, Piece, PutBlob, Read, ReadBlob,
-    ReadReply, ReferencePlace, References, Refused, ReopenContainer, SealBlob, SetTier,
-    SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UndeleteBlob, UpdateBlob,
+    ReadReply, ReferencePlace, References, Refused, ReopenContainer, RestoreContainer, SealBlob,
+    SetTier, SnapshotBlob, Snapshotted, StageBlock, StagedBlocks, Target, UndeleteBlob, UpdateBlob,
     UpdateContainer, Write, WriteReply, Written, check_lease,
 };
 pub use api::{

@@ -42,7 +42,7 @@ pub(super) async fn end_deletions(reclaim: &Reclaim, target: Target) -> Result<(
         from = page.next;
         for key in page.blobs {
             reclaim.go_on()?;
-            reclaim.host.tell(target, ExpireDeleted { key }).await?;
+            reclaim.host.tell(target, ExpireDeleted { key, all: false }).await?;
             reclaim.metrics.ended_deletions.inc();
         }
     }

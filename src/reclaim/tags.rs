@@ -115,6 +115,7 @@ impl<'a> TagPass<'a> {
             prefix: String::new(),
             from: None,
             limit: CONTAINERS,
+            deleted: true,
         };
         let mut found = None;
         loop {

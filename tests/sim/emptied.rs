@@ -343,6 +343,7 @@ impl<'a> Session<'a> {
                 name: bucket(),
                 guard: Guard::default(),
                 closed: None,
+                restorable_for: None,
             };
             match self.containers.delete_if_empty(delete).await {
                 Ok(()) => self.is_not_lost(&found)?,

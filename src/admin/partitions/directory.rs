@@ -93,7 +93,13 @@ impl Directory {
     }
 
     async fn list(&self, account: AccountId) -> Result<(), index::Error> {
-        let mut list = ListContainers { account, prefix: String::new(), from: None, limit: PAGE };
+        let mut list = ListContainers {
+            account,
+            prefix: String::new(),
+            from: None,
+            limit: PAGE,
+            deleted: true,
+        };
         for _ in 0..LISTED_MAX / PAGE {
             let page = self.router.ask(list.clone()).await?;
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

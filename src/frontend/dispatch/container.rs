@@ -59,7 +59,9 @@ pub(super) async fn carry_out(
         O::DeleteIfEmpty { container: name, precondition } => {
             containers::delete_if_empty(front, container(name, precondition)).await
         }
-        O::RestoreContainer { container } => versions::restore(front, account, &container).await,
+        O::RestoreContainer { container, deleted, since } => {
+            versions::restore(front, account, container, (deleted, since)).await
+        }
         O::LeaseContainer { container: name, precondition, action } => {
             leases::container(front, container(name, precondition), action).await
         }

@@ -116,7 +116,10 @@ pub(crate) async fn create_in(
         Err(error) => return Err(error),
     }
     let guard = index::Guard::default();
-    match router.tell(DeleteContainer { account: id, name, guard, closed: None }).await {
+    match router
+        .tell(DeleteContainer { account: id, name, guard, closed: None, restorable_for: None })
+        .await
+    {
         Ok(_) | Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
             Err(index::Refused::AccountNotFound.into())
         }
@@ -134,7 +137,7 @@ pub(crate) async fn get(
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
-    Ok(Reply::Container(facts::of_container(record, now)))
+    Ok(Reply::Container(facts::of_container(front, record, now)))
 }
 
 /// Set Container Metadata.
@@ -162,7 +165,8 @@ pub(crate) async fn delete(
     }
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
-    let write = DeleteContainer { account: account.id, name, guard, closed: None };
+    let restorable_for = account.container_restorable_for(front.rows.retention_day);
+    let write = DeleteContainer { account: account.id, name, guard, closed: None, restorable_for };
     match commit::commit(&front.rows, write, None).await {
         Ok(_) => Ok(Reply::ContainerDeleted),
         Err(error) => Err(errors::from_index(&error, Subject::Container)),
@@ -176,7 +180,8 @@ pub(crate) async fn delete_if_empty(
 ) -> Result<Reply, Refusal> {
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
-    let delete = DeleteContainer { account: account.id, name, guard, closed: None };
+    let restorable_for = account.container_restorable_for(front.rows.retention_day);
+    let delete = DeleteContainer { account: account.id, name, guard, closed: None, restorable_for };
     let containers = std::sync::Arc::clone(&front.rows.containers);
     // In a task of its own: a client that disconnects cannot leave the container closed.
     let deleted = front.rows.tasks.spawn_part("delete an empty container", async move {

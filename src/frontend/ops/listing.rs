@@ -120,6 +120,7 @@ pub(crate) async fn containers(
     let range = RoutingKey::container_range(account.id, table);
     let mut from = position(list.marker.as_deref(), &range)?;
     let (prefix, owner) = (list.prefix.unwrap_or_default(), list.owner);
+    let shows_deleted = list.deleted;
     let limit = page_size(list.max_results);
     // One more than is shown tells whether more follows.
     let fetch = limit + usize::from(list.exact);
@@ -132,6 +133,7 @@ pub(crate) async fn containers(
             prefix: prefix.clone(),
             from,
             limit: fetch - items.len(),
+            deleted: shows_deleted,
         };
         let page = front.rows.router.ask(list).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Container))?;
@@ -141,7 +143,7 @@ pub(crate) async fn containers(
             }
             items.push(ContainerItem {
                 name: entry.name.into_string(),
-                facts: facts::of_container(entry.record, now),
+                facts: facts::of_container(front, entry.record, now),
             });
             after.push(position);
         }

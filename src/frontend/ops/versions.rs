@@ -10,16 +10,17 @@ use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::state::FrontEnd;
+use crate::index::RestoreContainer;
 use crate::index::SetTier;
 use crate::index::SnapshotBlob;
 use crate::index::UndeleteBlob;
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::types::AccessTier;
 use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::RehydratePriority;
+use crate::types::Timestamp;
 
 /// Snapshot Blob.
 pub(crate) async fn snapshot(
@@ -82,12 +83,14 @@ pub(crate) async fn undelete(front: &FrontEnd, blob: BlobTarget<'_>) -> Result<R
     }
 }
 
-/// Restore Container. Deleted containers are not kept, as in an account without soft delete.
+/// Restore Container.
 pub(crate) async fn restore(
     front: &FrontEnd,
     account: &Account,
-    name: &ContainerName,
+    name: ContainerName,
+    (deleted, since): (ContainerName, Timestamp),
 ) -> Result<Reply, Refusal> {
-    lookup::container(&front.rows, account, name).await?;
-    Err(Reason::ContainerAlreadyExists.into())
+    let write = RestoreContainer { account: account.id, name, deleted, since };
+    let answer = commit::commit(&front.rows, write, None).await;
+    commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }

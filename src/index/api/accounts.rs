@@ -27,6 +27,8 @@ pub enum AccountChange {
     Anonymous(bool),
     /// Whether its containers keep versions, unless they say so themselves.
     Versioning(bool),
+    /// The days for which deleted containers can be restored; `None`: not at all.
+    ContainerRetention(Option<u32>),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Secret),
     /// Puts other sealings of the same secrets in the place of those that are still there.

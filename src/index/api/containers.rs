@@ -1,6 +1,7 @@
 //! Changes and pages of containers.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -89,6 +90,21 @@ pub struct DeleteContainer {
     pub guard: Guard,
     /// Only while it is closed since this time.
     pub closed: Option<Timestamp>,
+    /// For how long it can be restored; `None`: not at all.
+    pub restorable_for: Option<Duration>,
+}
+
+/// Restores a container that was softly deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreContainer {
+    /// The account.
+    pub account: AccountId,
+    /// The name that it gets.
+    pub name: ContainerName,
+    /// The name that it had.
+    pub deleted: ContainerName,
+    /// When it was deleted.
+    pub since: Timestamp,
 }
 
 /// Closes a container: no write into it begins to commit until it is deleted or opened again (ADR
@@ -125,6 +141,8 @@ pub struct ListContainers {
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
     pub limit: usize,
+    /// Also those that were softly deleted, before others of their name.
+    pub deleted: bool,
 }
 
 impl ListContainers {

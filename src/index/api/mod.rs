@@ -57,7 +57,7 @@ pub use blobs::{
 };
 pub use containers::{
     CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
-    DeleteContainer, ListContainers, ReopenContainer, UpdateContainer,
+    DeleteContainer, ListContainers, ReopenContainer, RestoreContainer, UpdateContainer,
 };
 pub use copy::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};

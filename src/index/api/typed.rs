@@ -61,6 +61,7 @@ use crate::index::api::ReadSetting;
 use crate::index::api::References;
 use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
+use crate::index::api::RestoreContainer;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
 use crate::index::api::Share;
@@ -273,6 +274,7 @@ write_requests! {
     CreateContainer => Written: CreateContainer, WriteReply::Written(written) => written;
     UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
     DeleteContainer => (): DeleteContainer, WriteReply::Done => ();
+    RestoreContainer => Written: RestoreContainer, WriteReply::Written(written) => written;
     ChangeSetting => (): ChangeSetting, WriteReply::Done => ();
     CloseContainer => ContainerRecord: CloseContainer, WriteReply::Closed(record) => *record;
     ReopenContainer => (): ReopenContainer, WriteReply::Done => ();

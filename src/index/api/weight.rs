@@ -95,6 +95,9 @@ fn of(write: &Write) -> usize {
         }
         Write::ChangeSetting(change) => text(change.name.as_str()) + setting(&change.change),
         Write::DeleteContainer(delete) => text(delete.name.as_str()) + guard(&delete.guard),
+        Write::RestoreContainer(restore) => {
+            text(restore.name.as_str()) + text(restore.deleted.as_str())
+        }
         Write::CloseContainer(close) => text(close.name.as_str()) + guard(&close.guard),
         Write::ReopenContainer(reopen) => text(reopen.name.as_str()),
         Write::LeaseContainer(lease) => text(lease.name.as_str()) + guard(&lease.guard),
@@ -106,7 +109,7 @@ fn of(write: &Write) -> usize {
         Write::ForgetGarbage { keys: rows } | Write::ForgetTagWork { rows } => {
             list(rows) + rows.iter().map(|row| bytes(row)).sum::<usize>()
         }
-        Write::ExpireStaged { key, .. } | Write::ExpireDeleted { key } => bytes(key.as_bytes()),
+        Write::ExpireStaged { key, .. } | Write::ExpireDeleted { key, .. } => bytes(key.as_bytes()),
         Write::PurgeContainer { from, .. } => bytes(from),
         Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
             text(name.as_str())
@@ -245,7 +248,9 @@ fn account_change(change: &AccountChange) -> usize {
             let texts = rules.chain(version).chain(website);
             size_of_val(change.as_ref()) + texts.sum::<usize>()
         }
-        AccountChange::Anonymous(_) | AccountChange::Versioning(_) => 0,
+        AccountChange::Anonymous(_)
+        | AccountChange::Versioning(_)
+        | AccountChange::ContainerRetention(_) => 0,
         AccountChange::Assign(role) | AccountChange::Unassign(role) => {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)

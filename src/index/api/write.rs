@@ -32,6 +32,7 @@ use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
 use crate::index::api::ReopenContainer;
 use crate::index::api::ResealCopy;
+use crate::index::api::RestoreContainer;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
 use crate::index::api::Share;
@@ -95,6 +96,8 @@ pub enum Write {
     ChangeSetting(ChangeSetting),
     /// Delete Container.
     DeleteContainer(DeleteContainer),
+    /// Restore Container.
+    RestoreContainer(RestoreContainer),
     /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
     CloseContainer(CloseContainer),
     /// The container is not deleted after all.
@@ -158,11 +161,14 @@ pub enum Write {
         /// Only if still not staged to since.
         before: Timestamp,
     },
-    /// Reclaim: removes what was softly deleted of a blob and can no longer be restored; `key` as
-    /// read by [`Read::EndedDeletions`](crate::index::api::Read::EndedDeletions).
+    /// Reclaim: removes what was softly deleted of a blob, or containers of a name that were softly
+    /// deleted, if it can no longer be restored; `key` as read by
+    /// [`Read::EndedDeletions`](crate::index::api::Read::EndedDeletions).
     ExpireDeleted {
-        /// The blob's routing key.
+        /// The routing key of the blob or the container.
         key: RoutingKey,
+        /// Also what can be restored.
+        all: bool,
     },
     /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest;
     /// answers
@@ -221,6 +227,7 @@ impl Write {
             | Self::UpdateContainer(_)
             | Self::ChangeSetting(_)
             | Self::DeleteContainer(_)
+            | Self::RestoreContainer(_)
             | Self::CloseContainer(_)
             | Self::ReopenContainer(_)
             | Self::LeaseContainer(_)
@@ -274,6 +281,7 @@ impl Write {
             Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::UpdateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::DeleteContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
+            Self::RestoreContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::ChangeSetting(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::CloseContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
             Self::ReopenContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
@@ -302,7 +310,9 @@ impl Write {
             Self::UndeleteBlob(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::SetTier(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::NoteRead(b) => RoutingKey::blob(&b.key).into_bytes(),
-            Self::ExpireStaged { key, .. } | Self::ExpireDeleted { key } => key.as_bytes().clone(),
+            Self::ExpireStaged { key, .. } | Self::ExpireDeleted { key, .. } => {
+                key.as_bytes().clone()
+            }
             Self::PurgeContainer { from, .. } => from.clone(),
             Self::ForgetContainer { account, container } => purge_key(*account, *container),
             Self::IndexTag(tag) => tag.entry.as_bytes().clone(),
@@ -328,6 +338,7 @@ impl Write {
             | Self::UpdateContainer(_)
             | Self::ChangeSetting(_)
             | Self::DeleteContainer(_)
+            | Self::RestoreContainer(_)
             | Self::CloseContainer(_)
             | Self::ReopenContainer(_)
             | Self::LeaseContainer(_)
@@ -340,6 +351,8 @@ impl Write {
                 [only] => RoutingKey::of_row(only).map(rows_of),
                 _ => None,
             },
+            // A container gets a purge row, which lies elsewhere.
+            Self::ExpireDeleted { key, .. } if !is_blob(key) => None,
             Self::PurgeContainer { account, container, from, .. } => {
                 let whole = RoutingKey::container_range(*account, *container);
                 // It may go on among the rows of a blob, and removes them all.
@@ -378,6 +391,11 @@ impl Write {
             }
         }
     }
+}
+
+/// Whether a routing key is that of a blob: containers have the container id 0.
+fn is_blob(key: &RoutingKey) -> bool {
+    key.as_bytes().get(8..16).is_some_and(|container| container != [0; 8])
 }
 
 /// The keys of all rows of a blob.

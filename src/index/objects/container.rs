@@ -8,7 +8,6 @@ use crate::index::api::ContainerChange;
 use crate::index::api::ContainerEntry;
 use crate::index::api::ContainerPage;
 use crate::index::api::CreateContainer;
-use crate::index::api::DeleteContainer;
 use crate::index::api::ENTRY_WEIGHT;
 use crate::index::api::Error;
 use crate::index::api::LeaseContainer;
@@ -21,7 +20,6 @@ use crate::index::api::ReopenContainer;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
-use crate::index::api::purge_key;
 use crate::index::objects::blob_row;
 use crate::index::objects::cursor::Cursor;
 use crate::index::objects::evaluation::Evaluation;
@@ -29,9 +27,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::lease as machine;
 use crate::index::objects::page::Window;
-use crate::index::objects::settings;
 use crate::index::objects::values;
-use crate::index::objects::values::DeadContainer;
 use crate::index::record::AccountRecord;
 use crate::index::record::ContainerRecord;
 use crate::index::rows::Family;
@@ -86,12 +82,15 @@ pub(super) async fn update_account(
         AccountChange::Properties(properties) => {
             properties.apply(&mut record.properties);
             if let Some(is_permitted) = properties.permanent_delete {
-                record.set_permanent_delete(is_permitted);
+                record.change_fields(|fields| fields.permanent_delete = is_permitted);
             }
         }
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
         AccountChange::Versioning(on) => record.set_versioning(*on),
+        AccountChange::ContainerRetention(days) => {
+            record.change_fields(|fields| fields.container_retention_days = *days);
+        }
         AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
         AccountChange::Reseal(pairs) => {
             for secret in record.secrets_mut() {
@@ -166,7 +165,7 @@ pub(super) async fn load(
 }
 
 /// Reads a container that must exist.
-async fn existing(
+pub(super) async fn existing(
     view: &dyn Rows,
     account: AccountId,
     name: &ContainerName,
@@ -174,7 +173,8 @@ async fn existing(
     load(view, account, name).await?.ok_or(Error::Refused(Refused::ContainerNotFound))
 }
 
-fn store(
+/// Writes a container.
+pub(super) fn store(
     eval: &mut Evaluation<'_>,
     account: AccountId,
     name: &ContainerName,
@@ -249,25 +249,6 @@ pub(super) async fn lease(
     store(eval, lease.account, &lease.name, &record);
     let written = Written { etag: record.etag, last_modified: record.last_modified, version: None };
     Ok(WriteReply::Leased(Leased { written, result, now: eval.now }))
-}
-
-/// Delete Container. The name is free immediately; a purge row names the container whose rows must
-/// be removed.
-pub(super) async fn delete(
-    eval: &mut Evaluation<'_>,
-    delete: &DeleteContainer,
-) -> Result<WriteReply, Error> {
-    let record = existing(eval.view, delete.account, &delete.name).await?;
-    if delete.closed.is_some() && delete.closed != record.closed() {
-        return Err(Refused::ContainerReopened.into());
-    }
-    guard::change(&delete.guard, &record, eval.now)?;
-    let key = RoutingKey::container(delete.account, &delete.name);
-    settings::remove_all(eval, &key).await?;
-    eval.out.delete(Family::Main, key.as_bytes().clone());
-    let dead = DeadContainer { deleted: eval.now };
-    eval.out.put(Family::Garbage, purge_key(delete.account, record.id), values::encode(&dead));
-    Ok(WriteReply::Done)
 }
 
 /// Closes a container that may be deleted. ETag and last-modified time do not change.

@@ -300,6 +300,37 @@ pub(super) fn settings(of: &RoutingKey) -> (Bytes, Bytes) {
     (join(of, &[&[SETTING]]), join(of, &[&[SETTING + 1]]))
 }
 
+/// The key of a setting beside the row of a container, or of what is left of it.
+pub(super) fn setting_at(of: &[u8], number: u8) -> Bytes {
+    [of, &[SETTING, number]].concat().into()
+}
+
+/// The key of a container that was softly deleted at this time.
+pub(in crate::index) fn deleted_container(of: &RoutingKey, since: Timestamp) -> Bytes {
+    join(of, &[&since.ticks().to_be_bytes()])
+}
+
+/// The time of the deletion, from the key of such a row; `None` if it is another row.
+pub(crate) fn parse_deleted_container(row: &[u8], of: &RoutingKey) -> Option<Timestamp> {
+    let ticks = row.get(of.as_bytes().len()..)?.try_into().ok()?;
+    Some(Timestamp::from_ticks(u64::from_be_bytes(ticks)))
+}
+
+/// The range of the keys of the settings of a container that was softly deleted, from the key of
+/// its row.
+pub(super) fn settings_of_deleted(row: &Bytes) -> (Bytes, Bytes) {
+    ([row.as_ref(), &[SETTING]].concat().into(), [row.as_ref(), &[SETTING + 1]].concat().into())
+}
+
+/// The number of the setting in a row of a container that was softly deleted; `None` if the row is
+/// another one.
+pub(crate) fn parse_setting_of_deleted(row: &[u8], of: &RoutingKey) -> Option<u8> {
+    match row.get(of.as_bytes().len() + 8..)? {
+        [SETTING, number] => Some(*number),
+        _ => None,
+    }
+}
+
 /// The number of the setting in a row of a container in the versions family; `None` if the row is
 /// no setting.
 pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {

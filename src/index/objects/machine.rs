@@ -15,6 +15,7 @@ use crate::index::objects::blob;
 use crate::index::objects::blob_parts;
 use crate::index::objects::commit;
 use crate::index::objects::container;
+use crate::index::objects::container_deletion;
 use crate::index::objects::copy;
 use crate::index::objects::copy_jobs;
 use crate::index::objects::delete;
@@ -70,7 +71,8 @@ impl Machine for Objects {
             Write::DeleteAccount { name, id } => container::delete_account(eval, name, *id).await,
             Write::CreateContainer(create) => container::create(eval, create).await,
             Write::UpdateContainer(update) => container::update(eval, update).await,
-            Write::DeleteContainer(delete) => container::delete(eval, delete).await,
+            Write::DeleteContainer(delete) => container_deletion::delete(eval, delete).await,
+            Write::RestoreContainer(restore) => container_deletion::restore(eval, restore).await,
             Write::ChangeSetting(change) => settings::change(eval, change).await,
             Write::CloseContainer(close) => container::close(eval, close).await,
             Write::ReopenContainer(reopen) => container::reopen(eval, reopen).await,
@@ -100,7 +102,10 @@ impl Machine for Objects {
             Write::SetTier(set) => tier::set(eval, set).await,
             Write::NoteRead(note) => accessed::note(eval, note).await,
             Write::ExpireStaged { key, before } => staged::expire(eval, key, *before).await,
-            Write::ExpireDeleted { key } => restorable::expire(eval, key).await,
+            Write::ExpireDeleted { key, all } if sweep::is_blob(key) => {
+                restorable::expire(eval, key, *all).await
+            }
+            Write::ExpireDeleted { key, all } => container_deletion::expire(eval, key, *all).await,
             Write::PurgeContainer { account, container, from, limit } => {
                 sweep::purge(eval, (*account, *container), from, *limit).await
             }
@@ -139,6 +144,9 @@ impl Machine for Objects {
             }
             Read::Setting(read) => {
                 ReadReply::Setting(settings::read(view, read).await?.map(Box::new))
+            }
+            Read::Containers(page) if page.deleted => {
+                ReadReply::Containers(container_deletion::list(view, range, page, now).await?)
             }
             Read::Containers(page) => {
                 ReadReply::Containers(container::list(view, range, page).await?)

@@ -9,8 +9,8 @@
 //!    becomes of a blob that is replaced or deleted, and which version is current. `restorable.rs`:
 //!    what was softly deleted; `undelete.rs` restores it.
 //! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`,
-//!    `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs` and `settings.rs` (of
-//!    containers).
+//!    `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs`,
+//!    `container_deletion.rs` and `settings.rs` (of containers).
 //!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
@@ -43,6 +43,7 @@ mod blob_row;
 mod chain;
 mod commit;
 mod container;
+mod container_deletion;
 mod contents;
 mod copy;
 pub(in crate::index) mod copy_jobs;

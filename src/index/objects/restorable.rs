@@ -63,12 +63,21 @@ pub(super) async fn keep(
     retire(&mut blob, eval.now);
     blob.record.set_deleted(Some(period));
     eval.out.put(Family::Versions, keys::deleted(key, at), blob.encode());
+    note(eval, key, period.until).await
+}
+
+/// Notes in the work row of a blob or a container when something ends that was softly deleted.
+pub(super) async fn note(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    until: Timestamp,
+) -> Result<(), Error> {
     let row = keys::deleted_work(key);
     let before = match eval.view.get(Family::Work, &row).await? {
         Some(value) => values::decode::<DeletedWork>(Family::Work, &row, &value)?.until,
-        None => period.until,
+        None => until,
     };
-    let work = DeletedWork { until: before.min(period.until) };
+    let work = DeletedWork { until: before.min(until) };
     eval.out.put(Family::Work, row, values::encode(&work));
     Ok(())
 }
@@ -141,16 +150,17 @@ pub(super) async fn remove(
     Ok(dropped)
 }
 
-/// Removes what can no longer be restored of a blob, or a part of it; `next` tells when the next
-/// row ends.
+/// Removes what can no longer be restored of a blob, or `all` that was softly deleted of it, in
+/// steps: the work row tells when the next row ends.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
+    all: bool,
 ) -> Result<WriteReply, Error> {
     let (mut dropped, mut next) = (Vec::new(), None);
     let mut rows = Restorables::new(eval.view, key);
     while let Some(deleted) = rows.next().await? {
-        if deleted.is_left(eval.now) {
+        if !all && deleted.is_left(eval.now) {
             next = Some(next.map_or(deleted.until(), |next: Timestamp| next.min(deleted.until())));
         } else if eval.out.changes.len() >= CHANGES_MAX {
             next = Some(deleted.until());

@@ -61,11 +61,18 @@ pub(super) async fn change(
     Ok(WriteReply::Done)
 }
 
-/// Removes all settings of a container that is deleted, those of later releases too.
-pub(super) async fn remove_all(eval: &mut Evaluation<'_>, of: &RoutingKey) -> Result<(), Error> {
-    let (from, to) = keys::settings(of);
-    let rows = eval.view.scan_all(Family::Versions, (from.as_ref(), Some(to.as_ref())), KINDS_MAX);
+/// Moves all settings in a range of keys, those of later releases too, to a container or to what is
+/// left of it; without one, removes them.
+pub(super) async fn move_all(
+    eval: &mut Evaluation<'_>,
+    (from, end): &(Bytes, Bytes),
+    to: Option<&Bytes>,
+) -> Result<(), Error> {
+    let rows = eval.view.scan_all(Family::Versions, (from.as_ref(), Some(end.as_ref())), KINDS_MAX);
     for row in rows.await? {
+        if let (Some(to), Some(number)) = (to, row.key.last()) {
+            eval.out.put(Family::Versions, keys::setting_at(to, *number), row.value);
+        }
         eval.out.delete(Family::Versions, row.key);
     }
     Ok(())

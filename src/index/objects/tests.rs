@@ -11,6 +11,7 @@ mod containers;
 mod content_tags;
 mod copies;
 mod copy_jobs;
+mod deleted_containers;
 mod encrypted;
 mod fields;
 mod golden;

@@ -84,7 +84,10 @@ fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
         StagedKey::Completed(id) => keys::completed_upload(blob, id),
     });
     let of_setting = keys::parse_setting(row, blob).map(|number| keys::setting(blob, number));
-    let built: Vec<Bytes> = [of_version, of_staged, of_setting].into_iter().flatten().collect();
+    let of_container =
+        keys::parse_deleted_container(row, blob).map(|since| keys::deleted_container(blob, since));
+    let built = [of_version, of_staged, of_setting, of_container].into_iter().flatten();
+    let built: Vec<Bytes> = built.collect();
     assert!(built.iter().all(|built| built == row), "a key is not built again");
     !built.is_empty()
 }

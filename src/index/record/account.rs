@@ -107,10 +107,16 @@ impl AccountRecord {
         self.fields.as_ref().is_some_and(|fields| fields.permanent_delete)
     }
 
-    /// Says whether what was softly deleted may be ended before its time.
-    pub(in crate::index) fn set_permanent_delete(&mut self, is_permitted: bool) {
+    /// The days for which deleted containers can be restored; `None`: not at all.
+    #[must_use]
+    pub fn container_retention_days(&self) -> Option<u32> {
+        self.fields.as_ref()?.container_retention_days
+    }
+
+    /// Changes its tagged fields.
+    pub(in crate::index) fn change_fields(&mut self, change: impl FnOnce(&mut AccountFields)) {
         let mut fields = self.fields.take().unwrap_or_default();
-        fields.permanent_delete = is_permitted;
+        change(&mut fields);
         self.fields = (*fields != AccountFields::default()).then_some(fields);
     }
 

@@ -13,6 +13,7 @@ use crate::types::Versioning;
 const USERS: Tag = Tag::optional(1);
 const VERSIONING: Tag = Tag::required(2);
 const PERMANENT_DELETE: Tag = Tag::optional(3);
+const CONTAINER_RETENTION: Tag = Tag::required(4);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,16 +24,20 @@ pub struct AccountFields {
     pub versioning: Option<Versioning>,
     /// Whether what was softly deleted may be ended before its time.
     pub permanent_delete: bool,
+    /// The days for which deleted containers can be restored; `None`: not at all.
+    pub container_retention_days: Option<u32>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
-        let Self { users, versioning, permanent_delete, unknown: _ } = self;
+        let Self { users, versioning, permanent_delete, container_retention_days, unknown: _ } =
+            self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
         out.flag(PERMANENT_DELETE, *permanent_delete);
+        out.some(CONTAINER_RETENTION, container_retention_days.as_ref());
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
@@ -40,6 +45,7 @@ impl Tagged for AccountFields {
             USERS => self.users = field.value()?,
             VERSIONING => self.versioning = field.some()?,
             PERMANENT_DELETE => self.permanent_delete = field.flag()?,
+            CONTAINER_RETENTION => self.container_retention_days = field.some()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -13,6 +13,7 @@ use crate::types::Lease;
 use crate::types::Metadata;
 use crate::types::Protection;
 use crate::types::PublicAccess;
+use crate::types::SoftDelete;
 use crate::types::Timestamp;
 use crate::types::Versioning;
 
@@ -85,6 +86,12 @@ impl ContainerRecord {
     #[must_use]
     pub fn versioning(&self) -> Option<Versioning> {
         self.fields.as_ref().and_then(|fields| fields.versioning)
+    }
+
+    /// When it was softly deleted, and until when it can be restored.
+    #[must_use]
+    pub fn deleted(&self) -> Option<SoftDelete> {
+        self.fields.as_ref().and_then(|fields| fields.deleted)
     }
 
     /// How its blobs are protected, in an account whose containers are protected so.

@@ -6,6 +6,7 @@ use http::Method;
 use crate::protocol::azure::acl;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::deletions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::leases;
@@ -84,16 +85,19 @@ pub(super) fn parse(
     }
 }
 
-/// The version that is to come back matters no more than its name: nothing is kept.
+/// Restore Container: `container` is the name that it gets.
 fn restore(all: &HeaderMap, container: ContainerName) -> Result<Operation, Refusal> {
-    for name in ["x-ms-deleted-container-name", "x-ms-deleted-container-version"] {
-        if headers::text(all, name)?.is_none() {
-            return Err(
-                Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name)
-            );
-        }
-    }
-    Ok(ContainerOperation::RestoreContainer { container }.into())
+    const NAME: &str = "x-ms-deleted-container-name";
+    const VERSION: &str = "x-ms-deleted-container-version";
+    let required = |name: &'static str| {
+        let missing =
+            || Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name);
+        headers::text(all, name)?.ok_or_else(missing)
+    };
+    let (name, version) = (required(NAME)?, required(VERSION)?);
+    let deleted = ContainerName::new(name).map_err(|_| headers::invalid(NAME, name))?;
+    let since = deletions::time_of(version).ok_or_else(|| headers::invalid(VERSION, version))?;
+    Ok(ContainerOperation::RestoreContainer { container, deleted, since }.into())
 }
 
 fn create(request: &Request<'_>, container: ContainerName) -> Result<Operation, Refusal> {

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
 use crate::protocol::azure::block_id;
+use crate::protocol::azure::deletions;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::errors;
 use crate::protocol::azure::tags;
@@ -57,6 +58,10 @@ pub(super) fn containers(
         }
         out.push_str("<Container>");
         escape::element(&mut out, "Name", &item.name);
+        if let Some(deleted) = item.facts.deleted {
+            out.push_str("<Deleted>true</Deleted>");
+            escape::plain(&mut out, "Version", deletions::version_of(deleted.since));
+        }
         container(&mut out, &item.facts);
         if asked.metadata {
             metadata(&mut out, &item.facts.metadata);
@@ -102,7 +107,13 @@ fn container(out: &mut String, facts: &ContainerFacts) {
     out.push_str("<Properties>");
     escape::plain(out, "Last-Modified", facts.change.last_modified);
     escape::plain(out, "Etag", format_args!("&quot;{}&quot;", facts.change.etag));
-    lease(out, facts.lease);
+    match facts.deleted {
+        // As the service shows it.
+        Some(_) => {
+            out.push_str("<LeaseStatus>unlocked</LeaseStatus><LeaseState>expired</LeaseState>");
+        }
+        None => lease(out, facts.lease),
+    }
     match facts.public_access {
         PublicAccess::Private => {}
         PublicAccess::Blob => out.push_str("<PublicAccess>blob</PublicAccess>"),
@@ -112,8 +123,13 @@ fn container(out: &mut String, facts: &ContainerFacts) {
     escape::element(out, "DefaultEncryptionScope", encryption::name(scope));
     escape::element(out, "DenyEncryptionScopeOverride", encryption::denies(scope));
     out.push_str(
-        "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold></Properties>",
+        "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>",
     );
+    if let Some(deleted) = facts.deleted {
+        escape::plain(out, "DeletedTime", deleted.since);
+        escape::plain(out, "RemainingRetentionDays", deleted.days_left);
+    }
+    out.push_str("</Properties>");
 }
 
 /// List Blobs.

@@ -17,12 +17,13 @@ const MAX_RESULTS: u32 = 5_000;
 const BLOBS_INCLUDE_EMPTY: &[&str] = &["immutabilitypolicy", "legalhold", "permissions"];
 
 pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
-    let include = include(query, &["metadata"], &["deleted", "system"])?;
+    let include = include(query, &["metadata", "deleted"], &["system"])?;
     Ok(ListContainers {
         prefix: owned(query, "prefix")?,
         marker: owned(query, "marker")?,
         max_results: max_results(query)?,
         metadata: include.contains(&"metadata"),
+        deleted: include.contains(&"deleted"),
         owner: None,
         exact: false,
     })

@@ -34,6 +34,7 @@ mod context;
 mod copy;
 mod copy_headers;
 mod delegation;
+mod deletions;
 mod documents;
 mod echo;
 mod encryption;

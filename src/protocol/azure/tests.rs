@@ -210,7 +210,10 @@ fn requests_are_routed_to_their_operations() {
         ("PUT /acct/con/b?comp=undelete", &[], "UndeleteBlob"),
         (
             "PUT /acct/con?restype=container&comp=undelete",
-            &["x-ms-deleted-container-name: con", "x-ms-deleted-container-version: 1"],
+            &[
+                "x-ms-deleted-container-name: con",
+                "x-ms-deleted-container-version: 01D69540C360196E",
+            ],
             "RestoreContainer",
         ),
     ];

@@ -113,6 +113,8 @@ pub struct ContainerFacts {
     pub owner: Option<String>,
     /// Its region; `None` for that of the server.
     pub region: Option<String>,
+    /// When it was softly deleted.
+    pub deleted: Option<DeletedFacts>,
 }
 
 /// What clients see of a blob besides its content.

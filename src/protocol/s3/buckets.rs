@@ -32,6 +32,7 @@ const BUCKETS_MAX: u32 = 10_000;
 pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let owned = |name: &str| Ok::<_, Refusal>(request.query.get(name)?.map(str::to_owned));
     let list = ListContainers {
+        deleted: false,
         prefix: owned("prefix")?,
         marker: arguments::token(request.query, "continuation-token")?,
         max_results: arguments::buckets_max(request.query, BUCKETS_MAX)?,

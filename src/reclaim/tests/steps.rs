@@ -172,7 +172,13 @@ pub(super) fn make_and_delete_container(bench: &Bench) {
         bench.index.must(&put(&name, &[location(1, n * 10, 9)]));
     }
     let guard = Guard::default();
-    let delete = DeleteContainer { account: ACCOUNT, name: container(), guard, closed: None };
+    let delete = DeleteContainer {
+        account: ACCOUNT,
+        name: container(),
+        guard,
+        closed: None,
+        restorable_for: None,
+    };
     bench.index.must(&Write::DeleteContainer(delete));
 }
 
@@ -252,7 +258,13 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
         acl: CannedAcl::Private,
     }));
     let guard = Guard::default();
-    let delete = DeleteContainer { account: ACCOUNT, name: name(), guard, closed: None };
+    let delete = DeleteContainer {
+        account: ACCOUNT,
+        name: name(),
+        guard,
+        closed: None,
+        restorable_for: None,
+    };
     bench.index.must(&Write::DeleteContainer(delete));
     *bench.index.quarantined.lock().unwrap() = Some(1);
     let reclaim = bench.reclaim();

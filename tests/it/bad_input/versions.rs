@@ -39,13 +39,13 @@ const ROWS: &[(&str, &[&str], u16, &str)] = &[
     (RESTORE, &["x-ms-deleted-container-name: con1"], 400, "MissingRequiredHeader"),
     (
         RESTORE,
-        &["x-ms-deleted-container-name: con1", "x-ms-deleted-container-version: 01D6"],
+        &["x-ms-deleted-container-name: con1", "x-ms-deleted-container-version: 01D69540C360196E"],
         409,
         "ContainerAlreadyExists",
     ),
     (
         "PUT /acct1/none?restype=container&comp=undelete",
-        &["x-ms-deleted-container-name: con1", "x-ms-deleted-container-version: 01D6"],
+        &["x-ms-deleted-container-name: con1", "x-ms-deleted-container-version: 01D69540C360196E"],
         404,
         "ContainerNotFound",
     ),

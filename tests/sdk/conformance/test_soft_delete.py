@@ -272,6 +272,71 @@ def test_pages_go_on_among_deleted_rows(kept):
         assert [(b.name, b.snapshot, bool(b.deleted)) for page in pages for b in page] == whole
 
 
+@pytest.fixture
+def kept_containers(server, softly):
+    """The account, whose containers can be restored for five days."""
+    command(server, "set", NAME, "--container-retention=5")
+    yield softly.service()
+    command(server, "set", NAME, "--container-retention=0")
+
+
+def containers(service, name):
+    """What a list shows of each container of a name: whether it was deleted."""
+    return [c for c in service.list_containers(name_starts_with=name, include_deleted=True) if c.name == name]
+
+
+def test_a_deleted_container_comes_back(kept_containers):
+    service, name = kept_containers, f"c{uuid.uuid4().hex}"
+    container = service.create_container(name, metadata={"a": "b"})
+    container.upload_blob("b", b"1", tags={"k": "v"})
+    container.delete_container()
+    refused(container.get_container_properties, 404, "ContainerNotFound")
+    refused(lambda: container.get_blob_client("b").download_blob(), 404, "ContainerNotFound")
+    assert not [c for c in service.list_containers(name_starts_with=name)]
+    (gone,) = containers(service, name)
+    assert (gone.deleted, len(gone.version)) == (True, 16)
+    again = service.create_container(name)
+    refused(lambda: service.undelete_container(name, gone.version), 409, "ContainerAlreadyExists")
+    again.delete_container()
+    first, second = containers(service, name)
+    assert (first.version, second.deleted) == (gone.version, True) and first.version < second.version
+    back = service.undelete_container(name, gone.version)
+    assert back.get_container_properties().metadata == {"a": "b"}
+    assert back.get_blob_client("b").download_blob().readall() == b"1"
+    assert [c.deleted for c in containers(service, name)] == [True, None]
+    refused(lambda: service.undelete_container(name, second.version), 409, "ContainerAlreadyExists")
+
+
+def test_a_container_comes_back_under_another_name(softly, kept_containers):
+    service, name = kept_containers, f"c{uuid.uuid4().hex}"
+    client = s3.client(softly)
+    client.create_bucket(Bucket=name)
+    client.put_bucket_tagging(Bucket=name, Tagging={"TagSet": [{"Key": "k", "Value": "v"}]})
+    client.delete_bucket(Bucket=name)
+    (gone,) = containers(service, name)
+    wire = Wire(softly)
+    headers = {"x-ms-deleted-container-name": name, "x-ms-deleted-container-version": gone.version}
+    query = {"restype": "container", "comp": "undelete"}
+    answer = wire.request("PUT", f"/{name}-new", query, headers)
+    assert answer.status == 201
+    assert client.get_bucket_tagging(Bucket=f"{name}-new")["TagSet"] == [{"Key": "k", "Value": "v"}]
+    wrong = wire.request("PUT", f"/{name}", query, {**headers, "x-ms-deleted-container-version": "yesterday"})
+    assert (wrong.status, wrong.headers["x-ms-error-code"]) == (400, "InvalidHeaderValue")
+    wire.close()
+    client.delete_bucket(Bucket=f"{name}-new")
+
+
+def test_an_account_goes_with_its_deleted_containers(server):
+    name = f"gone{uuid.uuid4().hex[:8]}"
+    command(server, "create", name, f"--key1={KEY}")
+    command(server, "set", name, "--container-retention=5")
+    service = Account(server.blob_address, name, KEY).service()
+    service.create_container("con").delete_container()
+    with pytest.raises(subprocess.CalledProcessError):
+        command(server, "delete", name)
+    command(server, "delete", name, "--force")
+
+
 def test_the_days_end(request, tmp_path):
     """A day of two seconds: what was deleted is gone after it."""
     extra = [f"--account={DEV_NAME}:{DEV_KEY}", "--retention-day=2"]

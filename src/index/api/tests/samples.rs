@@ -256,6 +256,7 @@ pub(super) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Keys(vec![secret()]),
         AccountChange::Anonymous(true),
         AccountChange::Versioning(true),
+        AccountChange::ContainerRetention(Some(7)),
         AccountChange::DelegationSecret(secret()),
         AccountChange::Reseal(vec![(Secret::Plain(Bytes::from_static(b"old")), secret())]),
         AccountChange::Assign(assignment()),
@@ -315,8 +316,8 @@ pub(super) fn small_writes() -> Vec<Write> {
 
 pub(super) fn reads() -> Vec<Read> {
     let prefix = || "p".to_owned();
-    let containers =
-        ListContainers { account: ACCOUNT, prefix: prefix(), from: None, limit: 5_000 };
+    let (account, limit, deleted) = (ACCOUNT, 5_000, true);
+    let containers = ListContainers { account, prefix: prefix(), from: None, limit, deleted };
     let blob_read = ReadBlob {
         key: key(),
         revision: Revision::Snapshot(TIME),
@@ -376,11 +377,19 @@ pub(super) fn reads() -> Vec<Read> {
         Read::Tags(ListTags { from: position(), to: Some(Bytes::new()), limit: usize::MAX }),
         Read::CopyJobs { from: position(), limit: 1 },
         Read::TagWork { blob: Some(blob()), from: Bytes::new(), limit: 1 },
+        Read::References(references),
+    ]
+    .into_iter()
+    .chain(reads_of_sweeps())
+    .collect()
+}
+
+fn reads_of_sweeps() -> [Read; 4] {
+    [
         Read::Garbage { from: position(), limit: 1 },
         Read::DeadContainers,
         Read::Expired { from: position(), before: TIME, limit: 1 },
         Read::EndedDeletions { from: position(), now: TIME, limit: 1 },
-        Read::References(references),
     ]
 }
 

@@ -86,10 +86,12 @@ commands! {
         /// Only if still not staged to since.
         before: Timestamp,
     } => (): WriteReply::Done => ();
-    /// Removes what was softly deleted of a blob and can no longer be restored.
+    /// Removes what was softly deleted and can no longer be restored.
     ExpireDeleted {
-        /// The blob's routing key.
+        /// The routing key of the blob or the container.
         key: RoutingKey,
+        /// Also what can be restored.
+        all: bool,
     } => (): WriteReply::Done => ();
     /// Removes up to `limit` blobs' rows of a deleted container. Answers where to go on; `None`
     /// when the container has no rows left in this partition.

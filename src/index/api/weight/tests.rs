@@ -1,6 +1,7 @@
 use crate::types::ExtentOffset;
 use std::collections::BTreeSet;
 
+use crate::index::api::RestoreContainer;
 use crate::index::api::UndeleteBlob;
 use crate::index::api::*;
 use crate::index::record::{CopyJob, CopyRecord, CopyStatus, StoredPolicy, UserKey, UserRecord};
@@ -252,14 +253,17 @@ fn of_ends() -> Vec<(Write, usize)> {
     let (guard, guarded) = long_guard();
     let delete = {
         let (name, guard) = (name.clone(), guard.clone());
-        DeleteContainer { account, name, guard, closed: Some(closed) }
+        DeleteContainer { account, name, guard, closed: Some(closed), restorable_for: None }
     };
     let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
     let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
     let lease = LeaseContainer { account, name: name.clone(), guard, action };
+    let restore =
+        RestoreContainer { account, name: name.clone(), deleted: name.clone(), since: closed };
     let reopen = ReopenContainer { account, name, closed };
     vec![
         (Write::DeleteContainer(delete), guarded + 63),
+        (Write::RestoreContainer(restore), 2 * 63),
         (Write::CloseContainer(close), guarded + 63),
         (Write::ReopenContainer(reopen), 63),
         (Write::LeaseContainer(lease), guarded + 63),
@@ -448,7 +452,7 @@ fn of_tasks() -> Vec<(Write, usize)> {
         (Write::ResealCopy(reseal), 2 * LONG + 1_024),
         (Write::NoteRead(NoteRead { key: long_key(), at }), 1_024),
         (Write::ExpireStaged { key: blob.clone(), before: at }, 1_024),
-        (Write::ExpireDeleted { key: blob }, 1_024),
+        (Write::ExpireDeleted { key: blob, all: false }, 1_024),
         (Write::PurgeContainer { account, container, from, limit: 1 }, 1_024),
         (Write::IndexTag(tag), 1_024 + 63),
         (Write::ForgetTagWork { rows }, 100 * (1_000 + size_of::<bytes::Bytes>())),
@@ -511,6 +515,7 @@ const fn number(write: &Write) -> usize {
         Write::ExpireStaged { .. } => 26,
         Write::UndeleteBlob(_) => 40,
         Write::ExpireDeleted { .. } => 41,
+        Write::RestoreContainer(_) => 42,
         Write::PurgeContainer { .. } => 27,
         Write::ForgetContainer { .. } => 28,
         Write::IndexTag(_) => 29,
@@ -539,5 +544,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=41).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=42).collect::<Vec<_>>());
 }

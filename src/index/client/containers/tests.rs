@@ -83,7 +83,13 @@ fn found(id: u64) -> FoundContainer {
 }
 
 fn delete() -> DeleteContainer {
-    DeleteContainer { account: ACCOUNT, name: bucket(), guard: Guard::default(), closed: None }
+    DeleteContainer {
+        account: ACCOUNT,
+        name: bucket(),
+        guard: Guard::default(),
+        closed: None,
+        restorable_for: None,
+    }
 }
 
 fn key() -> BlobKey {

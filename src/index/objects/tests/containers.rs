@@ -33,7 +33,13 @@ fn names(p: &Partition, prefix: &str, limit: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut from = None;
     loop {
-        let list = ListContainers { account: ACCOUNT, prefix: prefix.to_owned(), from, limit };
+        let list = ListContainers {
+            account: ACCOUNT,
+            prefix: prefix.to_owned(),
+            from,
+            limit,
+            deleted: false,
+        };
         let ReadReply::Containers(page) = p.read(&Read::Containers(list)).unwrap() else {
             panic!("not a page")
         };
@@ -156,6 +162,7 @@ fn container_lives_once_under_its_name() {
         name: name("abc"),
         guard: Guard::default(),
         closed: None,
+        restorable_for: None,
     };
     delete.guard.conditions.if_unmodified_since = Some(Timestamp::ZERO);
     let failed = Error::Refused(Refused::Condition(Outcome::Failed));

@@ -54,6 +54,7 @@ fn everything() -> Partition {
         name,
         guard,
         closed: None,
+        restorable_for: None,
     }));
     let mut inlined = put(&key("i"), inline(b"hello"));
     inlined.metadata = metadata();
@@ -410,6 +411,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
         Read::Account(AccountName::new("abe").unwrap()),
         Read::Container(ACCOUNT, ContainerName::new("live").unwrap()),
         Read::Containers(ListContainers {
+            deleted: false,
             account: ACCOUNT,
             prefix: String::new(),
             from: None,

@@ -42,7 +42,13 @@ fn create(id: u64) -> Write {
 
 fn delete() -> Write {
     let guard = Guard::default();
-    Write::DeleteContainer(DeleteContainer { account: ACCOUNT, name: name(), guard, closed: None })
+    Write::DeleteContainer(DeleteContainer {
+        account: ACCOUNT,
+        name: name(),
+        guard,
+        closed: None,
+        restorable_for: None,
+    })
 }
 
 fn change(change: SettingChange) -> Write {

@@ -159,6 +159,7 @@ fn dead_container_is_remembered_until_forgotten() {
             name: name.clone(),
             guard,
             closed: None,
+            restorable_for: None,
         }));
     }
     let dead = |p: &Partition| {

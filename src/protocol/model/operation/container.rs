@@ -12,6 +12,7 @@ use crate::types::EncryptionScope;
 use crate::types::LeaseAction;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
+use crate::types::Timestamp;
 
 /// Operations on a container and its list of blobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +94,10 @@ pub enum ContainerOperation {
     RestoreContainer {
         /// The name it is to have.
         container: ContainerName,
+        /// The name it had.
+        deleted: ContainerName,
+        /// When it was deleted.
+        since: Timestamp,
     },
     /// Lease Container.
     LeaseContainer {

@@ -236,6 +236,8 @@ pub struct ListContainers {
     pub max_results: Option<u32>,
     /// Whether metadata is shown.
     pub metadata: bool,
+    /// Whether containers that were softly deleted are shown.
+    pub deleted: bool,
     /// Only containers that the user of this canonical id owns.
     pub owner: Option<String>,
     /// Whether a page names the next one only if more containers follow, or may follow where the

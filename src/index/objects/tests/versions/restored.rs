@@ -109,7 +109,7 @@ impl World {
             panic!("not ended deletions")
         };
         for key in page.blobs {
-            self.write(Write::ExpireDeleted { key }).unwrap();
+            self.write(Write::ExpireDeleted { key, all: false }).unwrap();
         }
         for name in NAMES {
             self.chain(name).deleted.retain(|_, of| now < of.until);

@@ -1,0 +1,228 @@
+//! Deletion of containers. Where an account keeps what is deleted, the row of the container and its
+//! settings move beside the place of the container, from which Restore Container takes them. Its
+//! blobs stay where they are: nothing finds them without the row of the container.
+//!
+//! Source: "Delete Container", "Restore Container".
+
+#![deny(clippy::indexing_slicing)]
+
+use bytes::Bytes;
+
+use crate::index::api::ContainerEntry;
+use crate::index::api::ContainerPage;
+use crate::index::api::DeleteContainer;
+use crate::index::api::ENTRY_WEIGHT;
+use crate::index::api::Error;
+use crate::index::api::ListContainers;
+use crate::index::api::PAGE_WEIGHT_MAX;
+use crate::index::api::Refused;
+use crate::index::api::RestoreContainer;
+use crate::index::api::WriteReply;
+use crate::index::api::purge_key;
+use crate::index::objects::blob_row;
+use crate::index::objects::container::existing;
+use crate::index::objects::container::load;
+use crate::index::objects::container::store;
+use crate::index::objects::cursor::Cursor;
+use crate::index::objects::evaluation::Evaluation;
+use crate::index::objects::guard;
+use crate::index::objects::keys;
+use crate::index::objects::page::Window;
+use crate::index::objects::restorable;
+use crate::index::objects::settings;
+use crate::index::objects::values;
+use crate::index::objects::values::DeadContainer;
+use crate::index::objects::values::DeletedWork;
+use crate::index::objects::walk::Blobs;
+use crate::index::record::ContainerRecord;
+use crate::index::rows::Family;
+use crate::index::rows::Rows;
+use crate::types::AccountId;
+use crate::types::Collation;
+use crate::types::ContainerId;
+use crate::types::ContainerName;
+use crate::types::Etag;
+use crate::types::KeyRange;
+use crate::types::RoutingKey;
+use crate::types::SoftDelete;
+use crate::types::Timestamp;
+
+/// Delete Container. The name is free immediately. A purge row names the container whose rows must
+/// be removed, unless it can be restored.
+pub(super) async fn delete(
+    eval: &mut Evaluation<'_>,
+    delete: &DeleteContainer,
+) -> Result<WriteReply, Error> {
+    let mut record = existing(eval.view, delete.account, &delete.name).await?;
+    if delete.closed.is_some() && delete.closed != record.closed() {
+        return Err(Refused::ContainerReopened.into());
+    }
+    guard::change(&delete.guard, &record, eval.now)?;
+    let key = RoutingKey::container(delete.account, &delete.name);
+    eval.out.delete(Family::Main, key.as_bytes().clone());
+    let Some(restorable_for) = delete.restorable_for else {
+        settings::move_all(eval, &keys::settings(&key), None).await?;
+        bury(eval, delete.account, record.id);
+        return Ok(WriteReply::Done);
+    };
+    let period = SoftDelete { since: eval.now, until: eval.now.plus(restorable_for) };
+    record.lease = None;
+    record.change_fields(|fields| {
+        fields.closing = None;
+        fields.deleted = Some(period);
+    });
+    let row = keys::deleted_container(&key, eval.now);
+    settings::move_all(eval, &keys::settings(&key), Some(&row)).await?;
+    eval.out.put(Family::Versions, row, values::encode_record(&record));
+    restorable::note(eval, &key, period.until).await?;
+    Ok(WriteReply::Done)
+}
+
+/// Writes the purge row of a container.
+fn bury(eval: &mut Evaluation<'_>, account: AccountId, id: ContainerId) {
+    let dead = DeadContainer { deleted: eval.now };
+    eval.out.put(Family::Garbage, purge_key(account, id), values::encode(&dead));
+}
+
+/// A container that was softly deleted.
+struct Restorable {
+    since: Timestamp,
+    record: ContainerRecord,
+}
+
+impl Restorable {
+    fn until(&self) -> Timestamp {
+        self.record.deleted().map_or(Timestamp::ZERO, |deleted| deleted.until)
+    }
+}
+
+/// The containers of a name that were softly deleted, the oldest deletion first.
+async fn restorables(view: &dyn Rows, key: &RoutingKey) -> Result<Vec<Restorable>, Error> {
+    let (low, high) = (key.as_bytes().clone(), keys::after(key));
+    let mut rows = Cursor::new(view, Family::Versions, low, Some(high));
+    let mut found = Vec::new();
+    while let Some(row) = rows.take().await? {
+        if let Some(since) = keys::parse_deleted_container(&row.key, key) {
+            let record = values::decode_record(Family::Versions, &row.key, &row.value)?;
+            found.push(Restorable { since, record });
+        }
+    }
+    Ok(found)
+}
+
+/// Restore Container, also under another name.
+pub(super) async fn restore(
+    eval: &mut Evaluation<'_>,
+    restore: &RestoreContainer,
+) -> Result<WriteReply, Error> {
+    if load(eval.view, restore.account, &restore.name).await?.is_some() {
+        return Err(Refused::ContainerExists.into());
+    }
+    let from = RoutingKey::container(restore.account, &restore.deleted);
+    let all = restorables(eval.view, &from).await?;
+    let found = all.into_iter().find(|of| of.since == restore.since && eval.now < of.until());
+    let Restorable { since, mut record } = found.ok_or(Refused::ContainerNotFound)?;
+    let row = keys::deleted_container(&from, since);
+    let to = RoutingKey::container(restore.account, &restore.name);
+    settings::move_all(eval, &keys::settings_of_deleted(&row), Some(to.as_bytes())).await?;
+    eval.out.delete(Family::Versions, row);
+    record.change_fields(|fields| fields.deleted = None);
+    record.last_modified = eval.now;
+    record.etag = Etag::from_commit(eval.now);
+    store(eval, restore.account, &restore.name, &record);
+    Ok(blob_row::written(eval.now))
+}
+
+/// Gives up containers of a name that can no longer be restored, or `all` of them: their rows are
+/// purged.
+pub(super) async fn expire(
+    eval: &mut Evaluation<'_>,
+    key: &RoutingKey,
+    all: bool,
+) -> Result<WriteReply, Error> {
+    let account = key.as_bytes().first_chunk().map(|id| AccountId::new(u64::from_be_bytes(*id)));
+    let account =
+        account.ok_or_else(|| keys::corrupt(Family::Work, key.as_bytes(), "no account"))?;
+    let mut next: Option<Timestamp> = None;
+    for of in restorables(eval.view, key).await? {
+        if !all && eval.now < of.until() {
+            next = Some(next.map_or(of.until(), |next| next.min(of.until())));
+            continue;
+        }
+        let row = keys::deleted_container(key, of.since);
+        settings::move_all(eval, &keys::settings_of_deleted(&row), None).await?;
+        eval.out.delete(Family::Versions, row);
+        bury(eval, account, of.record.id);
+    }
+    let row = keys::deleted_work(key);
+    match next {
+        Some(until) => eval.out.put(Family::Work, row, values::encode(&DeletedWork { until })),
+        None => eval.out.delete(Family::Work, row),
+    }
+    Ok(WriteReply::Done)
+}
+
+/// List Containers with those that were softly deleted: one page, as far as this partition reaches.
+/// Those come before another one of their name.
+pub(super) async fn list(
+    view: &dyn Rows,
+    range: &KeyRange,
+    list: &ListContainers,
+    now: Timestamp,
+) -> Result<ContainerPage, Error> {
+    let table = ContainerId::new(0);
+    let low = RoutingKey::prefix(list.account, table, &list.prefix, Collation::Utf8);
+    let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
+    // A position among the rows of a name means that the later ones follow.
+    let start = RoutingKey::of_row(&window.position);
+    let start = start.map_or(window.position.clone(), |key| key.as_bytes().clone());
+    let families = [Family::Main, Family::Versions];
+    let mut walk = Blobs::new(view, &families, &start, window.to.as_ref()).pausing();
+    let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
+    while let Some(key) = walk.next().await? {
+        let name = name_of(&key)?;
+        for (position, record) in of_name(&mut walk, &key).await? {
+            let is_over = record.deleted().is_some_and(|deleted| deleted.until <= now);
+            if position <= window.position || is_over {
+                continue;
+            }
+            if entries.len() >= list.limit || weight >= PAGE_WEIGHT_MAX {
+                let (next, seen) = (Some(window.position), view.seen());
+                return Ok(ContainerPage { entries, after, weight, next, seen });
+            }
+            weight += ENTRY_WEIGHT + name.as_str().len() + record.weight();
+            entries.push(ContainerEntry { name: name.clone(), record });
+            window.pass(position).map_err(|violation| view.violated(violation))?;
+            after.push(window.position.clone());
+        }
+        walk.skip(&key);
+    }
+    let paused = walk.paused().map(|at| at.max(&window.position).clone());
+    let next = paused.or_else(|| window.end());
+    Ok(ContainerPage { entries, after, weight, next, seen: view.seen() })
+}
+
+fn name_of(key: &RoutingKey) -> Result<ContainerName, Error> {
+    let name = key.name(Collation::Utf8).and_then(|name| ContainerName::new(&name).ok());
+    name.ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "no container name"))
+}
+
+/// The containers of a name, each with the position behind it: those that were softly deleted, then
+/// the one that is there.
+async fn of_name(
+    walk: &mut Blobs<'_>,
+    key: &RoutingKey,
+) -> Result<Vec<(Bytes, ContainerRecord)>, Error> {
+    let (mut found, mut present) = (Vec::new(), None);
+    while let Some((family, row)) = walk.take_of(key).await? {
+        let is_deleted = keys::parse_deleted_container(&row.key, key).is_some();
+        if family == Family::Main {
+            present = Some(values::decode_record(family, &row.key, &row.value)?);
+        } else if is_deleted {
+            let record = values::decode_record(family, &row.key, &row.value)?;
+            found.push((keys::just_after(&row.key), record));
+        }
+    }
+    found.extend(present.map(|record| (keys::after(key), record)));
+    Ok(found)
+}
