@@ -124,6 +124,38 @@ async fn one_failing_partition_does_not_stop_the_others() {
     assert_eq!(bench.capacity.live(1), (0..10).collect::<Vec<_>>());
 }
 
+/// A deletion after which the blob can be restored for a day.
+fn delete_softly(name: &str) -> Write {
+    let Write::DeleteBlob(mut delete) = delete(name) else { panic!("not a deletion") };
+    delete.guard.protection.restorable_for = Some(HOUR * 24);
+    Write::DeleteBlob(delete)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_softly_deleted_goes_when_its_time_is_over() {
+    let bench = Bench::new();
+    bench.capacity.add(1, Data, Sealed, 20);
+    for (n, name) in (0..).zip(["a", "z"]) {
+        bench.index.must(&put(name, &[location(1, n * 10, 9)]));
+        bench.index.must(&delete_softly(name));
+        bench.after(HOUR).await;
+    }
+    let (reclaim, mut state) = (bench.reclaim(), PassState::default());
+    bench.after(HOUR * 21).await;
+    reclaim.pass(&mut state).await;
+    reclaim.audit().await.unwrap();
+    assert_eq!((bench.metrics.ended_deletions.get(), bench.capacity.live(1).len()), (0, 20));
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.metrics.ended_deletions.get(), 1);
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!(bench.capacity.live(1), (10..20).collect::<Vec<_>>());
+    bench.after(HOUR).await;
+    reclaim.pass(&mut state).await;
+    assert_eq!((bench.capacity.live(1).len(), bench.index.rows()), (0, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn staged_blocks_go_a_week_after_the_last() {
     let bench = Bench::new();
