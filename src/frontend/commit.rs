@@ -139,7 +139,7 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
 
 /// As [`commit`], for the deletion of a blob. `noted` was made before the container was read, so a
 /// change of its versioning waits for this commit. Only where versions are kept, a deletion makes a
-/// row; then the container is read again, as for other writes.
+/// row that an empty container may not have; then the container is read again, as for other writes.
 pub(crate) async fn commit_deletion<G: Send + 'static>(
     rows: &RowAccess,
     container: FoundContainer,

@@ -36,15 +36,23 @@ pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Erro
 /// Removes what was softly deleted in one partition and can no longer be restored.
 pub(super) async fn end_deletions(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
     let (now, limit) = (reclaim.env.clock.now(), reclaim.config.blobs_per_write);
-    let mut from = Some(Bytes::new());
-    while let Some(start) = from {
-        let page = reclaim.host.ask(target, ReadEndedDeletions { from: start, now, limit }).await?;
-        from = page.next;
-        for key in page.blobs {
-            reclaim.go_on()?;
-            reclaim.host.tell(target, ExpireDeleted { key, all: false }).await?;
-            reclaim.metrics.ended_deletions.inc();
+    let mut writes = 0;
+    // A write is bounded. Of what it leaves, the next round goes on.
+    loop {
+        let (mut from, mut had_any) = (Some(Bytes::new()), false);
+        while let Some(start) = from {
+            let read = ReadEndedDeletions { from: start, now, limit };
+            let page = reclaim.host.ask(target, read).await?;
+            from = page.next;
+            for key in page.blobs {
+                reclaim.go_on()?;
+                reclaim.host.tell(target, ExpireDeleted { key, all: false }).await?;
+                reclaim.metrics.ended_deletions.inc();
+                (writes, had_any) = (writes + 1, true);
+            }
+        }
+        if !had_any || writes >= reclaim.config.writes_per_pass {
+            return Ok(());
         }
     }
-    Ok(())
 }

@@ -21,10 +21,10 @@ pub enum DeleteScope {
     /// The blob, as an S3 object: where versions are kept a blob that does not exist gets a delete
     /// marker, and snapshots do not prevent that the blob becomes a version.
     Object,
-    /// A version, which is removed for ever. If it is the current blob, the one before becomes
-    /// current.
+    /// A version; soft delete keeps it for some days. If it is the current blob, the one before
+    /// becomes current.
     Version(Revision),
-    /// A version that is not current. It is removed for ever.
+    /// A version that is not current; soft delete keeps it for some days.
     FormerVersion(Timestamp),
     /// A snapshot or a version that was softly deleted: it can no longer be restored.
     Permanently(Revision),

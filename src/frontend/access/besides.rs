@@ -36,14 +36,15 @@ pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
     std::iter::once(action(operation)).chain(tags).chain(access).chain(shown)
 }
 
-/// Whether the request brings tags. Those of a source are decided once the source is known.
+/// Whether the request sets tags. In S3 those of a source are decided once the source is known: it
+/// is the default there.
 fn sets_tags(operation: &Operation) -> bool {
     match operation {
         Operation::Content(
             ContentOperation::PutBlob { tags, .. } | ContentOperation::PutBlockList { tags, .. },
         ) => !tags.is_empty(),
-        Operation::Content(ContentOperation::PutBlobFromUrl(put)) => brings(&put.tags),
-        Operation::Content(ContentOperation::CopyBlob(copy)) => brings(&copy.tags),
+        Operation::Content(ContentOperation::PutBlobFromUrl(put)) => put.tags.sets_any(),
+        Operation::Content(ContentOperation::CopyBlob(copy)) => copy.tags.sets_any(),
         Operation::Content(ContentOperation::CopyNamed(copy)) => brings(&copy.tags),
         Operation::Upload(UploadOperation::Create(create)) => !create.tags.is_empty(),
         Operation::Account(_)
@@ -103,7 +104,20 @@ pub(super) fn permits(
     operation: &Operation,
     scope: Scope<'_>,
 ) -> Result<(), auth::Error> {
+    if let Some(deleted) = restored(operation, scope) {
+        principal.permits(Action::WriteContainer, deleted)?;
+    }
     demanded(operation).try_for_each(|action| principal.permits(action, scope))
+}
+
+/// The container that an operation restores, perhaps under another name: the sender needs the same
+/// right to both names.
+fn restored<'a>(operation: &'a Operation, scope: Scope<'a>) -> Option<Scope<'a>> {
+    let Operation::Container(ContainerOperation::RestoreContainer { deleted, .. }) = operation
+    else {
+        return None;
+    };
+    Some(Scope { container: Some(deleted.as_str()), ..scope })
 }
 
 /// As [`permits`], for a user. It owns the container that it makes.
@@ -115,8 +129,52 @@ pub(super) fn user_permits(
     operation: &Operation,
     scope: Scope<'_>,
 ) -> Result<(), auth::Error> {
+    if let Some(deleted) = restored(operation, scope) {
+        user.permits(Action::WriteContainer, deleted)?;
+    }
     let makes = user.user.is_some()
         && matches!(operation, Operation::Container(ContainerOperation::CreateContainer { .. }));
     let mut demanded = demanded(operation).filter(|action| !makes || *action != Action::Policy);
     demanded.try_for_each(|action| user.permits(action, scope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::TrustedIssuer;
+    use crate::types::PrincipalKind;
+    use crate::types::Role;
+    use crate::types::RoleAssignment;
+    use crate::types::Timestamp;
+
+    #[test]
+    fn restoring_needs_the_right_to_both_names() {
+        let name = |text| ContainerName::new(text).unwrap();
+        let principal = Principal {
+            issuer: TrustedIssuer { name: "i".to_owned(), accounts: Vec::new() },
+            object: "s".to_owned(),
+            tenant: String::new(),
+            claimed: None,
+            groups: Vec::new(),
+        };
+        let role = |container| RoleAssignment {
+            issuer: "i".to_owned(),
+            kind: PrincipalKind::Subject,
+            principal: "s".to_owned(),
+            role: Role::Contributor,
+            container: Some(name(container)),
+        };
+        let restore = |deleted| {
+            Operation::Container(ContainerOperation::RestoreContainer {
+                container: name("mine"),
+                deleted: name(deleted),
+                since: Timestamp::ZERO,
+            })
+        };
+        let assignments = [role("mine"), role("also")];
+        let scope = Scope { account: "acct", container: Some("mine"), assignments: &assignments };
+        assert!(permits(&principal, &restore("mine"), scope).is_ok());
+        assert!(permits(&principal, &restore("also"), scope).is_ok());
+        assert!(permits(&principal, &restore("secret"), scope).is_err());
+    }
 }

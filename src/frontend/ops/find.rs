@@ -250,8 +250,7 @@ impl Search<'_> {
     async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Refusal> {
         let record = self.containers.get(&entry.container).and_then(Option::as_ref);
         let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
-            // The container was deleted, and perhaps created again: the entry is outdated.
-            self.forget(&entry).await;
+            // The container was deleted. Its purge removes the entry; until then it may come back.
             return Ok(None);
         };
         if self.scope.is_some_and(|scope| scope != container.id) {

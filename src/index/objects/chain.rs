@@ -26,6 +26,7 @@ use crate::index::objects::keys::DeletedState;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
 use crate::index::objects::restorable;
+use crate::index::objects::restorable::LOCATIONS_MAX;
 use crate::index::objects::restorable::Removed;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
@@ -445,9 +446,6 @@ pub(super) fn as_current(
     layers.insert(0, eval.now.ticks());
     Ok(blob.with_content(&content))
 }
-
-/// Locations of versions that one commit removes, about.
-const LOCATIONS_MAX: usize = 10_000;
 
 /// Removes versions that are not current, until `changes` rows have changed or many locations are
 /// dropped.

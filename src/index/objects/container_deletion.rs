@@ -84,30 +84,19 @@ fn bury(eval: &mut Evaluation<'_>, account: AccountId, id: ContainerId) {
     eval.out.put(Family::Garbage, purge_key(account, id), values::encode(&dead));
 }
 
-/// A container that was softly deleted.
-struct Restorable {
+/// Reads a container that was softly deleted at this time.
+async fn deleted_at(
+    view: &dyn Rows,
+    key: &RoutingKey,
     since: Timestamp,
-    record: ContainerRecord,
+) -> Result<Option<ContainerRecord>, Error> {
+    let row = keys::deleted_container(key, since);
+    let value = view.get(Family::Versions, &row).await?;
+    value.map(|value| values::decode_record(Family::Versions, &row, &value)).transpose()
 }
 
-impl Restorable {
-    fn until(&self) -> Timestamp {
-        self.record.deleted().map_or(Timestamp::ZERO, |deleted| deleted.until)
-    }
-}
-
-/// The containers of a name that were softly deleted, the oldest deletion first.
-async fn restorables(view: &dyn Rows, key: &RoutingKey) -> Result<Vec<Restorable>, Error> {
-    let (low, high) = (key.as_bytes().clone(), keys::after(key));
-    let mut rows = Cursor::new(view, Family::Versions, low, Some(high));
-    let mut found = Vec::new();
-    while let Some(row) = rows.take().await? {
-        if let Some(since) = keys::parse_deleted_container(&row.key, key) {
-            let record = values::decode_record(Family::Versions, &row.key, &row.value)?;
-            found.push(Restorable { since, record });
-        }
-    }
-    Ok(found)
+fn until(record: &ContainerRecord) -> Timestamp {
+    record.deleted().map_or(Timestamp::ZERO, |deleted| deleted.until)
 }
 
 /// Restore Container, also under another name.
@@ -119,10 +108,10 @@ pub(super) async fn restore(
         return Err(Refused::ContainerExists.into());
     }
     let from = RoutingKey::container(restore.account, &restore.deleted);
-    let all = restorables(eval.view, &from).await?;
-    let found = all.into_iter().find(|of| of.since == restore.since && eval.now < of.until());
-    let Restorable { since, mut record } = found.ok_or(Refused::ContainerNotFound)?;
-    let row = keys::deleted_container(&from, since);
+    let found = deleted_at(eval.view, &from, restore.since).await?;
+    let found = found.filter(|record| eval.now < until(record));
+    let mut record = found.ok_or(Refused::ContainerNotFound)?;
+    let row = keys::deleted_container(&from, restore.since);
     let to = RoutingKey::container(restore.account, &restore.name);
     settings::move_all(eval, &keys::settings_of_deleted(&row), Some(to.as_bytes())).await?;
     eval.out.delete(Family::Versions, row);
@@ -132,6 +121,9 @@ pub(super) async fn restore(
     store(eval, restore.account, &restore.name, &record);
     Ok(blob_row::written(eval.now))
 }
+
+/// Containers of a name that one commit gives up.
+const ENDED_MAX: usize = 100;
 
 /// Gives up containers of a name that can no longer be restored, or `all` of them: their rows are
 /// purged.
@@ -144,15 +136,28 @@ pub(super) async fn expire(
     let account =
         account.ok_or_else(|| keys::corrupt(Family::Work, key.as_bytes(), "no account"))?;
     let mut next: Option<Timestamp> = None;
-    for of in restorables(eval.view, key).await? {
-        if !all && eval.now < of.until() {
-            next = Some(next.map_or(of.until(), |next| next.min(of.until())));
+    let (low, high) = (key.as_bytes().clone(), keys::after(key));
+    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(high));
+    let mut ended = 0;
+    while let Some(row) = rows.take().await? {
+        if keys::parse_deleted_container(&row.key, key).is_none() {
             continue;
         }
-        let row = keys::deleted_container(key, of.since);
-        settings::move_all(eval, &keys::settings_of_deleted(&row), None).await?;
-        eval.out.delete(Family::Versions, row);
-        bury(eval, account, of.record.id);
+        let record: ContainerRecord =
+            values::decode_record(Family::Versions, &row.key, &row.value)?;
+        if !all && eval.now < until(&record) {
+            // Later deletions mostly end later; the time may be early.
+            next = Some(until(&record));
+            break;
+        }
+        if ended >= ENDED_MAX {
+            next = Some(eval.now);
+            break;
+        }
+        settings::move_all(eval, &keys::settings_of_deleted(&row.key), None).await?;
+        eval.out.delete(Family::Versions, row.key);
+        bury(eval, account, record.id);
+        ended += 1;
     }
     let row = keys::deleted_work(key);
     match next {

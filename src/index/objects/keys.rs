@@ -239,6 +239,12 @@ pub(crate) fn deleted(blob: &RoutingKey, key: DeletedKey) -> Bytes {
     join(blob, &[&[key.state.byte()], &key.time.ticks().to_be_bytes()])
 }
 
+/// The range of the keys of the softly deleted rows of a blob that were of one state.
+pub(super) fn deleted_of_state(blob: &RoutingKey, state: DeletedState) -> (Bytes, Bytes) {
+    let byte = state.byte();
+    (join(blob, &[&[byte]]), join(blob, &[&[byte.saturating_add(1)]]))
+}
+
 /// The first position of the softly deleted rows of a blob.
 pub(super) fn deleted_start(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[DELETED_SNAPSHOT]])

@@ -44,6 +44,7 @@ pub(super) async fn list(
     let is_down = list.history == History::VersionsDown;
     let mut rows = MergedFamilies::open(view, &window, list);
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
+    let mut asked = None;
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
@@ -52,7 +53,9 @@ pub(super) async fn list(
         let mut only = None;
         if family == Family::Versions {
             // Its entry comes before its rows.
-            if list.versions_only && window.position <= *key.as_bytes() {
+            let is_asked = asked.as_ref() == Some(&key);
+            if list.versions_only && !is_asked && window.position <= *key.as_bytes() {
+                asked = Some(key.clone());
                 only = list_versions::only_versions(view, &key, now).await?;
             }
             if only.is_none() && !rows.pass_hidden(list, &key, now).await? {
@@ -77,7 +80,7 @@ pub(super) async fn list(
             continue;
         } else if family == Family::Versions {
             weight -= ENTRY_WEIGHT + key.as_bytes().len();
-            let mut page = Page { list, entries, after, weight };
+            let mut page = Page { list, now, entries, after, weight };
             history(&mut rows, &mut window, &key, &mut page).await?;
             Page { entries, after, weight, .. } = page;
             continue;
@@ -109,6 +112,7 @@ pub(super) async fn list(
 /// A page that is being filled.
 struct Page<'a> {
     list: &'a ListBlobs,
+    now: Timestamp,
     entries: Vec<ListEntry>,
     after: Vec<Bytes>,
     weight: usize,
@@ -142,7 +146,7 @@ async fn history(
         (VersionKey::Null, _) => return Ok(()),
         (VersionKey::Deleted(at), _) => match at.state {
             DeletedState::Version => Revision::Version(at.time),
-            DeletedState::Blob if list_versions::is_base(rows.view, key, at).await? => {
+            DeletedState::Blob if list_versions::is_base(rows.view, key, at, page.now).await? => {
                 Revision::Current
             }
             DeletedState::Blob | DeletedState::Snapshot => Revision::Snapshot(at.time),
@@ -198,6 +202,8 @@ struct MergedFamilies<'a> {
     /// The start of the page. A page does not stop here: each page must make progress.
     start: Bytes,
     cursors: Vec<(Family, Cursor<'a>)>,
+    /// Whether it does not stop among the rows of a blob, if it can.
+    is_by_blob: bool,
     /// Where the listing stopped because the view is spent.
     paused: Option<Bytes>,
 }
@@ -223,7 +229,8 @@ impl<'a> MergedFamilies<'a> {
             cursors.push(open(Family::Main, blob.clone()));
         }
         cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
-        Self { view, start: window.position.clone(), cursors, paused: None }
+        let is_by_blob = list.versions_only;
+        Self { view, start: window.position.clone(), cursors, is_by_blob, paused: None }
     }
 
     /// The next name, and the family of its first entry: snapshots come first, then the blob, then
@@ -247,8 +254,13 @@ impl<'a> MergedFamilies<'a> {
                 return Ok(Some((*family, key)));
             }
             let bound = cursor.bound().filter(|bound| **bound > self.start);
-            if bound.is_some() && self.view.is_spent() {
-                self.paused = bound.cloned();
+            if let Some(bound) = bound
+                && self.view.is_spent()
+            {
+                // An entry of a blob as a whole is made at the start of its rows.
+                let blob =
+                    Some(blob_of(bound)).filter(|blob| self.is_by_blob && *blob > self.start);
+                self.paused = Some(blob.unwrap_or_else(|| bound.clone()));
                 return Ok(None);
             }
             cursor.step().await?;
@@ -284,7 +296,7 @@ impl<'a> MergedFamilies<'a> {
                     DeletedState::Snapshot => history.has_snapshots(),
                     DeletedState::Blob => {
                         history.has_snapshots()
-                            || list_versions::is_base(self.view, key, at).await?
+                            || list_versions::is_base(self.view, key, at, now).await?
                     }
                 };
                 if is_in_history && deleted.is_left(now) {

@@ -61,15 +61,19 @@ pub(super) async fn is_base(
     view: &dyn Rows,
     key: &RoutingKey,
     at: DeletedKey,
+    now: Timestamp,
 ) -> Result<bool, Error> {
     if blob_row::load(view, key).await?.is_some() {
         return Ok(false);
     }
-    let later = keys::deleted(key, DeletedKey { time: at.time.next(), ..at });
-    let end =
-        keys::deleted(key, DeletedKey { state: DeletedState::Version, time: Timestamp::ZERO });
-    let mut rows = Cursor::new(view, Family::Versions, later, Some(end));
-    Ok(rows.take().await?.is_none())
+    let mut blobs = Restorables::of_state(view, key, DeletedState::Blob);
+    blobs.seek(DeletedKey { time: at.time.next(), ..at });
+    while let Some(later) = blobs.next().await? {
+        if later.is_left(now) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The newest version of a blob, if it has no current blob: one that was softly deleted if no other
@@ -90,9 +94,9 @@ pub(super) async fn only_versions(
         }
     }
     let mut newest = None;
-    let mut deleted = Restorables::new(view, key);
+    let mut deleted = Restorables::of_state(view, key, DeletedState::Version);
     while let Some(of) = deleted.next().await? {
-        if of.at.state == DeletedState::Version && of.is_left(now) {
+        if of.is_left(now) {
             newest = Some(Row { key: keys::deleted(key, of.at), value: of.blob.encode() });
         }
     }

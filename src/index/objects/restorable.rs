@@ -19,6 +19,7 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::keys;
 use crate::index::objects::keys::DeletedKey;
+use crate::index::objects::keys::DeletedState;
 use crate::index::objects::keys::VersionKey;
 use crate::index::objects::layout;
 use crate::index::objects::values;
@@ -35,6 +36,9 @@ use bytes::Bytes;
 /// A step that removes rows ends after so many row changes: blobs with long layouts make long
 /// batches.
 const CHANGES_MAX: usize = 2_000;
+
+/// Locations that one commit removes, about.
+pub(super) const LOCATIONS_MAX: usize = 10_000;
 
 /// How long what is deleted now can be restored; `None` if it cannot.
 pub(super) fn period(guard: &Guard, now: Timestamp) -> Option<SoftDelete> {
@@ -110,10 +114,21 @@ pub(super) struct Restorables<'a> {
 }
 
 impl<'a> Restorables<'a> {
+    /// A walk over what was of one state.
+    pub(super) fn of_state(view: &'a dyn Rows, key: &'a RoutingKey, state: DeletedState) -> Self {
+        let (from, to) = keys::deleted_of_state(key, state);
+        Self { key, rows: Cursor::new(view, Family::Versions, from, Some(to)) }
+    }
+
     /// A walk over all of it.
     pub(super) fn new(view: &'a dyn Rows, key: &'a RoutingKey) -> Self {
         let (from, to) = (keys::deleted_start(key), keys::deleted_end(key));
         Self { key, rows: Cursor::new(view, Family::Versions, from, Some(to)) }
+    }
+
+    /// Goes on at or after this one.
+    pub(super) fn seek(&mut self, at: DeletedKey) {
+        self.rows.seek(&keys::deleted(self.key, at));
     }
 
     /// The next.
@@ -162,7 +177,7 @@ pub(super) async fn expire(
     while let Some(deleted) = rows.next().await? {
         if !all && deleted.is_left(eval.now) {
             next = Some(next.map_or(deleted.until(), |next: Timestamp| next.min(deleted.until())));
-        } else if eval.out.changes.len() >= CHANGES_MAX {
+        } else if eval.out.changes.len() >= CHANGES_MAX || dropped.len() >= LOCATIONS_MAX {
             next = Some(deleted.until());
             break;
         } else {
@@ -221,7 +236,7 @@ pub(super) async fn remove_all(
     let mut dropped = Vec::new();
     let mut rows = Restorables::new(eval.view, key);
     while let Some(deleted) = rows.next().await? {
-        if eval.out.changes.len() >= changes {
+        if eval.out.changes.len() >= changes || dropped.len() >= LOCATIONS_MAX {
             return Ok(Removed { dropped, has_more: true });
         }
         dropped.extend(remove(eval, key, &deleted).await?);

@@ -48,12 +48,13 @@ pub(super) async fn undelete(
     let current = blob_row::current(eval, &key).await?;
     let newest = chain::newest(eval.view, &key).await?;
     if let Some(current) = &current {
-        guard::change(&undelete.guard, &current.record, eval.now)?;
+        // A lease does not protect snapshots from deletion, nor from coming back.
+        guard::change_beside_lease(&undelete.guard, &current.record, eval.now)?;
     }
     let has_null = current.as_ref().is_some_and(is_null_version)
         || chain::null_time(eval.view, &key).await?.is_some();
     let mut head = Head { current, newest, has_null };
-    if let Some(base) = found.take_base()
+    if let Some(base) = found.base.take()
         && !head.take_base(eval, &key, &base).await?
     {
         found.rows.push(base);
@@ -77,34 +78,34 @@ pub(super) async fn undelete(
 
 /// What can be restored.
 struct Found {
+    /// The blob that was deleted last.
+    base: Option<Restorable>,
+    /// Others.
     rows: Vec<Restorable>,
     has_more: bool,
 }
 
-impl Found {
-    /// Takes the blob that was deleted last.
-    fn take_base(&mut self) -> Option<Restorable> {
-        let is_blob = |deleted: &Restorable| deleted.at.state == DeletedState::Blob;
-        let last = self.rows.iter().rposition(is_blob)?;
-        Some(self.rows.remove(last))
-    }
-}
-
+/// Finds what one commit restores. The blob that was deleted last is always among it: it counts the
+/// snapshots.
 async fn find(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<Found, Error> {
-    let mut found = Found { rows: Vec::new(), has_more: false };
+    let mut found = Found { base: None, rows: Vec::new(), has_more: false };
+    let mut blobs = Restorables::of_state(eval.view, key, DeletedState::Blob);
+    while let Some(deleted) = blobs.next().await? {
+        if deleted.is_left(eval.now) {
+            found.base = Some(deleted);
+        }
+    }
+    let base = found.base.as_ref().map(|base| base.at);
     let mut all = Restorables::new(eval.view, key);
     while let Some(deleted) = all.next().await? {
-        let is_first = found.rows.len() < ROWS_MAX;
-        // The base is restored first: it counts the snapshots.
-        let may_wait = deleted.at.state != DeletedState::Blob;
-        if !deleted.is_left(eval.now) {
+        if Some(deleted.at) == base || !deleted.is_left(eval.now) {
             continue;
         }
-        if !is_first && may_wait {
+        if found.rows.len() >= ROWS_MAX {
             found.has_more = true;
-        } else {
-            found.rows.push(deleted);
+            break;
         }
+        found.rows.push(deleted);
     }
     Ok(found)
 }
@@ -118,8 +119,8 @@ struct Head {
 }
 
 impl Head {
-    /// Makes a deleted blob current if no blob is and no version would be older; tells whether it
-    /// did. The null version's delete marker gives way to it.
+    /// Makes a deleted blob current if no blob is current and there is no version; tells whether it
+    /// did. The null version's delete marker gives way to it if it is newer than all versions.
     async fn take_base(
         &mut self,
         eval: &mut Evaluation<'_>,
@@ -145,7 +146,8 @@ impl Head {
         Ok(true)
     }
 
-    /// Whether no version is newer than a blob, but the null version's delete marker.
+    /// Whether a blob may become current: there is no version, or only older ones below the null
+    /// version's delete marker.
     async fn gives_way(
         &self,
         eval: &Evaluation<'_>,

@@ -27,7 +27,6 @@ use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
-use crate::types::Revision;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 
@@ -155,7 +154,8 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 if let Some(snapshot) = revision.snapshot() {
                     escape::plain(&mut out, "Snapshot", snapshot.to_iso());
                 } else if asked.versions.is_some() {
-                    version(&mut out, *revision, facts.change.version);
+                    let is_current = revision.is_current() && facts.deleted.is_none();
+                    version(&mut out, is_current, facts.change.version);
                 }
                 if facts.deleted.is_some() {
                     out.push_str("<Deleted>true</Deleted>");
@@ -201,12 +201,12 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
 }
 
 /// The id of a version, and whether it is current.
-fn version(out: &mut String, revision: Revision, id: Option<VersionId>) {
+fn version(out: &mut String, is_current: bool, id: Option<VersionId>) {
     let Some(id) = id else { return };
-    if !id.is_null || !revision.is_current() {
+    if !id.is_null || !is_current {
         escape::plain(out, "VersionId", id.time.to_iso());
     }
-    if revision.is_current() {
+    if is_current {
         escape::plain(out, "IsCurrentVersion", true);
     }
 }

@@ -160,6 +160,16 @@ def test_other_kinds_come_back_and_can_be_written(blob, kind):
     assert blob.download_blob().readall() == b"1" * 512 + b"2" * 512
 
 
+def test_a_lease_does_not_keep_snapshots_from_coming_back(kept, blob):
+    blob.upload_blob(b"1")
+    taken = blob.create_snapshot()["snapshot"]
+    lease = blob.acquire_lease()
+    kept.get_blob_client("the-blob", snapshot=taken).delete_blob()
+    blob.undelete_blob()
+    assert kept.get_blob_client("the-blob", snapshot=taken).download_blob().readall() == b"1"
+    lease.release()
+
+
 def test_undelete_of_what_is_not_deleted(blob):
     refused(blob.undelete_blob, 404, "BlobNotFound")
     blob.upload_blob(b"1")
@@ -288,8 +298,12 @@ def containers(service, name):
 def test_a_deleted_container_comes_back(kept_containers):
     service, name = kept_containers, f"c{uuid.uuid4().hex}"
     container = service.create_container(name, metadata={"a": "b"})
-    container.upload_blob("b", b"1", tags={"k": "v"})
+    key = f"k{uuid.uuid4().hex}"
+    container.upload_blob("b", b"1", tags={key: "v"})
+    find = lambda: [b.name for b in service.find_blobs_by_tags(f"{key} = 'v'")]
+    assert find() == ["b"]
     container.delete_container()
+    assert find() == []
     refused(container.get_container_properties, 404, "ContainerNotFound")
     refused(lambda: container.get_blob_client("b").download_blob(), 404, "ContainerNotFound")
     assert not [c for c in service.list_containers(name_starts_with=name)]
@@ -303,6 +317,7 @@ def test_a_deleted_container_comes_back(kept_containers):
     back = service.undelete_container(name, gone.version)
     assert back.get_container_properties().metadata == {"a": "b"}
     assert back.get_blob_client("b").download_blob().readall() == b"1"
+    assert find() == ["b"]
     assert [c.deleted for c in containers(service, name)] == [True, None]
     refused(lambda: service.undelete_container(name, second.version), 409, "ContainerAlreadyExists")
 
