@@ -107,6 +107,26 @@ await group("snapshots", async () => {
   await blob.delete({ deleteSnapshots: "include" });
 });
 
+await group("soft delete", async () => {
+  await service.setProperties({ deleteRetentionPolicy: { enabled: true, days: 7 } });
+  try {
+    const blob = container.getBlockBlobClient("softly");
+    await blob.upload("old", 3);
+    const { snapshot } = await blob.createSnapshot();
+    await blob.upload("new", 3);
+    await blob.delete({ deleteSnapshots: "include" });
+    await refused(() => blob.download(), "BlobNotFound");
+    const shown = [];
+    for await (const found of container.listBlobsFlat({ includeDeleted: true, prefix: "softly" })) shown.push(found);
+    assert.deepEqual(shown.map((b) => [b.name, b.deleted, b.properties.remainingRetentionDays]), [["softly", true, 6]]);
+    await blob.undelete();
+    assert.equal((await whole(blob)).toString(), "new");
+    assert.equal((await whole(blob.withSnapshot(snapshot))).toString(), "old");
+  } finally {
+    await service.setProperties({ deleteRetentionPolicy: { enabled: false } });
+  }
+});
+
 await group("tags", async () => {
   const blob = container.getBlockBlobClient("tagged");
   const mark = randomBytes(8).toString("hex");
