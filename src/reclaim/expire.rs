@@ -1,5 +1,5 @@
 //! Deletes staged blocks a week after the last Put Block to their blob, and what is remembered of
-//! completed uploads after the same time.
+//! completed uploads after the same time. Removes what was softly deleted when its time is over.
 
 use bytes::Bytes;
 

@@ -5,7 +5,8 @@
 //! 2. `caller.rs` is the sender, whom the dialect identifies. `hosts.rs` checks the host that the
 //!    request names.
 //! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
-//!    `permit.rs` asks it.
+//!    `besides.rs` says what parts of an operation demand of a sender with a role. `permit.rs` asks
+//!    for all of it.
 //! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
 //!    `user_caller.rs` decides about users of the account, by their roles and by what they own,
 //!    which `users.rs` finds out.

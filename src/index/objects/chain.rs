@@ -301,8 +301,7 @@ pub(super) async fn remove(
     version: &Version,
 ) -> Result<Vec<Location>, Error> {
     let layout = version.blob.content(key)?.layout;
-    let dropped = layout::owned(eval, key, &layout).await?;
-    layout::remove_rows(eval, key, &layout);
+    let dropped = layout::discard(eval, key, &layout).await?;
     forget_row(eval, key, version);
     Ok(dropped)
 }

@@ -125,6 +125,9 @@ pub(super) async fn restore(
 /// Containers of a name that one commit gives up.
 const ENDED_MAX: usize = 100;
 
+/// Containers of a name that are left and that one commit looks at. Later ones mostly end later.
+const LEFT_MAX: usize = 10_000;
+
 /// Gives up containers of a name that can no longer be restored, or `all` of them: their rows are
 /// purged.
 pub(super) async fn expire(
@@ -138,17 +141,19 @@ pub(super) async fn expire(
     let mut next: Option<Timestamp> = None;
     let (low, high) = (key.as_bytes().clone(), keys::after(key));
     let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(high));
-    let mut ended = 0;
-    while let Some(row) = rows.take().await? {
+    let (mut ended, mut left) = (0, 0);
+    while left < LEFT_MAX
+        && let Some(row) = rows.take().await?
+    {
         if keys::parse_deleted_container(&row.key, key).is_none() {
             continue;
         }
         let record: ContainerRecord =
             values::decode_record(Family::Versions, &row.key, &row.value)?;
         if !all && eval.now < until(&record) {
-            // Later deletions mostly end later; the time may be early.
-            next = Some(until(&record));
-            break;
+            next = Some(next.map_or(until(&record), |next| next.min(until(&record))));
+            left += 1;
+            continue;
         }
         if ended >= ENDED_MAX {
             next = Some(eval.now);
@@ -186,11 +191,8 @@ pub(super) async fn list(
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     while let Some(key) = walk.next().await? {
         let name = name_of(&key)?;
-        for (position, record) in of_name(&mut walk, &key).await? {
-            let is_over = record.deleted().is_some_and(|deleted| deleted.until <= now);
-            if position <= window.position || is_over {
-                continue;
-            }
+        let wanted = Wanted { after: &window.position, now, count: list.limit + 1 - entries.len() };
+        for (position, record) in of_name(&mut walk, &key, &wanted).await? {
             if entries.len() >= list.limit || weight >= PAGE_WEIGHT_MAX {
                 let (next, seen) = (Some(window.position), view.seen());
                 return Ok(ContainerPage { entries, after, weight, next, seen });
@@ -212,22 +214,41 @@ fn name_of(key: &RoutingKey) -> Result<ContainerName, Error> {
     name.ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "no container name"))
 }
 
+/// The containers of a name that a page may show.
+struct Wanted<'a> {
+    /// Only those behind this position.
+    after: &'a Bytes,
+    /// Without those that can no longer be restored then.
+    now: Timestamp,
+    /// So many at most.
+    count: usize,
+}
+
 /// The containers of a name, each with the position behind it: those that were softly deleted, then
 /// the one that is there.
 async fn of_name(
     walk: &mut Blobs<'_>,
     key: &RoutingKey,
+    wanted: &Wanted<'_>,
 ) -> Result<Vec<(Bytes, ContainerRecord)>, Error> {
     let (mut found, mut present) = (Vec::new(), None);
-    while let Some((family, row)) = walk.take_of(key).await? {
-        let is_deleted = keys::parse_deleted_container(&row.key, key).is_some();
+    while found.len() < wanted.count
+        && let Some((family, row)) = walk.take_of(key).await?
+    {
         if family == Family::Main {
             present = Some(values::decode_record(family, &row.key, &row.value)?);
-        } else if is_deleted {
+            continue;
+        }
+        let position = keys::just_after(&row.key);
+        let is_deleted = keys::parse_deleted_container(&row.key, key).is_some();
+        if is_deleted && position > *wanted.after {
             let record = values::decode_record(family, &row.key, &row.value)?;
-            found.push((keys::just_after(&row.key), record));
+            if wanted.now < until(&record) {
+                found.push((position, record));
+            }
         }
     }
-    found.extend(present.map(|record| (keys::after(key), record)));
+    let last = present.map(|record| (keys::after(key), record));
+    found.extend(last.filter(|(position, _)| position > wanted.after));
     Ok(found)
 }

@@ -195,8 +195,7 @@ async fn remove_current(
         }
         Fate::Dropped | Fate::Kept(_) => {
             let layout = blob.content(key)?.layout;
-            layout::remove_rows(eval, key, &layout);
-            layout::owned(eval, key, &layout).await?
+            layout::discard(eval, key, &layout).await?
         }
     };
     let head = Head { gone: None, stays_headless: false, snapshots };
@@ -292,8 +291,7 @@ pub(super) async fn remove_rows(
         end_copy(eval, key, &blob.record);
         tags::changed(eval, key, &blob.record.tags, &Tags::default());
         let layout = blob.content(key)?.layout;
-        dropped.extend(layout::owned(eval, key, &layout).await?);
-        layout::remove_rows(eval, key, &layout);
+        dropped.extend(layout::discard(eval, key, &layout).await?);
         eval.out.delete(Family::Main, key.as_bytes().clone());
     }
     Ok(Removed { dropped, has_more: false })

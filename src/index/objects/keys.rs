@@ -216,6 +216,9 @@ pub(crate) enum DeletedState {
 }
 
 impl DeletedState {
+    /// All of them, in the order of their keys.
+    pub(super) const ALL: [Self; 3] = [Self::Snapshot, Self::Blob, Self::Version];
+
     const fn byte(self) -> u8 {
         match self {
             Self::Snapshot => DELETED_SNAPSHOT,
@@ -258,8 +261,7 @@ pub(super) fn deleted_end(blob: &RoutingKey) -> Bytes {
 fn parse_deleted(suffix: &[u8]) -> Option<DeletedKey> {
     let (&kind, ticks) = suffix.split_first()?;
     let time = Timestamp::from_ticks(u64::from_be_bytes(ticks.try_into().ok()?));
-    let states = [DeletedState::Snapshot, DeletedState::Blob, DeletedState::Version];
-    let state = states.into_iter().find(|state| state.byte() == kind)?;
+    let state = DeletedState::ALL.into_iter().find(|state| state.byte() == kind)?;
     Some(DeletedKey { state, time })
 }
 

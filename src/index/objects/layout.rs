@@ -289,6 +289,17 @@ pub(super) async fn owned(
     Ok(owned_by(eval, &entries))
 }
 
+/// Removes a layout: its rows beside the main row. Returns the locations that become garbage.
+pub(super) async fn discard(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+    layout: &Layout,
+) -> Result<Vec<Location>, Error> {
+    let dropped = owned(eval, blob, layout).await?;
+    remove_rows(eval, blob, layout);
+    Ok(dropped)
+}
+
 /// As [`owned`], for the blocks of a layout.
 pub(super) fn owned_by(eval: &mut Evaluation<'_>, blocks: &[Entry]) -> Vec<Location> {
     eval.out.shared_dropped += blocks.iter().map(|block| block.content.shared_len()).sum::<u64>();

@@ -7,6 +7,8 @@
 
 #![deny(clippy::indexing_slicing)]
 
+use bytes::Bytes;
+
 use crate::index::api::EndedPage;
 use crate::index::api::Error;
 use crate::index::api::Guard;
@@ -31,11 +33,13 @@ use crate::types::Location;
 use crate::types::RoutingKey;
 use crate::types::SoftDelete;
 use crate::types::Timestamp;
-use bytes::Bytes;
 
 /// A step that removes rows ends after so many row changes: blobs with long layouts make long
 /// batches.
 const CHANGES_MAX: usize = 2_000;
+
+/// Rows that are left and that one step looks at, of each state. Later rows mostly end later.
+const LEFT_MAX: usize = 10_000;
 
 /// Locations that one commit removes, about.
 pub(super) const LOCATIONS_MAX: usize = 10_000;
@@ -159,8 +163,7 @@ pub(super) async fn remove(
     deleted: &Restorable,
 ) -> Result<Vec<Location>, Error> {
     let layout = deleted.blob.content(key)?.layout;
-    let dropped = layout::owned(eval, key, &layout).await?;
-    layout::remove_rows(eval, key, &layout);
+    let dropped = layout::discard(eval, key, &layout).await?;
     eval.out.delete(Family::Versions, keys::deleted(key, deleted.at));
     Ok(dropped)
 }
@@ -172,16 +175,26 @@ pub(super) async fn expire(
     key: &RoutingKey,
     all: bool,
 ) -> Result<WriteReply, Error> {
-    let (mut dropped, mut next) = (Vec::new(), None);
-    let mut rows = Restorables::new(eval.view, key);
-    while let Some(deleted) = rows.next().await? {
-        if !all && deleted.is_left(eval.now) {
-            next = Some(next.map_or(deleted.until(), |next: Timestamp| next.min(deleted.until())));
-        } else if eval.out.changes.len() >= CHANGES_MAX || dropped.len() >= LOCATIONS_MAX {
-            next = Some(deleted.until());
-            break;
-        } else {
-            dropped.extend(remove(eval, key, &deleted).await?);
+    let mut dropped = Vec::new();
+    let mut next: Option<Timestamp> = None;
+    for state in DeletedState::ALL {
+        let mut rows = Restorables::of_state(eval.view, key, state);
+        let mut left = 0;
+        while left < LEFT_MAX
+            && let Some(deleted) = rows.next().await?
+        {
+            let is_full = eval.out.changes.len() >= CHANGES_MAX || dropped.len() >= LOCATIONS_MAX;
+            if !all && deleted.is_left(eval.now) {
+                left += 1;
+            } else if !is_full {
+                dropped.extend(remove(eval, key, &deleted).await?);
+                continue;
+            }
+            let until = deleted.until();
+            next = Some(next.map_or(until, |next| next.min(until)));
+            if is_full {
+                break;
+            }
         }
     }
     garbage::write(eval, key, &dropped, &[]);

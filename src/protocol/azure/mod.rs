@@ -5,7 +5,8 @@
 //!    `naming.rs` has the rules of names that a request makes.
 //! 2. `context.rs` reads what every answer echoes: `x-ms-version`, `x-ms-client-request-id`.
 //! 3. `parse.rs` routes to `containers.rs`, `blobs.rs`, `copy.rs`, `lists.rs`, `leases.rs`,
-//!    `snapshots.rs`, `tiers.rs`; `unserved.rs` refuses what would change meaning if ignored;
+//!    `snapshots.rs`, `tiers.rs`; `deletions.rs` has the versions of deleted containers;
+//!    `unserved.rs` refuses what would change meaning if ignored;
 //!    `limits.rs`, `conditions.rs`, `encryption.rs`, `range.rs`, `headers.rs`, `upload.rs`,
 //!    `copy_headers.rs` read the pieces of a `request.rs`, with the readers of `protocol/wire/`.
 //! 4. `documents.rs` names the operations with a document in their body. `acl.rs` reads and writes

@@ -14,21 +14,6 @@ fn name(text: &str) -> ContainerName {
     ContainerName::new(text).unwrap()
 }
 
-fn create(text: &str, id: u64) -> Write {
-    Write::CreateContainer(CreateContainer {
-        account: ACCOUNT,
-        name: name(text),
-        id: ContainerId::new(id),
-        collation: Collation::Utf16,
-        metadata: Metadata::default(),
-        public_access: PublicAccess::Private,
-        encryption_scope: None,
-        owner: None,
-        region: None,
-        acl: CannedAcl::Private,
-    })
-}
-
 fn names(p: &Partition, prefix: &str, limit: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut from = None;
@@ -82,7 +67,7 @@ fn accounts_change_are_listed_in_pages_and_removed_by_id() {
         });
     }
     // A container of an account is no account.
-    p.must(&create("abc", 1));
+    p.must(&create_container("abc", 1));
     let keys = [b"first", b"other"].map(|key| Secret::Sealed(Bytes::from_static(key))).to_vec();
     for change in [AccountChange::Keys(keys.clone()), AccountChange::Anonymous(false)] {
         p.must(&Write::UpdateAccount { name: account("mid"), change });
@@ -143,8 +128,11 @@ fn container_lives_once_under_its_name() {
     let mut p = partition();
     let get = |p: &Partition| p.read(&Read::Container(ACCOUNT, name("abc")));
     assert_eq!(get(&p).unwrap_err(), Error::Refused(Refused::ContainerNotFound));
-    p.must(&create("abc", 1));
-    assert_eq!(p.write(&create("abc", 2)).unwrap_err(), Error::Refused(Refused::ContainerExists));
+    p.must(&create_container("abc", 1));
+    assert_eq!(
+        p.write(&create_container("abc", 2)).unwrap_err(),
+        Error::Refused(Refused::ContainerExists)
+    );
     let metadata = Metadata::new(vec![("k".to_owned(), "v".to_owned())]).unwrap();
     let update = UpdateContainer {
         account: ACCOUNT,
@@ -177,7 +165,7 @@ fn container_lives_once_under_its_name() {
         p.write(&Write::UpdateContainer(update)).unwrap_err(),
         Error::Refused(Refused::ContainerNotFound)
     );
-    p.must(&create("abc", 2));
+    p.must(&create_container("abc", 2));
     let ReadReply::DeadContainers(dead) = p.read(&Read::DeadContainers).unwrap() else {
         panic!("not dead containers")
     };
@@ -190,7 +178,7 @@ fn containers_list_in_pages_by_prefix() {
     let mut p = partition();
     let all = ["$root", "aaa", "aab", "ab-c", "bbb"];
     for (n, name) in (1..).zip(all) {
-        p.must(&create(name, n));
+        p.must(&create_container(name, n));
     }
     for limit in 1..6 {
         assert_eq!(names(&p, "", limit), all);

@@ -17,21 +17,6 @@ fn name(text: &str) -> ContainerName {
     ContainerName::new(text).unwrap()
 }
 
-fn create(text: &str, id: u64) -> Write {
-    Write::CreateContainer(CreateContainer {
-        account: ACCOUNT,
-        name: name(text),
-        id: ContainerId::new(id),
-        collation: Collation::Utf16,
-        metadata: Metadata::default(),
-        public_access: PublicAccess::Private,
-        encryption_scope: None,
-        owner: None,
-        region: None,
-        acl: CannedAcl::Private,
-    })
-}
-
 /// Deletes a container softly. Returns when.
 fn delete(p: &mut Partition, text: &str, restorable_for: Duration) -> Timestamp {
     p.must(&Write::DeleteContainer(DeleteContainer {
@@ -99,7 +84,7 @@ fn tags(p: &Partition, of: &str) -> Option<Setting> {
 #[test]
 fn deleted_container_comes_back_with_its_settings() {
     let mut p = partition();
-    p.must(&create("abc", 1));
+    p.must(&create_container("abc", 1));
     let pairs = [("k".to_owned(), "v".to_owned())];
     let setting = Setting::Tags(ContainerTags::new(pairs.to_vec()).unwrap());
     let set = SettingChange::Set(setting.clone());
@@ -112,10 +97,10 @@ fn deleted_container_comes_back_with_its_settings() {
     assert_eq!((id(&p, "abc"), dead(&p)), (None, vec![]));
 
     // The name is free, and the new container has none of the settings.
-    p.must(&create("abc", 2));
+    p.must(&create_container("abc", 2));
     assert_eq!(tags(&p, "abc"), None);
     let again = delete(&mut p, "abc", Duration::from_secs(9));
-    p.must(&create("abc", 3));
+    p.must(&create_container("abc", 3));
     for limit in 1..5 {
         assert_eq!(listed(&p, limit), ["abc-1", "abc-2", "abc3"]);
     }
@@ -137,8 +122,8 @@ fn deleted_container_comes_back_with_its_settings() {
 #[test]
 fn container_that_can_no_longer_be_restored_is_purged() {
     let mut p = partition();
-    p.must(&create("abc", 1));
-    p.must(&create("abd", 2));
+    p.must(&create_container("abc", 1));
+    p.must(&create_container("abd", 2));
     let since = delete(&mut p, "abc", SHORTLY);
     delete(&mut p, "abd", Duration::from_secs(9));
     let key = RoutingKey::container(ACCOUNT, &name("abc"));
@@ -162,4 +147,22 @@ fn container_that_can_no_longer_be_restored_is_purged() {
     assert_eq!(dead(&p), [1, 2]);
     let left = p.memory.rows.keys().filter(|(family, _)| *family != Family::Garbage).count();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn deletion_with_a_shorter_retention_ends_before_an_earlier_one() {
+    let mut p = partition();
+    p.must(&create_container("abc", 1));
+    let first = delete(&mut p, "abc", Duration::from_secs(9));
+    p.must(&create_container("abc", 2));
+    let second = delete(&mut p, "abc", SHORTLY);
+    while p.now < second.plus(SHORTLY) {
+        p.must(&Write::Prove);
+    }
+    let key = RoutingKey::container(ACCOUNT, &name("abc"));
+    assert_eq!(ended(&p, p.now), [key.clone()]);
+    p.must(&Write::ExpireDeleted { key, all: false });
+    assert_eq!((dead(&p), ended(&p, p.now)), (vec![2], vec![]));
+    p.must(&restore("abc", first, "abc"));
+    assert_eq!(id(&p, "abc"), Some(1));
 }

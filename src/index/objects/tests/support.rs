@@ -227,3 +227,19 @@ pub(super) fn references(p: &Partition) -> Vec<Location> {
     all.dedup();
     all
 }
+
+/// Create Container, with nothing but a name and an id.
+pub(super) fn create_container(text: &str, id: u64) -> Write {
+    Write::CreateContainer(CreateContainer {
+        account: ACCOUNT,
+        name: ContainerName::new(text).unwrap(),
+        id: ContainerId::new(id),
+        collation: Collation::Utf16,
+        metadata: Metadata::default(),
+        public_access: PublicAccess::Private,
+        encryption_scope: None,
+        owner: None,
+        region: None,
+        acl: CannedAcl::Private,
+    })
+}
