@@ -160,7 +160,7 @@ fn deletion_with_a_shorter_retention_ends_before_an_earlier_one() {
         p.must(&Write::Prove);
     }
     let key = RoutingKey::container(ACCOUNT, &name("abc"));
-    assert_eq!(ended(&p, p.now), [key.clone()]);
+    assert_eq!(ended(&p, p.now), std::slice::from_ref(&key));
     p.must(&Write::ExpireDeleted { key, all: false });
     assert_eq!((dead(&p), ended(&p, p.now)), (vec![2], vec![]));
     p.must(&restore("abc", first, "abc"));
