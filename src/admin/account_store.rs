@@ -24,6 +24,7 @@ use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
+use crate::index::ContainerEntry;
 use crate::index::CreateAccount;
 use crate::index::DeleteAccount;
 use crate::index::DeleteContainer;
@@ -67,6 +68,9 @@ pub enum KeySlot {
     Second,
 }
 
+/// Containers of an account that are looked at by one request.
+const CONTAINERS_LOOKED_AT: usize = 1_000;
+
 /// Settings of an account that a request changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AccountSettings {
@@ -74,6 +78,8 @@ pub struct AccountSettings {
     pub anonymous: Option<bool>,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<bool>,
+    /// Whether its new containers have object lock.
+    pub object_lock: Option<bool>,
     /// The days for which deleted containers can be restored; 0: not at all.
     pub container_retention_days: Option<u32>,
 }
@@ -92,6 +98,9 @@ pub struct AccountView {
     /// Whether its containers keep versions, unless they say so themselves.
     #[serde(default)]
     pub versioning: bool,
+    /// Whether its new containers have object lock.
+    #[serde(default)]
+    pub object_lock: bool,
     /// The days for which deleted containers can be restored; 0: not at all.
     #[serde(default)]
     pub container_retention_days: u32,
@@ -262,15 +271,17 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Sets whether containers may allow anonymous access, and whether they keep versions.
+    /// Changes settings. Object lock needs versions, which may be switched on by the same call.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn set(
         &self,
         name: &str,
-        AccountSettings { anonymous, versioning, container_retention_days }: AccountSettings,
+        settings: AccountSettings,
     ) -> Result<AccountView, StoreError> {
+        let AccountSettings { anonymous, versioning, object_lock, container_retention_days } =
+            settings;
         let name = parse(name)?;
         let _one = self.changing.lock().await;
         self.record(&name).await?;
@@ -281,6 +292,15 @@ impl AccountStore {
         if let Some(on) = versioning {
             self.change(&name, AccountChange::Versioning(on)).await?;
             tracing::info!(account = name.as_str(), on, "versions of blobs set");
+        }
+        if let Some(on) = object_lock {
+            match self.change(&name, AccountChange::ObjectLock(on)).await {
+                Err(StoreError::Index(index::Error::Refused(index::Refused::NotVersioned))) => {
+                    return Err(StoreError::NotVersioned(name.as_str().to_owned()));
+                }
+                answer => answer?,
+            }
+            tracing::info!(account = name.as_str(), on, "object lock of new containers set");
         }
         if let Some(days) = container_retention_days {
             let days_if_any = Some(days).filter(|days| *days > 0);
@@ -329,6 +349,10 @@ impl AccountStore {
         note: &Note,
     ) -> Result<(), StoreError> {
         let StoredAccount { name, id } = account;
+        if force && let Some(container) = self.any_locked(id).await? {
+            let container = container.as_str().to_owned();
+            return Err(StoreError::Locked(name.as_str().to_owned(), container));
+        }
         while let Some(container) = self.any_container(id).await? {
             if !force {
                 let container = container.name.as_str().to_owned();
@@ -342,6 +366,23 @@ impl AccountStore {
             self.delete_container(account, container, note).await?;
         }
         Ok(())
+    }
+
+    /// A container with object lock.
+    async fn any_locked(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
+        let (prefix, limit) = (String::new(), CONTAINERS_LOOKED_AT);
+        let mut list = ListContainers { account, prefix, from: None, limit, deleted: false };
+        loop {
+            let page = self.router.ask(list.clone()).await?;
+            let is_locked = |entry: &ContainerEntry| entry.record.object_lock().is_some();
+            if let Some(entry) = page.entries.into_iter().find(is_locked) {
+                return Ok(Some(entry.name));
+            }
+            list.from = page.next;
+            if list.from.is_none() {
+                return Ok(None);
+            }
+        }
     }
 
     async fn any_container(&self, account: AccountId) -> Result<Option<AnyContainer>, StoreError> {

@@ -49,6 +49,8 @@ pub(super) struct Change {
     #[serde(default)]
     versioning: Option<bool>,
     #[serde(default)]
+    object_lock: Option<bool>,
+    #[serde(default)]
     container_retention_days: Option<u32>,
 }
 
@@ -122,30 +124,28 @@ pub(super) async fn change(
     note: Note,
     body: Sent<Change>,
 ) -> Answer {
-    let Change { anonymous, versioning, container_retention_days: days } = sent(body)?;
+    let Change { anonymous, versioning, object_lock, container_retention_days: days } = sent(body)?;
     if days.is_some_and(|days| days > RETENTION_DAYS_MAX) {
         return Err(Failure::invalid(format!("at most {RETENTION_DAYS_MAX} days")));
     }
-    let (operation, detail) = match (anonymous, versioning, days) {
-        (None, None, None) => {
-            return Err(Failure::invalid("no setting of an account".to_owned()));
-        }
-        (Some(open), None, None) => ("SetAnonymousAccess", json!({ "anonymous": open })),
-        (None, Some(on), None) => ("SetVersioning", json!({ "versioning": on })),
-        (None, None, Some(days)) => {
-            ("SetContainerRetention", json!({ "container_retention_days": days }))
-        }
-        (open, on, days) => {
-            let all = [
-                open.map(|open| ("anonymous", json!(open))),
-                on.map(|on| ("versioning", json!(on))),
-                days.map(|days| ("container_retention_days", json!(days))),
-            ];
-            ("SetAccount", all.into_iter().flatten().collect())
-        }
+    let given: Vec<(&str, &str, Value)> = [
+        anonymous.map(|open| ("SetAnonymousAccess", "anonymous", json!(open))),
+        versioning.map(|on| ("SetVersioning", "versioning", json!(on))),
+        object_lock.map(|on| ("SetObjectLock", "object_lock", json!(on))),
+        days.map(|days| ("SetContainerRetention", "container_retention_days", json!(days))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let operation = match given.as_slice() {
+        [] => return Err(Failure::invalid("no setting of an account".to_owned())),
+        [(operation, ..)] => operation,
+        _ => "SetAccount",
     };
+    let detail = given.iter().map(|(_, name, value)| (*name, value.clone())).collect();
     note.account(Thing::Account, operation, &name, detail);
-    let settings = AccountSettings { anonymous, versioning, container_retention_days: days };
+    let settings =
+        AccountSettings { anonymous, versioning, object_lock, container_retention_days: days };
     answered(state.control()?.accounts.set(&name, settings).await)
 }
 
@@ -259,6 +259,8 @@ pub(super) fn refused(error: &StoreError) -> Failure {
         E::Index(index::Error::Full(_)) | E::Container(_, index::Error::Full(_)) => {
             (StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage")
         }
+        E::Locked(..) => (StatusCode::CONFLICT, "ContainerLocked"),
+        E::NotVersioned(_) => (StatusCode::CONFLICT, "NotVersioned"),
         E::Container(..) => (StatusCode::CONFLICT, "ContainerNotDeleted"),
         E::Random(_) | E::Sealed(..) | E::Index(_) | E::Coordinator(_) => {
             tracing::error!(%error, "an admin command failed");

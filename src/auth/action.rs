@@ -67,6 +67,8 @@ pub enum Action {
     PutBlob {
         /// With tags.
         tagged: bool,
+        /// With a retention or a legal hold.
+        locked: bool,
     },
     /// Take a snapshot of a blob.
     SnapshotBlob,
@@ -80,6 +82,10 @@ pub enum Action {
     ReadTags,
     /// Set them.
     WriteTags,
+    /// Read what protects a version.
+    ReadLock,
+    /// Set or end a retention or a legal hold.
+    WriteLock,
     /// Find blobs by their tags.
     FilterByTags,
 }

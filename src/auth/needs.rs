@@ -90,6 +90,10 @@ const DELETE_BLOB: Need = row(Level::Object, "d", "d", Role::Contributor);
 const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Owner);
 const PERMANENT_DELETE: Need = row(Level::Object, "y", "y", Role::Owner);
 
+const READ_LOCK: Need = row(Level::Object, "r", "r", Role::Reader);
+/// What protects data is for those who own it.
+const WRITE_LOCK: Need = row(Level::Object, "i", "i", Role::Owner);
+
 impl Action {
     /// The public access that opens it to everybody; `None` for what is never open.
     #[must_use]
@@ -130,19 +134,26 @@ pub(super) const fn need(action: Action) -> Need {
         A::WriteBlob => WRITE_BLOB,
         A::BreakBlobLease => break_lease(WRITE_BLOB),
         A::AppendBlob => APPEND_BLOB,
-        A::PutBlob { tagged } => put(tagged),
+        A::PutBlob { tagged, locked } => put(tagged, locked),
         A::SnapshotBlob => SNAPSHOT_BLOB,
         A::DeleteBlob => DELETE_BLOB,
         A::DeleteVersion => DELETE_VERSION,
         A::PermanentDelete => PERMANENT_DELETE,
         A::ReadTags | A::WriteTags => TAGS,
+        A::ReadLock => READ_LOCK,
+        A::WriteLock => WRITE_LOCK,
         A::FilterByTags => FIND_BLOBS,
     }
 }
 
-/// Makes a blob, with tags or without.
-const fn put(tagged: bool) -> Need {
-    let also = if tagged { SasPermissions::of("t") } else { NONE };
+/// Makes a blob, with tags or without, protected or not.
+const fn put(tagged: bool, locked: bool) -> Need {
+    let also = match (tagged, locked) {
+        (false, false) => NONE,
+        (true, false) => SasPermissions::of("t"),
+        (false, true) => SasPermissions::of("i"),
+        (true, true) => SasPermissions::of("ti"),
+    };
     Need { also, ..PUT_BLOB }
 }
 

@@ -30,7 +30,11 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
         }
         AccountCommand::Set(args) => {
             let mut body = serde_json::Map::new();
-            let settings = [("anonymous", args.anonymous), ("versioning", args.versioning)];
+            let settings = [
+                ("anonymous", args.anonymous),
+                ("versioning", args.versioning),
+                ("object_lock", args.object_lock),
+            ];
             for (name, switch) in settings {
                 if let Some(switch) = switch {
                     body.insert(name.to_owned(), Value::Bool(switch.is_on()));
@@ -111,6 +115,14 @@ fn show(account: &Value, json: bool) -> Result<(), CliError> {
 fn page(account: &Value) -> String {
     let name = text(account, "name");
     let mut page = row(account);
+    for (field, title) in [("versioning", "versioning"), ("object_lock", "object lock")] {
+        if account[field].as_bool() == Some(true) {
+            page += &format!("  {title:18} on\n");
+        }
+    }
+    if let Some(days) = account["container_retention_days"].as_u64().filter(|days| *days > 0) {
+        page += &format!("  {:18} {days} days\n", "container retention");
+    }
     let endpoints = account["endpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
     for endpoint in endpoints.iter().filter_map(Value::as_str) {
         page += &format!("  endpoint           {endpoint}\n");

@@ -73,6 +73,8 @@ pub struct Account {
     pub permanent_delete: bool,
     /// The days for which deleted containers can be restored; `None`: not at all.
     pub container_retention_days: Option<u32>,
+    /// Whether its new containers have object lock.
+    pub locks_objects: bool,
     /// Properties of its Blob service.
     pub properties: ServiceProperties,
     /// Its role assignments.
@@ -99,7 +101,7 @@ impl Account {
     pub fn protection(&self, day: Duration) -> Protection {
         let days = self.properties.delete_retention_days;
         let restorable_for = days.map(|days| day.saturating_mul(days));
-        Protection { versioning: self.versioning, restorable_for }
+        Protection { versioning: self.versioning, restorable_for, lock: None }
     }
 
     /// The account of a row, with the `keys` of the configuration.
@@ -115,6 +117,7 @@ impl Account {
         let users = Users::stored(&name, &record, secrets);
         let (versioning, permanent_delete) = (record.versioning(), record.permanent_delete());
         let container_retention_days = record.container_retention_days();
+        let locks_objects = record.locks_objects();
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -134,6 +137,7 @@ impl Account {
             versioning,
             permanent_delete,
             container_retention_days,
+            locks_objects,
             configured,
             traffic,
         })

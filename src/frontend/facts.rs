@@ -27,12 +27,14 @@ pub(crate) fn of_container(
     now: Timestamp,
 ) -> ContainerFacts {
     let deleted = record.deleted().map(|deleted| deleted_facts(front, deleted, now));
+    let has_object_lock = record.object_lock().is_some();
     let (owner, region) = (record.owner().map(str::to_owned), record.region().map(str::to_owned));
     ContainerFacts {
         created: record.created,
         owner,
         region,
         deleted,
+        has_object_lock,
         change: Change { etag: record.etag, last_modified: record.last_modified, version: None },
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         metadata: record.metadata,
@@ -57,6 +59,8 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         lease: LeaseFacts::at(now, record.lease.as_ref()),
         is_marker: record.is_delete_marker(),
         deleted: record.deleted().map(|deleted| deleted_facts(front, deleted, now)),
+        retention: record.retention(),
+        legal_hold: record.legal_hold(),
         kind: record.kind,
         tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
         properties: record.properties,

@@ -10,6 +10,7 @@ use crate::index::FoundContainer;
 use crate::index::Guard;
 use crate::index::ReadContainer;
 use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobPath;
 use crate::types::AccountId;
@@ -72,6 +73,10 @@ impl BlobTarget<'_> {
         let Self { account, path, mut precondition } = self;
         let record = container(rows, account, &path.container).await?;
         claim::settle(&record, &mut precondition)?;
+        // The index checks it again. Here it is refused before the content has come.
+        if precondition.lock.protects() && record.object_lock().is_none() {
+            return Err(Reason::NoObjectLock.into());
+        }
         let protection = account.protection(rows.retention_day);
         Ok(located((account.id, &record), path, (precondition, protection)))
     }
@@ -123,5 +128,6 @@ pub(crate) fn guard(precondition: Precondition) -> Guard {
         open_to: precondition.open_to,
         over_archived: precondition.over_archived,
         protection: precondition.protection,
+        lock: precondition.lock,
     }
 }

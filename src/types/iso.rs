@@ -59,6 +59,20 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// The same date and time so many years later, at most 10,000 years. 29 February becomes
+    /// 1 March where there is none.
+    #[must_use]
+    pub fn plus_years(self, years: u32) -> Self {
+        let since = self.since_unix();
+        let days = since.as_secs() / SECONDS_PER_DAY;
+        let Date { year, month, day } = civil(days);
+        let later = days_before(year + u64::from(years.min(10_000)), month);
+        let later = later.map_or(days, |first| first + day - 1);
+        self.plus(Duration::from_secs((later - days) * SECONDS_PER_DAY))
+    }
+}
+
 /// Days since 1970-01-01 of a written date.
 fn days_of(date: &str) -> Option<u64> {
     let mut parts = date.split('-');

@@ -83,7 +83,7 @@ pub use properties::{BlobProperties, PublicAccess};
 pub use protection::Protection;
 pub use range::ByteRange;
 pub use retention::{
-    DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod, SoftDelete,
+    DefaultRetention, LockClaim, ObjectLock, Retention, RetentionMode, RetentionPeriod, SoftDelete,
 };
 pub use role::{PrincipalKind, Role, RoleAssignment};
 pub use scope::DeleteScope;

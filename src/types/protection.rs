@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::types::ObjectLock;
 use crate::types::Versioning;
 
 /// What happens to blobs of a container that are overwritten or deleted.
@@ -13,12 +14,6 @@ pub struct Protection {
     pub versioning: Option<Versioning>,
     /// For how long what would be removed can be restored (soft delete); `None`: it is removed.
     pub restorable_for: Option<Duration>,
-}
-
-impl Protection {
-    /// Whether nothing is kept.
-    #[must_use]
-    pub const fn is_none(self) -> bool {
-        self.versioning.is_none() && self.restorable_for.is_none()
-    }
+    /// The object lock of the container. Blobs have a retention or a legal hold only with it.
+    pub lock: Option<ObjectLock>,
 }

@@ -1,9 +1,13 @@
 //! Retention of blobs: until when a blob must not be removed or changed. Soft deletion: until when
 //! a deleted blob can be restored.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
+
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The retention of a version: it must neither be removed nor changed until a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,33 @@ pub enum RetentionMode {
     Locked,
 }
 
+impl Retention {
+    /// Whether it protects at this time.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+}
+
+/// What a request says of object lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockClaim {
+    /// The retention of the version that it makes; `None` for the default of the container.
+    pub retention: Option<Retention>,
+    /// Whether the version that it makes is under a legal hold; `None` if it does not say.
+    pub legal_hold: Option<bool>,
+    /// Whether it may remove a version under a retention that is not locked, or shorten that.
+    pub bypass: bool,
+}
+
+impl LockClaim {
+    /// Whether it asks for protection of the version that it makes.
+    #[must_use]
+    pub const fn protects(&self) -> bool {
+        self.retention.is_some() || self.legal_hold.is_some()
+    }
+}
+
 /// The object lock of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLock {
@@ -37,6 +68,18 @@ pub struct DefaultRetention {
     pub mode: RetentionMode,
     /// For how long.
     pub period: RetentionPeriod,
+}
+
+impl DefaultRetention {
+    /// The retention of a blob that is written at this time.
+    #[must_use]
+    pub fn from(self, now: Timestamp) -> Retention {
+        let until = match self.period {
+            RetentionPeriod::Days(days) => now.plus(DAY.saturating_mul(days)),
+            RetentionPeriod::Years(years) => now.plus_years(years),
+        };
+        Retention { mode: self.mode, until }
+    }
 }
 
 /// The length of a retention. The order of the variants is on disk.
@@ -55,4 +98,27 @@ pub struct SoftDelete {
     pub since: Timestamp,
     /// Until when it can be restored.
     pub until: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_days_and_calendar_years() {
+        let made = Timestamp::from_iso("2024-02-29T10:00:00.5Z").unwrap();
+        for (period, until) in [
+            (RetentionPeriod::Days(1), "2024-03-01T10:00:00.5000000Z"),
+            (RetentionPeriod::Days(366), "2025-03-01T10:00:00.5000000Z"),
+            // There is no 29 February then.
+            (RetentionPeriod::Years(1), "2025-03-01T10:00:00.5000000Z"),
+            (RetentionPeriod::Years(4), "2028-02-29T10:00:00.5000000Z"),
+            (RetentionPeriod::Years(100), "2124-02-29T10:00:00.5000000Z"),
+        ] {
+            let mode = RetentionMode::Unlocked;
+            let retention = DefaultRetention { mode, period }.from(made);
+            assert_eq!(retention.until.to_iso(), until, "{period:?}");
+            assert!(retention.is_active(made) && !retention.is_active(retention.until));
+        }
+    }
 }

@@ -170,6 +170,8 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             Ok(ContainerOperation::DeleteContainer { container, precondition }.into())
         }
         Method::GET => Ok(ContainerOperation::ListBlobs(ListBlobs {
+            retention: false,
+            legal_hold: false,
             container,
             prefix: None,
             delimiter: None,

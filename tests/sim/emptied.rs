@@ -228,6 +228,7 @@ impl<'a> Session<'a> {
             owner: None,
             region: None,
             acl: CannedAcl::Private,
+            object_lock: false,
         };
         match self.stack.router.tell(create).await {
             Ok(_) => {

@@ -337,6 +337,7 @@ impl Session<'_> {
             owner: None,
             region: None,
             acl: CannedAcl::Private,
+            object_lock: false,
         };
         let client = Client { number: 0, stack, session: self };
         match stack.router.write(Write::CreateContainer(create)).await {

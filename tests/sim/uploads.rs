@@ -57,6 +57,7 @@ fn md5(segment: Segment) -> Md5 {
 
 pub(crate) fn start(key: BlobKey, upload: u64, marks: Marks) -> StartUpload {
     StartUpload {
+        lock: blockyard::types::LockClaim::default(),
         key,
         id: id(upload),
         properties: BlobProperties::default(),

@@ -103,6 +103,16 @@ pub enum StoreError {
         "account {0} still has containers, such as {1}: delete them first, or give --force to delete all of its data"
     )]
     NotEmpty(String, String),
+    /// A container has object lock, so it is not deleted by force.
+    #[error(
+        "container {1} of account {0} has object lock: --force does not delete it; delete its blobs and versions once          their retention has ended, then the container"
+    )]
+    Locked(String, String),
+    /// Object lock needs versions.
+    #[error(
+        "account {0} does not keep versions, which object lock needs: give --versioning on too"
+    )]
+    NotVersioned(String),
     /// A container cannot be deleted.
     #[error("container {0} cannot be deleted: {1}")]
     Container(String, index::Error),

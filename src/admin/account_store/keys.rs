@@ -82,6 +82,7 @@ impl AccountStore {
             keys_from: keys_from.to_owned(),
             anonymous: record.anonymous,
             versioning: record.versioning() == Some(Versioning::Enabled),
+            object_lock: record.locks_objects(),
             container_retention_days: record.container_retention_days().unwrap_or(0),
             endpoints: schemes.map(|(s, _)| format!("{s}://{address}/{}", name.as_str())).collect(),
             keys: shown,

@@ -19,6 +19,7 @@ fn create(account: AccountId, name: &str, id: u64) -> index::CreateContainer {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     }
 }
 

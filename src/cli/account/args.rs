@@ -129,11 +129,15 @@ pub struct AccountSetArgs {
     /// The account
     pub name: String,
     /// Whether its containers may allow public access
-    #[arg(long, required_unless_present_any = ["versioning", "container_retention"])]
+    #[arg(long, required_unless_present_any = ["versioning", "object_lock", "container_retention"])]
     pub anonymous: Option<Switch>,
     /// Whether its containers keep versions of blobs, unless they say so themselves
     #[arg(long)]
     pub versioning: Option<Switch>,
+    /// Whether new containers have object lock: their blobs may have a retention or a legal hold. It
+    /// needs versions
+    #[arg(long)]
+    pub object_lock: Option<Switch>,
     /// Days for which deleted containers can be restored, up to 365; 0 turns it off
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(0..=365))]
     pub container_retention: Option<u32>,

@@ -15,9 +15,17 @@ pub(crate) fn action(operation: &Operation) -> Action {
     match operation {
         Operation::Account(operation) => of_account(operation),
         Operation::Container(operation) => of_container(operation),
-        Operation::Content(operation) => of_content(operation),
+        Operation::Content(content) => of_content(content, locks(operation)),
         Operation::Blob(operation) => of_blob(operation),
-        Operation::Upload(operation) => of_upload(operation),
+        Operation::Upload(upload) => of_upload(upload, locks(operation)),
+    }
+}
+
+/// Whether the operation protects the version that it makes.
+pub(super) const fn locks(operation: &Operation) -> bool {
+    match operation.precondition() {
+        Some(precondition) => precondition.lock.protects(),
+        None => false,
     }
 }
 
@@ -55,15 +63,15 @@ const fn of_container(operation: &ContainerOperation) -> Action {
     }
 }
 
-fn of_content(operation: &ContentOperation) -> Action {
+fn of_content(operation: &ContentOperation, locked: bool) -> Action {
     use ContentOperation as O;
     match operation {
         O::PutBlob { tags, .. } | O::PutBlockList { tags, .. } => {
-            Action::PutBlob { tagged: !tags.is_empty() }
+            Action::PutBlob { tagged: !tags.is_empty(), locked }
         }
-        O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any() },
-        O::CopyNamed(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
-        O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any() },
+        O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any(), locked },
+        O::CopyNamed(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
+        O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
         O::PutPage { .. }
         | O::PutPageFromUrl { .. }
@@ -93,6 +101,8 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         O::GetBlobTags { .. } => Action::ReadTags,
         O::SetBlobTags { .. } => Action::WriteTags,
         O::SnapshotBlob { .. } => Action::SnapshotBlob,
+        O::GetBlobLock { .. } => Action::ReadLock,
+        O::SetBlobRetention { .. } | O::SetBlobLegalHold { .. } => Action::WriteLock,
         O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => Action::BlobPolicy,
         O::DeleteBlob { scope: DeleteScope::Permanently(_), .. } => Action::PermanentDelete,
         O::DeleteBlob { scope, .. } if scope.is_version() => Action::DeleteVersion,
@@ -102,11 +112,11 @@ const fn of_blob(operation: &BlobOperation) -> Action {
     }
 }
 
-fn of_upload(operation: &UploadOperation) -> Action {
+fn of_upload(operation: &UploadOperation, locked: bool) -> Action {
     use UploadOperation as O;
     match operation {
-        O::Create(create) => Action::PutBlob { tagged: !create.tags.is_empty() },
-        O::Complete(_) => Action::PutBlob { tagged: false },
+        O::Create(create) => Action::PutBlob { tagged: !create.tags.is_empty(), locked },
+        O::Complete(_) => Action::PutBlob { tagged: false, locked },
         O::UploadPart(_) | O::CopyPart(_) | O::Abort(_) => Action::WriteBlob,
         O::ListParts { .. } => Action::ListParts,
         O::ListUploads(_) => Action::ListUploads,

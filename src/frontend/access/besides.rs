@@ -6,6 +6,7 @@ use crate::auth::Action;
 use crate::auth::Principal;
 use crate::auth::Scope;
 use crate::frontend::access::actions::action;
+use crate::frontend::access::actions::locks;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::ops::grants::new_acl;
@@ -33,7 +34,8 @@ pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
         Operation::Container(ContainerOperation::ListBlobs(list)) if list.tags
     );
     let shown = shown.then_some(Action::ReadTags);
-    std::iter::once(action(operation)).chain(tags).chain(access).chain(shown)
+    let locks = locks(operation).then_some(Action::WriteLock);
+    std::iter::once(action(operation)).chain(tags).chain(access).chain(shown).chain(locks)
 }
 
 /// Whether the request sets tags. In S3 those of a source are decided once the source is known: it

@@ -92,7 +92,10 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
         | O::GetPageRanges { .. }
         | O::SealBlob { .. }
         | O::GetBlobGrants { .. }
-        | O::SetBlobGrants { .. } => None,
+        | O::SetBlobGrants { .. }
+        | O::GetBlobLock { .. }
+        | O::SetBlobRetention { .. }
+        | O::SetBlobLegalHold { .. } => None,
     }
 }
 

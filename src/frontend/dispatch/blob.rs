@@ -12,6 +12,7 @@ use crate::frontend::ops::content;
 use crate::frontend::ops::content::WantedBytes;
 use crate::frontend::ops::grants;
 use crate::frontend::ops::leases;
+use crate::frontend::ops::locks;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::PropertyChange;
 use crate::frontend::ops::pages::RangeQuery;
@@ -96,6 +97,15 @@ pub(super) async fn carry_out(
         }
         O::RestoreBlob { path, precondition, priority } => {
             restore::restore(front, blob(path, precondition), priority).await
+        }
+        O::GetBlobLock { path, part } => {
+            locks::get(front, blob(path, Precondition::default()), part).await
+        }
+        O::SetBlobRetention { path, precondition, retention } => {
+            locks::set_retention(front, blob(path, precondition), retention, memory).await
+        }
+        O::SetBlobLegalHold { path, precondition, on } => {
+            locks::set_legal_hold(front, blob(path, precondition), on, memory).await
         }
         O::DeleteBlob { path, precondition, scope } => {
             blobs::delete(front, blob(path, precondition), scope).await

@@ -1,5 +1,7 @@
 //! Create, read, change and delete containers.
 
+use std::sync::Arc;
+
 use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
@@ -11,6 +13,7 @@ use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::ops::acl;
 use crate::frontend::state::FrontEnd;
 use crate::index;
+use crate::index::CloseContainer;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
@@ -23,6 +26,7 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::reply::Change;
+use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -67,8 +71,9 @@ pub(crate) async fn create(
         owner: settings.owner.clone(),
         region: settings.region.clone(),
         acl: settings.acl,
+        object_lock: settings.object_lock || account.locks_objects,
     };
-    let (router, of) = (std::sync::Arc::clone(&front.rows.router), account.name.clone());
+    let (router, of) = (Arc::clone(&front.rows.router), account.name.clone());
     // In a task of its own: a client that disconnects cannot stop it half-way.
     let made = front
         .env
@@ -91,7 +96,10 @@ async fn keep(
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, account, name).await?;
     let has = (record.owner(), record.region(), record.acl());
-    if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl) {
+    let is_locked = record.object_lock().is_some();
+    if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl)
+        && is_locked >= settings.object_lock
+    {
         let change =
             Change { etag: record.etag, last_modified: record.last_modified, version: None };
         return Ok(Reply::ContainerKept(change));
@@ -115,16 +123,25 @@ pub(crate) async fn create_in(
         Ok(_) | Err(index::Error::Refused(index::Refused::AccountNotFound)) => {}
         Err(error) => return Err(error),
     }
-    let guard = index::Guard::default();
-    match router
-        .tell(DeleteContainer { account: id, name, guard, closed: None, restorable_for: None })
-        .await
-    {
+    match take_back(router, id, name).await {
         Ok(_) | Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
             Err(index::Refused::AccountNotFound.into())
         }
         Err(error) => Err(error),
     }
+}
+
+/// Deletes a container that was just created. One with object lock is deleted only while it is
+/// closed.
+async fn take_back(
+    router: &Router,
+    account: AccountId,
+    name: ContainerName,
+) -> Result<(), index::Error> {
+    let guard = index::Guard::default();
+    let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
+    let closed = router.tell(close).await?.closed();
+    router.tell(DeleteContainer { account, name, guard, closed, restorable_for: None }).await
 }
 
 /// Get Container Properties, Get Container Metadata.
@@ -160,7 +177,7 @@ pub(crate) async fn delete(
     container: ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, container.account, &container.name).await?;
-    if record.has_object_lock() {
+    if record.object_lock().is_some() {
         return delete_if_empty(front, container).await;
     }
     let ContainerTarget { account, name, precondition } = container;
@@ -182,7 +199,7 @@ pub(crate) async fn delete_if_empty(
     let guard = lookup::guard(precondition);
     let restorable_for = account.container_restorable_for(front.rows.retention_day);
     let delete = DeleteContainer { account: account.id, name, guard, closed: None, restorable_for };
-    let containers = std::sync::Arc::clone(&front.rows.containers);
+    let containers = Arc::clone(&front.rows.containers);
     // In a task of its own: a client that disconnects cannot leave the container closed.
     let deleted = front.rows.tasks.spawn_part("delete an empty container", async move {
         containers.delete_if_empty(delete).await

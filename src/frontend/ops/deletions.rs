@@ -51,7 +51,7 @@ pub(crate) async fn delete(
     deletions: DeleteBlobs,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
-    let DeleteBlobs { container, items, quiet, may_delete_versions } = deletions;
+    let DeleteBlobs { bypass, container, items, quiet, may_delete_versions } = deletions;
     let noted = Arc::new(front.rows.inflight.commit());
     let record = lookup::container(&front.rows, account, &container).await?;
     let protection = account.protection(front.rows.retention_day);
@@ -72,6 +72,7 @@ pub(crate) async fn delete(
             false => Ok(key),
         });
         precondition.protection = protection;
+        precondition.lock.bypass = bypass;
         let noted = Arc::clone(&noted);
         running.push_back(async move {
             let outcome = match blob {

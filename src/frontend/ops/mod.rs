@@ -14,6 +14,7 @@ pub(crate) mod find;
 pub(crate) mod grants;
 pub(crate) mod leases;
 pub(crate) mod listing;
+pub(crate) mod locks;
 pub(crate) mod pages;
 pub(crate) mod parts;
 pub(crate) mod restore;

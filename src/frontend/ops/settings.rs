@@ -8,6 +8,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
+use crate::frontend::ops::locks;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
 use crate::index;
@@ -59,6 +60,14 @@ pub(crate) async fn carry_out(
         }
         SettingAction::SetVersioning(versioning) => {
             return set_versioning(front, account, container, versioning).await;
+        }
+        SettingAction::GetObjectLock => {
+            let record = lookup::container(&front.rows, account, &container).await?;
+            let lock = record.object_lock().ok_or(Reason::SettingNotFound)?;
+            return Ok(Reply::Setting(SettingReply::ObjectLock(lock)));
+        }
+        SettingAction::SetObjectLock(lock) => {
+            return locks::set_of_container(front, account, container, lock).await;
         }
         SettingAction::Set(setting) => SettingChange::Set(setting),
         SettingAction::Remove(kind) => SettingChange::Remove(kind),

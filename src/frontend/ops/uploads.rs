@@ -53,7 +53,7 @@ pub(crate) async fn create(
     let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
     let random = [front.env.rand.next_u64(), front.env.rand.next_u64()];
     let id = UploadId::new(front.env.clock.now(), random);
-    let encryption = lookup::guard(precondition).encryption;
+    let (lock, encryption) = (precondition.lock, lookup::guard(precondition).encryption);
     let write = StartUpload {
         key: blob.key,
         id,
@@ -65,6 +65,7 @@ pub(crate) async fn create(
         checksum: create.checksum,
         initiator: create.object.as_ref().and_then(|object| object.owner.clone()),
         object: create.object,
+        lock,
     };
     commit::commit_into(&front.rows, Some(container), Box::new(write), None)
         .await

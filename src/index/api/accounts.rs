@@ -29,6 +29,8 @@ pub enum AccountChange {
     Versioning(bool),
     /// The days for which deleted containers can be restored; `None`: not at all.
     ContainerRetention(Option<u32>),
+    /// Whether new containers have object lock, where versions are kept.
+    ObjectLock(bool),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Secret),
     /// Puts other sealings of the same secrets in the place of those that are still there.

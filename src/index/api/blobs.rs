@@ -22,9 +22,11 @@ use crate::types::DeleteScope;
 use crate::types::Encryption;
 use crate::types::KeyedNonce;
 use crate::types::Location;
+use crate::types::LockClaim;
 use crate::types::Metadata;
 use crate::types::NewKind;
 use crate::types::Protection;
+use crate::types::Retention;
 use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::Tags;
@@ -48,6 +50,8 @@ pub struct Guard {
     /// What happens to a blob that is overwritten or deleted. Of a write, what the container said
     /// when the write was about to commit.
     pub protection: Protection,
+    /// What the request says of object lock.
+    pub lock: LockClaim,
 }
 
 /// What a request says of encryption: of new content what it is under, of a blob there is what it
@@ -179,6 +183,22 @@ pub enum BlobChange {
     Tags(Tags),
     /// Replaces the access control list; leaves the blob's tag and time alone.
     Acl(CannedAcl),
+    /// Replaces the retention; leaves the blob's tag and time alone.
+    Retention(Option<Retention>),
+    /// Puts it under a legal hold, or ends that; leaves the blob's tag and time alone.
+    LegalHold(bool),
+}
+
+impl BlobChange {
+    /// Whether the change is of what belongs to every version: neither the content nor what
+    /// describes it, nor the blob's tag and time.
+    #[must_use]
+    pub const fn is_beside_content(&self) -> bool {
+        match self {
+            Self::Properties(_) | Self::Metadata(_) => false,
+            Self::Tags(_) | Self::Acl(_) | Self::Retention(_) | Self::LegalHold(_) => true,
+        }
+    }
 }
 
 /// Changes properties or metadata.
@@ -186,7 +206,8 @@ pub enum BlobChange {
 pub struct UpdateBlob {
     /// The blob.
     pub key: BlobKey,
-    /// Which of its states. Of a revision or version, only tags may change.
+    /// Which of its states. Of a snapshot or version, only what [`BlobChange::is_beside_content`]
+    /// may change.
     pub revision: Revision,
     /// What must hold.
     pub guard: Guard,

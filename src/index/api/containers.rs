@@ -17,6 +17,7 @@ use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::EncryptionScope;
 use crate::types::Metadata;
+use crate::types::ObjectLock;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -46,6 +47,8 @@ pub struct CreateContainer {
     pub region: Option<String>,
     /// Who may list it without a role in the account.
     pub acl: CannedAcl,
+    /// Whether it has object lock, and keeps versions.
+    pub object_lock: bool,
 }
 
 /// What changes about a container.
@@ -64,6 +67,13 @@ pub enum ContainerChange {
     Acl(CannedAcl),
     /// Says whether versions are kept; leaves tag and time alone.
     Versioning(Versioning),
+    /// Gives it object lock, or another default retention; leaves tag and time alone.
+    ObjectLock {
+        /// The object lock.
+        lock: ObjectLock,
+        /// Whether it keeps versions if it does not say so itself.
+        is_versioned: bool,
+    },
 }
 
 /// Changes a container.

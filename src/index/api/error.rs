@@ -10,6 +10,7 @@ use thiserror::Error as ThisError;
 use crate::types::ContentEtag;
 use crate::types::Outcome;
 use crate::types::PartitionId;
+use crate::types::RetentionMode;
 use crate::types::VersionId;
 
 /// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
@@ -144,6 +145,24 @@ pub enum Refused {
     /// A lease stands in the way.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),
+    /// The version is under a legal hold: it can neither be removed nor changed.
+    #[error("the version is under a legal hold")]
+    LegalHold,
+    /// The version is under a retention of this mode, which would be violated.
+    #[error("the version is under a retention")]
+    Retained(RetentionMode),
+    /// The request protects a version, and its container has no object lock.
+    #[error("the container has no object lock")]
+    NoObjectLock,
+    /// A retention would end before now.
+    #[error("the retention is over already")]
+    RetentionInPast,
+    /// The container has object lock, so it keeps versions and is deleted only when it is empty.
+    #[error("the container has object lock")]
+    ObjectLocked,
+    /// Object lock needs versions, and the container does not keep them.
+    #[error("the container does not keep versions")]
+    NotVersioned,
     /// The blob has snapshots, and the request does not say what to do with them.
     #[error("the blob has snapshots")]
     SnapshotsPresent,

@@ -22,6 +22,7 @@ use crate::types::ContentEtag;
 use crate::types::Coverage;
 use crate::types::Crc64;
 use crate::types::Etag;
+use crate::types::LockClaim;
 use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PartNumber;
@@ -54,6 +55,8 @@ pub struct StartUpload {
     pub checksum: Option<UploadChecksum>,
     /// What objects of S3 have beyond the system properties.
     pub object: Option<Box<ObjectProperties>>,
+    /// What protects the blob, if the request says so.
+    pub lock: LockClaim,
     /// Canonical id of the user that starts it; `None` means the account's root user.
     pub initiator: Option<String>,
 }

@@ -204,7 +204,7 @@ fn blob_change(change: &BlobChange) -> usize {
         BlobChange::Properties(new) => properties(new),
         BlobChange::Metadata(new) => metadata(new),
         BlobChange::Tags(new) => tags(new),
-        BlobChange::Acl(_) => 0,
+        BlobChange::Acl(_) | BlobChange::Retention(_) | BlobChange::LegalHold(_) => 0,
     }
 }
 
@@ -222,7 +222,9 @@ fn container_change(change: &ContainerChange) -> usize {
             let texts = policies.iter().map(|p| text(&p.id) + option(p.permissions.as_deref()));
             list(policies) + texts.sum::<usize>()
         }
-        ContainerChange::Acl(_) | ContainerChange::Versioning(_) => 0,
+        ContainerChange::Acl(_)
+        | ContainerChange::Versioning(_)
+        | ContainerChange::ObjectLock { .. } => 0,
     }
 }
 
@@ -250,7 +252,8 @@ fn account_change(change: &AccountChange) -> usize {
         }
         AccountChange::Anonymous(_)
         | AccountChange::Versioning(_)
-        | AccountChange::ContainerRetention(_) => 0,
+        | AccountChange::ContainerRetention(_)
+        | AccountChange::ObjectLock(_) => 0,
         AccountChange::Assign(role) | AccountChange::Unassign(role) => {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)

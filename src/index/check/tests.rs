@@ -131,6 +131,7 @@ async fn filled() -> Store {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     };
     store.partition.write(&Write::CreateContainer(create)).unwrap();
     store.put("inline", NewContent::Inline("hello".into()), Crc64::of(b"hello"));

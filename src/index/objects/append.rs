@@ -17,6 +17,7 @@ use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SegmentPlace;
+use crate::index::objects::lock;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -51,6 +52,7 @@ pub(super) async fn append(
     let key = RoutingKey::blob(&append.key);
     let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
     blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
+    lock::may_change(&blob.record, eval.now)?;
     encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
     if sealed {
         return Err(Refused::Sealed.into());
@@ -97,6 +99,7 @@ pub(super) async fn seal(eval: &mut Evaluation<'_>, seal: &SealBlob) -> Result<W
     let key = RoutingKey::blob(&seal.key);
     let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
     let lease = guard::change(&seal.guard, &blob.record, eval.now)?;
+    lock::may_change(&blob.record, eval.now)?;
     check_position(seal.position, blob.record.len)?;
     if !sealed {
         blob.record.kind = BlobKind::Append { blocks, sealed: true };

@@ -21,6 +21,7 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::lease as machine;
+use crate::index::objects::lock;
 use crate::index::objects::new_fields;
 use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
@@ -35,6 +36,7 @@ use crate::index::rows::Family;
 use crate::types::BlobKind;
 use crate::types::Crc64;
 use crate::types::Etag;
+use crate::types::Lease;
 use crate::types::NewKind;
 use crate::types::RoutingKey;
 use crate::types::TierState;
@@ -65,7 +67,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     let mut dropped = staged::discard(eval, &key).await?;
     let of = InTheWay { taken: &kept, ..InTheWay::of(old.as_ref()) };
     let way = chain::make_way(eval, &key, &put.guard, of).await?;
-    way.finish(&mut record);
+    way.finish(&mut record, &put.guard, eval.now)?;
     dropped.extend(way.dropped);
     garbage::write(eval, &key, &dropped, &kept);
     eval.out.put(Family::Main, key.as_bytes().clone(), values::encode_blob(&record, &content));
@@ -113,26 +115,48 @@ pub(super) async fn update(
         return update_revision(eval, &key, update).await;
     }
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
-    let lease = guard::change(&update.guard, &blob.record, eval.now)?;
+    let is_beside = update.change.is_beside_content();
+    let lease = check_update(update, &blob.record, eval.now)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
-    // tags and of access.
-    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
+    // tags and of access. So does object lock, although a change of metadata would leave the held
+    // version behind: the service refuses that too.
+    if !is_beside {
+        lock::may_change(&blob.record, eval.now)?;
         guard::not_archived(&blob.record, eval.now)?;
     }
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     if matches!(update.change, BlobChange::Metadata(_))
-        && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record, eval.now)
+        && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record, eval.now)?
     {
         blob = chain::fork(eval, &key, &update.guard, &chain::Fork { version, blob }).await?;
     }
     blob.record.lease = lease;
     apply(eval, &key, &mut blob, update)?;
-    if !matches!(update.change, BlobChange::Tags(_) | BlobChange::Acl(_)) {
+    if !is_beside {
         blob.record.last_modified = eval.now;
         blob.record.etag = Etag::from_commit(eval.now);
     }
     blob.store(eval, &key);
     Ok(blob_row::written_as(eval.now, &blob.record))
+}
+
+/// Checks what the request demands. Returns the lease that stays.
+fn check_update(
+    update: &UpdateBlob,
+    record: &BlobRecord,
+    now: Timestamp,
+) -> Result<Option<Lease>, Refused> {
+    match update.change {
+        // These take no lease id.
+        BlobChange::Retention(_) | BlobChange::LegalHold(_) => {
+            guard::conditions(&update.guard, record)?;
+            Ok(record.lease)
+        }
+        BlobChange::Properties(_)
+        | BlobChange::Metadata(_)
+        | BlobChange::Tags(_)
+        | BlobChange::Acl(_) => guard::change(&update.guard, record, now),
+    }
 }
 
 fn apply(
@@ -155,11 +179,17 @@ fn apply(
             blob.record.tags = new.clone();
         }
         BlobChange::Acl(acl) => blob.record.set_acl(*acl),
+        BlobChange::Retention(new) => {
+            lock::set_retention(&mut blob.record, *new, &update.guard, eval.now)?;
+        }
+        BlobChange::LegalHold(on) => {
+            lock::set_legal_hold(&mut blob.record, *on, &update.guard)?;
+        }
     }
     Ok(())
 }
 
-/// Changes the tags or the access control list of a snapshot or a version.
+/// Changes the tags, the access control list or the protection of a snapshot or a version.
 async fn update_revision(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -167,14 +197,12 @@ async fn update_revision(
 ) -> Result<WriteReply, Error> {
     let of = RevisionOf { revision: update.revision, guard: &update.guard };
     let mut found = revision::load(eval.view, key, of).await?;
-    guard::change(&update.guard, &found.record, eval.now)?;
-    match update.change {
-        // The front end takes no other change.
-        BlobChange::Properties(_) | BlobChange::Metadata(_) => {
-            return Err(Refused::WrongKind.into());
-        }
-        BlobChange::Tags(_) | BlobChange::Acl(_) => apply(eval, key, &mut found, update)?,
+    check_update(update, &found.record, eval.now)?;
+    // The front end takes no other change.
+    if !update.change.is_beside_content() {
+        return Err(Refused::WrongKind.into());
     }
+    apply(eval, key, &mut found, update)?;
     found.store(eval, key);
     Ok(blob_row::written_as(eval.now, &found.record))
 }

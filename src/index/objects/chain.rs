@@ -14,6 +14,7 @@ use bytes::Bytes;
 
 use crate::index::api::Error;
 use crate::index::api::Guard;
+use crate::index::api::Refused;
 use crate::index::objects::blob_row;
 use crate::index::objects::blob_row::Blob;
 use crate::index::objects::blob_row::Place;
@@ -25,6 +26,7 @@ use crate::index::objects::keys::DeletedKey;
 use crate::index::objects::keys::DeletedState;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
+use crate::index::objects::lock;
 use crate::index::objects::restorable;
 use crate::index::objects::restorable::LOCATIONS_MAX;
 use crate::index::objects::restorable::Removed;
@@ -58,18 +60,32 @@ pub(super) enum Fate {
 
 /// The one rule of what becomes of a blob that is replaced or deleted at `now`. The null version is
 /// replaced while versioning is suspended.
-pub(super) fn fate(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Fate {
+///
+/// # Errors
+/// As [`fate_of_removed`], if it would not be kept as a version.
+pub(super) fn fate(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Result<Fate, Refused> {
     let version = record.version().unwrap_or_else(|| VersionId::null(record.last_modified));
     match guard.protection.versioning {
-        Some(Versioning::Enabled) => Fate::Kept(version),
-        Some(Versioning::Suspended) if !version.is_null => Fate::Kept(version),
-        Some(Versioning::Suspended) | None => fate_of_removed(guard, now),
+        Some(Versioning::Enabled) => Ok(Fate::Kept(version)),
+        Some(Versioning::Suspended) if !version.is_null => Ok(Fate::Kept(version)),
+        Some(Versioning::Suspended) | None => fate_of_removed(guard, record, now),
     }
 }
 
 /// What becomes of a snapshot or a version that is removed, and of a blob that would not be kept.
-pub(super) fn fate_of_removed(guard: &Guard, now: Timestamp) -> Fate {
-    restorable::period(guard, now).map_or(Fate::Dropped, Fate::Restorable)
+///
+/// # Errors
+/// [`Refused::LegalHold`], [`Refused::Retained`] if it is held.
+pub(super) fn fate_of_removed(
+    guard: &Guard,
+    record: &BlobRecord,
+    now: Timestamp,
+) -> Result<Fate, Refused> {
+    lock::may_remove(guard, record, now)?;
+    if record.is_delete_marker() {
+        return Ok(Fate::Dropped);
+    }
+    Ok(restorable::period(guard, now).map_or(Fate::Dropped, Fate::Restorable))
 }
 
 /// The version that a write makes at `now`; `None` where versions are not kept.
@@ -90,12 +106,21 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Writes into the record of the new blob what it has from the chain.
-    pub(super) fn finish(&self, record: &mut BlobRecord) {
+    /// Writes into the record of the new blob what it has from the chain, and what protects it.
+    ///
+    /// # Errors
+    /// Those of [`lock::protect`].
+    pub(super) fn finish(
+        &self,
+        record: &mut BlobRecord,
+        guard: &Guard,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
         record.set_version(self.version);
         if let Some(snapshots) = self.snapshots {
             record.snapshots = snapshots;
         }
+        lock::protect(record, guard, now)
     }
 }
 
@@ -150,7 +175,7 @@ async fn displace(
     guard: &Guard,
     (old, of): (&Blob, InTheWay<'_>),
 ) -> Result<Vec<Location>, Error> {
-    match fate(guard, &old.record, eval.now) {
+    match fate(guard, &old.record, eval.now)? {
         Fate::Dropped => {}
         // A row beside the new blob would own its bytes.
         _ if is_repeated(eval.view, key, (old, of.taken)).await? => {}
@@ -283,14 +308,14 @@ pub(super) async fn dispose(
     guard: &Guard,
     version: Version,
 ) -> Result<Vec<Location>, Error> {
-    match fate_of_removed(guard, eval.now) {
-        Fate::Restorable(period) if !version.blob.record.is_delete_marker() => {
+    match fate_of_removed(guard, &version.blob.record, eval.now)? {
+        Fate::Restorable(period) => {
             forget_row(eval, key, &version);
             let at = DeletedKey { state: DeletedState::Version, time: version.time };
             restorable::keep(eval, key, (at, period), version.blob).await?;
             Ok(Vec::new())
         }
-        Fate::Restorable(_) | Fate::Dropped | Fate::Kept(_) => remove(eval, key, &version).await,
+        Fate::Dropped | Fate::Kept(_) => remove(eval, key, &version).await,
     }
 }
 
@@ -389,6 +414,7 @@ pub(super) async fn begin(
         garbage::write(eval, key, &dropped, &[]);
     }
     record.set_version(made);
+    lock::protect_again(record, guard, eval.now)?;
     Ok(())
 }
 

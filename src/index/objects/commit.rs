@@ -92,7 +92,7 @@ pub(super) async fn commit(
         fields: new_fields::of(BlobKind::Block, &fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
-    way.finish(&mut record);
+    way.finish(&mut record, &commit.guard, eval.now)?;
     let content = layout::build(eval, &key, entries);
     check_layout(&content.layout, commit.list.len(), len)
         .map_err(|violation| eval.view.violated(violation))?;
@@ -123,7 +123,7 @@ async fn replace(
     let layout = old.content(key)?.layout;
     committed = layout::entries(eval.view, key, &layout).await?;
     let takes_committed = commit.list.iter().any(|named| named.source != BlockSource::Uncommitted);
-    let is_kept = chain::fate(&commit.guard, &old.record, eval.now) != Fate::Dropped;
+    let is_kept = chain::fate(&commit.guard, &old.record, eval.now)? != Fate::Dropped;
     let way = if is_kept && takes_committed && !committed.is_empty() {
         let marked = share::with_marked_content(eval, key, old.clone()).await?;
         committed.iter_mut().for_each(|entry| entry.content.mark());

@@ -40,8 +40,10 @@ use crate::types::ContainerId;
 use crate::types::ContainerName;
 use crate::types::Etag;
 use crate::types::KeyRange;
+use crate::types::ObjectLock;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
+use crate::types::Versioning;
 
 /// Reads an account.
 pub(super) async fn account(
@@ -90,6 +92,12 @@ pub(super) async fn update_account(
         AccountChange::Versioning(on) => record.set_versioning(*on),
         AccountChange::ContainerRetention(days) => {
             record.change_fields(|fields| fields.container_retention_days = *days);
+        }
+        AccountChange::ObjectLock(on) => {
+            if *on && record.versioning() != Some(Versioning::Enabled) {
+                return Err(Refused::NotVersioned.into());
+            }
+            record.change_fields(|fields| fields.object_lock = *on);
         }
         AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
         AccountChange::Reseal(pairs) => {
@@ -202,6 +210,10 @@ pub(super) async fn create(
         fields.owner.clone_from(&create.owner);
         fields.region.clone_from(&create.region);
         fields.acl = create.acl.if_any();
+        if create.object_lock {
+            fields.versioning = Some(Versioning::Enabled);
+            fields.object_lock = Some(ObjectLock { default: None });
+        }
     });
     store(eval, create.account, &create.name, &record);
     Ok(blob_row::written(eval.now))
@@ -225,16 +237,44 @@ pub(super) async fn update(
             record.public_access = PublicAccess::Private;
             record.set_acl(*acl);
         }
+        ContainerChange::Versioning(Versioning::Suspended) if record.object_lock().is_some() => {
+            return Err(Refused::ObjectLocked.into());
+        }
         ContainerChange::Versioning(versioning) => {
             record.change_fields(|fields| fields.versioning = Some(*versioning));
         }
+        ContainerChange::ObjectLock { lock, is_versioned } => {
+            lock_objects(&mut record, *lock, *is_versioned)?;
+        }
     }
-    if !matches!(update.change, ContainerChange::Versioning(_)) {
+    let is_setting = matches!(
+        update.change,
+        ContainerChange::Versioning(_) | ContainerChange::ObjectLock { .. }
+    );
+    if !is_setting {
         record.last_modified = eval.now;
         record.etag = Etag::from_commit(eval.now);
     }
     store(eval, update.account, &update.name, &record);
     Ok(blob_row::written(record.last_modified))
+}
+
+/// Gives a container object lock. It says from then on itself that it keeps versions.
+fn lock_objects(
+    record: &mut ContainerRecord,
+    lock: ObjectLock,
+    is_versioned: bool,
+) -> Result<(), Refused> {
+    let versioning = record.versioning();
+    let keeps = versioning.map_or(is_versioned, |versioning| versioning == Versioning::Enabled);
+    if !keeps {
+        return Err(Refused::NotVersioned);
+    }
+    record.change_fields(|fields| {
+        fields.versioning = Some(Versioning::Enabled);
+        fields.object_lock = Some(lock);
+    });
+    Ok(())
 }
 
 /// Lease Container. ETag and last-modified time do not change.

@@ -57,6 +57,10 @@ pub(super) async fn delete(
     if delete.closed.is_some() && delete.closed != record.closed() {
         return Err(Refused::ContainerReopened.into());
     }
+    // Its versions may be held. It was looked into only if it is closed (ADR 0033).
+    if record.object_lock().is_some() && delete.closed.is_none() {
+        return Err(Refused::ObjectLocked.into());
+    }
     guard::change(&delete.guard, &record, eval.now)?;
     let key = RoutingKey::container(delete.account, &delete.name);
     eval.out.delete(Family::Main, key.as_bytes().clone());

@@ -59,7 +59,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     let mut dropped = staged::discard(eval, &key).await?;
     let of = InTheWay { taken: &laid.kept, ..InTheWay::of(old.as_ref()) };
     let way = chain::make_way(eval, &key, &put.guard, of).await?;
-    way.finish(&mut record);
+    way.finish(&mut record, &put.guard, eval.now)?;
     dropped.extend(way.dropped);
     if let Some(job) = &put.job {
         eval.out.put(Family::Work, keys::copy_work(&key), values::encode_record(&**job));

@@ -93,7 +93,7 @@ async fn current(
     }
     end_copy(eval, key, &blob.record);
     tags::changed(eval, key, &blob.record.tags, &Tags::default());
-    let is_kept = chain::fate(&delete.guard, &blob.record, eval.now) != Fate::Dropped;
+    let is_kept = chain::fate(&delete.guard, &blob.record, eval.now)? != Fate::Dropped;
     let of = InTheWay { state: DeletedState::Blob, ..InTheWay::of(Some(&blob)) };
     let way = chain::make_way(eval, key, &delete.guard, of).await?;
     dropped.extend(way.dropped);
@@ -106,8 +106,8 @@ async fn current(
 }
 
 /// Whether a snapshot or a version that is removed stays for some time.
-fn is_kept(guard: &Guard, now: Timestamp) -> bool {
-    chain::fate_of_removed(guard, now) != Fate::Dropped
+fn is_kept(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Result<bool, Refused> {
+    Ok(chain::fate_of_removed(guard, record, now)? != Fate::Dropped)
 }
 
 /// Puts a delete marker where no blob is current.
@@ -146,8 +146,12 @@ async fn version(
     guard::change(&delete.guard, &blob.record, eval.now)?;
     let deleted_at = blob.record.last_modified;
     let is_marker = blob.record.is_delete_marker();
-    let is_kept = !is_marker && is_kept(&delete.guard, eval.now);
-    let deleted = Deleted { version: blob.record.version(), is_marker, is_kept };
+    let version = blob.record.version();
+    if blob.place() == Place::Main && matches!(delete.scope, DeleteScope::FormerVersion(_)) {
+        return Err(Refused::CurrentVersion.into());
+    }
+    let is_kept = is_kept(&delete.guard, &blob.record, eval.now)?;
+    let deleted = Deleted { version, is_marker, is_kept };
     match blob.place() {
         Place::Version(time) => {
             let is_head = blob_row::load(eval.view, key).await?.is_none()
@@ -160,9 +164,6 @@ async fn version(
                 dropped.extend(succeed(eval, key, &head, &Tags::default()).await?);
             }
             garbage::write(eval, key, &dropped, &[]);
-        }
-        Place::Main if matches!(delete.scope, DeleteScope::FormerVersion(_)) => {
-            return Err(Refused::CurrentVersion.into());
         }
         Place::Main => remove_current(eval, key, &delete.guard, blob).await?,
         Place::Snapshot(_) | Place::Deleted(_) => return Err(Refused::VersionNotFound.into()),
@@ -183,7 +184,7 @@ async fn remove_current(
     end_copy(eval, key, &blob.record);
     eval.out.delete(Family::Main, key.as_bytes().clone());
     let BlobRecord { snapshots, tags, .. } = blob.record.clone();
-    let mut dropped = match chain::fate_of_removed(guard, eval.now) {
+    let mut dropped = match chain::fate_of_removed(guard, &blob.record, eval.now)? {
         Fate::Restorable(period) => {
             let at = match blob.record.version() {
                 Some(VersionId { time, .. }) => DeletedKey { state: DeletedState::Version, time },
@@ -238,11 +239,12 @@ async fn one_snapshot(
     let found = blob_row::load_row(eval.view, key, Place::Snapshot(taken)).await?;
     let found = found.ok_or(Refused::BlobNotFound)?;
     guard::change(&delete.guard, &found.record, eval.now)?;
+    let is_kept = is_kept(&delete.guard, &found.record, eval.now)?;
     let dropped = snapshot::dispose(eval, key, &delete.guard, found).await?;
     garbage::write(eval, key, &dropped, &[]);
     head.record.snapshots = head.record.snapshots.saturating_sub(1);
     head.store(eval, key);
-    Ok(Deleted { is_kept: is_kept(&delete.guard, eval.now), ..Deleted::default() })
+    Ok(Deleted { is_kept, ..Deleted::default() })
 }
 
 /// Removes all snapshots, and leaves the blob.
@@ -257,7 +259,8 @@ async fn all_snapshots(
     garbage::write(eval, key, &dropped, &[]);
     blob.record.snapshots = 0;
     blob.store(eval, key);
-    Ok(Deleted { is_kept: is_kept(&delete.guard, eval.now), ..Deleted::default() })
+    let is_kept = delete.guard.protection.restorable_for.is_some();
+    Ok(Deleted { is_kept, ..Deleted::default() })
 }
 
 /// The row that counts the snapshots: the current blob, else its newest version.
@@ -286,7 +289,7 @@ pub(super) async fn remove_rows(
         return Ok(Removed { dropped, has_more: true });
     }
     dropped.extend(staged::discard(eval, key).await?);
-    dropped.extend(snapshot::dispose_all(eval, key, &Guard::default()).await?);
+    dropped.extend(snapshot::remove_all(eval, key).await?);
     if let Some(blob) = blob_row::current(eval, key).await? {
         end_copy(eval, key, &blob.record);
         tags::changed(eval, key, &blob.record.tags, &Tags::default());

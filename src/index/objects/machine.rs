@@ -86,7 +86,7 @@ impl Machine for Objects {
             Write::FillLayer(fill) => page_copy::fill(eval, fill).await,
             Write::StageBlock(stage) => staged::stage(eval, stage).await,
             Write::CommitBlocks(list) => commit::commit(eval, list).await,
-            Write::StartUpload(start) => Ok(upload::start(eval, start)),
+            Write::StartUpload(start) => upload::start(eval, start),
             Write::StagePart(stage) => upload::stage(eval, stage).await,
             Write::CompleteUpload(complete) => upload_complete::complete(eval, complete).await,
             Write::AbortUpload(abort) => upload::abort(eval, abort).await,

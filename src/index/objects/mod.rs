@@ -58,6 +58,7 @@ mod layout;
 mod lease;
 mod list;
 mod list_versions;
+mod lock;
 mod machine;
 mod new_fields;
 mod page;

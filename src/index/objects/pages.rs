@@ -24,6 +24,7 @@ use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::keys::VersionKey;
+use crate::index::objects::lock;
 use crate::index::objects::spans::LayerSpans;
 use crate::index::objects::spans::Placed;
 use crate::index::objects::values;
@@ -57,6 +58,7 @@ pub(super) async fn write(
     let key = RoutingKey::blob(&write.key);
     let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
+    lock::may_change(&blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
         return Err(Refused::SequenceCondition.into());
     }
@@ -93,6 +95,7 @@ pub(super) async fn update(
     let key = RoutingKey::blob(&update.key);
     let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
+    lock::may_change(&blob.record, eval.now)?;
     encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {
         None => old,

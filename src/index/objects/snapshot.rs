@@ -25,6 +25,7 @@ use crate::index::objects::keys::DeletedState;
 use crate::index::objects::keys::VersionKey;
 use crate::index::objects::layout;
 use crate::index::objects::layout::SharedLayout;
+use crate::index::objects::lock;
 use crate::index::objects::restorable;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
@@ -49,7 +50,7 @@ pub(super) async fn take(
     guard::not_archived(&blob.record, eval.now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;
-    if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record, eval.now) {
+    if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record, eval.now)? {
         // The blob, the snapshot and the version have the content from now on.
         let of = layout::share_once_more(eval, &key, layout).await?;
         let former = blob.clone().with_content(&BlobContent { id_len, layout: of.copy });
@@ -60,6 +61,7 @@ pub(super) async fn take(
 
     let mut record = BlobRecord { lease: None, snapshots: 0, ..blob.record.clone() };
     record.set_version(None);
+    lock::release(&mut record);
     if let Some(metadata) = &snapshot.metadata {
         record.metadata = metadata.clone();
         record.last_modified = eval.now;
@@ -88,12 +90,23 @@ pub(super) async fn dispose(
     snapshot: Blob,
 ) -> Result<Vec<Location>, Error> {
     let Place::Snapshot(time) = snapshot.place() else { return Ok(Vec::new()) };
-    eval.out.delete(Family::Versions, keys::snapshot(blob, time));
-    if let Fate::Restorable(period) = chain::fate_of_removed(guard, eval.now) {
+    if let Fate::Restorable(period) = chain::fate_of_removed(guard, &snapshot.record, eval.now)? {
+        eval.out.delete(Family::Versions, keys::snapshot(blob, time));
         let at = DeletedKey { state: DeletedState::Snapshot, time };
         restorable::keep(eval, blob, (at, period), snapshot).await?;
         return Ok(Vec::new());
     }
+    remove(eval, blob, &snapshot).await
+}
+
+/// Removes one snapshot. Returns the locations that become garbage.
+async fn remove(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+    snapshot: &Blob,
+) -> Result<Vec<Location>, Error> {
+    let Place::Snapshot(time) = snapshot.place() else { return Ok(Vec::new()) };
+    eval.out.delete(Family::Versions, keys::snapshot(blob, time));
     let content = snapshot.content(blob)?;
     let dropped = layout::owned(eval, blob, &content.layout).await?;
     // Layers may be removed immediately: no read finds them without the row. The locations of their
@@ -109,13 +122,33 @@ pub(super) async fn dispose_all(
     blob: &RoutingKey,
     guard: &Guard,
 ) -> Result<Vec<Location>, Error> {
-    let low = keys::deleted_end(blob);
-    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::versions_start(blob)));
     let mut dropped = Vec::new();
-    while let Some(row) = rows.take().await? {
-        let VersionKey::Snapshot(time) = keys::parse_version(&row.key, blob)? else { continue };
-        let snapshot = blob_row::decode(&row.key, &row.value, Place::Snapshot(time))?;
+    for snapshot in all(eval, blob).await? {
         dropped.extend(dispose(eval, blob, guard, snapshot).await?);
     }
     Ok(dropped)
+}
+
+/// Removes all snapshots of a blob of a container that is gone. Returns the locations that become
+/// garbage.
+pub(super) async fn remove_all(
+    eval: &mut Evaluation<'_>,
+    blob: &RoutingKey,
+) -> Result<Vec<Location>, Error> {
+    let mut dropped = Vec::new();
+    for snapshot in all(eval, blob).await? {
+        dropped.extend(remove(eval, blob, &snapshot).await?);
+    }
+    Ok(dropped)
+}
+
+async fn all(eval: &Evaluation<'_>, blob: &RoutingKey) -> Result<Vec<Blob>, Error> {
+    let low = keys::deleted_end(blob);
+    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::versions_start(blob)));
+    let mut found = Vec::new();
+    while let Some(row) = rows.take().await? {
+        let VersionKey::Snapshot(time) = keys::parse_version(&row.key, blob)? else { continue };
+        found.push(blob_row::decode(&row.key, &row.value, Place::Snapshot(time))?);
+    }
+    Ok(found)
 }

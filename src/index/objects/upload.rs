@@ -17,6 +17,7 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::keys;
 use crate::index::objects::keys::StagedKey;
+use crate::index::objects::lock;
 use crate::index::objects::new_fields;
 use crate::index::objects::part_fields::PartFields;
 use crate::index::objects::upload_checksum;
@@ -43,9 +44,10 @@ use crate::types::UploadId;
 use crate::types::part_tag;
 
 /// Starts an upload.
-pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> WriteReply {
+pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> Result<WriteReply, Error> {
+    lock::check_future(start.lock.retention, eval.now)?;
     let object = NewBlobFields { object: start.object.clone(), ..NewBlobFields::default() };
-    let blob = BlobRecord {
+    let mut blob = BlobRecord {
         properties: start.properties.clone(),
         metadata: start.metadata.clone(),
         tags: start.tags.clone(),
@@ -54,6 +56,8 @@ pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> WriteRepl
         fields: new_fields::of(BlobKind::Block, &object),
         ..BlobRecord::new(eval.now, eval.now, 0, Crc64::EMPTY)
     };
+    blob.set_retention(start.lock.retention);
+    blob.set_legal_hold(start.lock.legal_hold);
     let fields = UploadFields {
         checksum: start.checksum,
         initiator: start.initiator.clone(),
@@ -62,7 +66,7 @@ pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> WriteRepl
     let fields = (fields != UploadFields::default()).then(|| Box::new(fields));
     let row = keys::upload(&RoutingKey::blob(&start.key), start.id);
     eval.out.put(Family::Staged, row, values::encode_record(&UploadRecord { blob, fields }));
-    WriteReply::Done
+    Ok(WriteReply::Done)
 }
 
 /// Reads an upload that has not ended.

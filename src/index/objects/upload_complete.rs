@@ -74,7 +74,7 @@ pub(super) async fn complete(
     dropped.extend(staged::discard(eval, &key).await?);
     let of = InTheWay::of(old.as_ref());
     let way = chain::make_way(eval, &key, &complete.guard, of).await?;
-    way.finish(&mut record);
+    way.finish(&mut record, &complete.guard, eval.now)?;
     dropped.extend(way.dropped);
     garbage::write(eval, &key, &dropped, entries.iter().flat_map(|e| e.content.locations()));
     let count = entries.len();

@@ -113,6 +113,13 @@ impl AccountRecord {
         self.fields.as_ref()?.container_retention_days
     }
 
+    /// Whether new containers have object lock: where versions are kept.
+    #[must_use]
+    pub fn locks_objects(&self) -> bool {
+        let is_on = self.fields.as_ref().is_some_and(|fields| fields.object_lock);
+        is_on && self.versioning() == Some(Versioning::Enabled)
+    }
+
     /// Changes its tagged fields.
     pub(in crate::index) fn change_fields(&mut self, change: impl FnOnce(&mut AccountFields)) {
         let mut fields = self.fields.take().unwrap_or_default();

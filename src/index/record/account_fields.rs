@@ -14,6 +14,7 @@ const USERS: Tag = Tag::optional(1);
 const VERSIONING: Tag = Tag::required(2);
 const PERMANENT_DELETE: Tag = Tag::optional(3);
 const CONTAINER_RETENTION: Tag = Tag::required(4);
+const OBJECT_LOCK: Tag = Tag::required(5);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,18 +27,21 @@ pub struct AccountFields {
     pub permanent_delete: bool,
     /// The days for which deleted containers can be restored; `None`: not at all.
     pub container_retention_days: Option<u32>,
+    /// Whether new containers have object lock, where versions are kept.
+    pub object_lock: bool,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
 
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
-        let Self { users, versioning, permanent_delete, container_retention_days, unknown: _ } =
-            self;
+        let Self { users, versioning, permanent_delete, .. } = self;
+        let Self { container_retention_days, object_lock, .. } = self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
         out.flag(PERMANENT_DELETE, *permanent_delete);
         out.some(CONTAINER_RETENTION, container_retention_days.as_ref());
+        out.flag(OBJECT_LOCK, *object_lock);
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
@@ -46,6 +50,7 @@ impl Tagged for AccountFields {
             VERSIONING => self.versioning = field.some()?,
             PERMANENT_DELETE => self.permanent_delete = field.flag()?,
             CONTAINER_RETENTION => self.container_retention_days = field.some()?,
+            OBJECT_LOCK => self.object_lock = field.flag()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -17,6 +17,7 @@ use crate::types::Encryption;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
+use crate::types::Retention;
 use crate::types::SoftDelete;
 use crate::types::Tags;
 use crate::types::TierState;
@@ -162,6 +163,32 @@ impl BlobRecord {
     /// Makes a delete marker of it.
     pub fn set_delete_marker(&mut self) {
         self.change_fields(|fields| fields.delete_marker = true);
+    }
+
+    /// Until when it can neither be removed nor changed.
+    #[must_use]
+    pub fn retention(&self) -> Option<Retention> {
+        self.fields.as_ref()?.retention
+    }
+
+    /// Replaces its retention.
+    pub fn set_retention(&mut self, retention: Option<Retention>) {
+        if self.retention() != retention {
+            self.change_fields(|fields| fields.retention = retention);
+        }
+    }
+
+    /// Whether a legal hold protects it; `None` if none ever did.
+    #[must_use]
+    pub fn legal_hold(&self) -> Option<bool> {
+        self.fields.as_ref()?.legal_hold
+    }
+
+    /// Says whether a legal hold protects it.
+    pub fn set_legal_hold(&mut self, legal_hold: Option<bool>) {
+        if self.legal_hold() != legal_hold {
+            self.change_fields(|fields| fields.legal_hold = legal_hold);
+        }
     }
 
     fn change_fields(&mut self, change: impl FnOnce(&mut BlobFields)) {

@@ -32,6 +32,7 @@ const STORAGE_CLASS: Tag = Tag::optional(12);
 const RESTORED_UNTIL: Tag = Tag::optional(13);
 const SCOPE_KEY: Tag = Tag::required(14);
 const INCREMENTAL_COPY: Tag = Tag::required(15);
+const LEGAL_HOLD_ENDED: Tag = Tag::optional(16);
 
 /// The tagged fields of a blob, a snapshot or a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,8 +53,8 @@ pub struct BlobFields {
     pub deleted: Option<SoftDelete>,
     /// Until when it cannot be deleted.
     pub retention: Option<Retention>,
-    /// Whether a legal hold protects it.
-    pub legal_hold: bool,
+    /// Whether a legal hold protects it; `None` if none ever did.
+    pub legal_hold: Option<bool>,
     /// `Expires`.
     pub expires: Option<String>,
     /// `x-amz-website-redirect-location`.
@@ -126,7 +127,8 @@ impl Tagged for BlobFields {
         let Self { deleted, retention, legal_hold, expires, redirect, storage_class, .. } = self;
         out.some(DELETED, deleted.as_ref());
         out.some(RETENTION, retention.as_ref());
-        out.flag(LEGAL_HOLD, *legal_hold);
+        out.flag(LEGAL_HOLD, *legal_hold == Some(true));
+        out.flag(LEGAL_HOLD_ENDED, *legal_hold == Some(false));
         out.some(EXPIRES, expires.as_ref());
         out.some(REDIRECT, redirect.as_ref());
         out.some(STORAGE_CLASS, storage_class.as_ref());
@@ -145,7 +147,8 @@ impl Tagged for BlobFields {
             DELETE_MARKER => self.delete_marker = field.flag()?,
             DELETED => self.deleted = field.some()?,
             RETENTION => self.retention = field.some()?,
-            LEGAL_HOLD => self.legal_hold = field.flag()?,
+            LEGAL_HOLD => self.legal_hold = Some(field.flag()?),
+            LEGAL_HOLD_ENDED => self.legal_hold = Some(!field.flag()?),
             EXPIRES => self.expires = field.some()?,
             REDIRECT => self.redirect = field.some()?,
             STORAGE_CLASS => self.storage_class = field.some()?,

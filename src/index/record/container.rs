@@ -11,6 +11,7 @@ use crate::types::EncryptionScope;
 use crate::types::Etag;
 use crate::types::Lease;
 use crate::types::Metadata;
+use crate::types::ObjectLock;
 use crate::types::Protection;
 use crate::types::PublicAccess;
 use crate::types::SoftDelete;
@@ -97,7 +98,11 @@ impl ContainerRecord {
     /// How its blobs are protected, in an account whose containers are protected so.
     #[must_use]
     pub fn protection(&self, of_account: Protection) -> Protection {
-        Protection { versioning: self.versioning().or(of_account.versioning), ..of_account }
+        let lock = self.object_lock();
+        let versioning = self.versioning().or(of_account.versioning);
+        // Held versions depend on it, whatever becomes of the setting of the account.
+        let versioning = if lock.is_some() { Some(Versioning::Enabled) } else { versioning };
+        Protection { versioning, lock, ..of_account }
     }
 
     /// Canonical id of the user that owns it; `None` for the account's root.
@@ -112,10 +117,10 @@ impl ContainerRecord {
         self.fields.as_ref().and_then(|fields| fields.region.as_deref())
     }
 
-    /// Whether its blobs may have a retention.
+    /// Its object lock: with one, its blobs may have a retention or a legal hold.
     #[must_use]
-    pub fn has_object_lock(&self) -> bool {
-        self.fields.as_ref().is_some_and(|fields| fields.object_lock.is_some())
+    pub fn object_lock(&self) -> Option<ObjectLock> {
+        self.fields.as_ref().and_then(|fields| fields.object_lock)
     }
 
     /// Changes its tagged fields.

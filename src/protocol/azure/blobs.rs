@@ -12,6 +12,7 @@ use crate::protocol::azure::copy;
 use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::immutability;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::pages;
@@ -53,11 +54,12 @@ const SERVED: &[&str] = &[
     "snapshot",
     "tier",
     "undelete",
+    "immutabilitypolicies",
+    "legalhold",
 ];
 
 /// `comp` values of blobs that exist in the service and not here.
-const UNSERVED: &[&str] =
-    &["incrementalcopy", "expiry", "immutabilitypolicies", "legalhold", "query"];
+const UNSERVED: &[&str] = &["incrementalcopy", "expiry", "query"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -82,6 +84,9 @@ pub(super) fn parse(
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),
         (Some("undelete"), &Method::PUT) => Ok(BlobOperation::UndeleteBlob { path }.into()),
+        (Some("immutabilitypolicies"), &Method::PUT) => immutability::set(all, path),
+        (Some("immutabilitypolicies"), &Method::DELETE) => immutability::delete(all, path),
+        (Some("legalhold"), &Method::PUT) => immutability::set_hold(all, path),
         (Some("page"), &Method::PUT) if copy_headers::has_source(all) => {
             pages::put_from_url(all, path)
         }
@@ -173,7 +178,7 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     }
     Ok(ContentOperation::PutBlob {
         path,
-        precondition: encryption::with(all, conditions::write(all)?)?,
+        precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
         properties: headers::properties(all, true)?,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
@@ -211,7 +216,7 @@ fn block_id(parameters: &Query) -> Result<BlockId, Refusal> {
 fn put_block_list(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     Ok(ContentOperation::PutBlockList {
         path,
-        precondition: encryption::with(all, conditions::write(all)?)?,
+        precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
         properties: headers::properties(all, false)?,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,

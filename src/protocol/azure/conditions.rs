@@ -54,6 +54,8 @@ pub(super) enum Dates {
     None,
     /// `If-Modified-Since`.
     ModifiedSince,
+    /// `If-Unmodified-Since`.
+    UnmodifiedSince,
     /// One of the two.
     Either,
 }
@@ -66,6 +68,7 @@ pub(super) fn dated(all: &HeaderMap, dates: Dates) -> Result<Precondition, Refus
     let refused = match dates {
         Dates::None => modified || unmodified,
         Dates::ModifiedSince => unmodified,
+        Dates::UnmodifiedSince => modified,
         Dates::Either => false,
     };
     let by_tags = all.contains_key(&names::IF_TAGS);

@@ -16,6 +16,7 @@ use crate::protocol::azure::copy_headers::SOURCE;
 use crate::protocol::azure::copy_headers::has_source;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::immutability;
 use crate::protocol::azure::names;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::tags;
@@ -77,7 +78,7 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     };
     Ok(ContentOperation::PutBlobFromUrl(Box::new(PutBlobFromUrl {
         path,
-        precondition: encryption::with(all, conditions::write(all)?)?,
+        precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
         source,
         properties: headers::properties(all, false)?,
         source_properties,
@@ -110,7 +111,7 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     Ok(ContentOperation::CopyBlob(Box::new(CopyBlob {
         path,
         seal,
-        precondition: encryption::with(all, conditions::write(all)?)?,
+        precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
         source,
         metadata: headers::metadata(all)?,
         tier: tiers::tier(all)?,

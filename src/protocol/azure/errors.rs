@@ -71,6 +71,14 @@ error_table! {
     LeaseIsBreakingAndCannotBeChanged => "LeaseIsBreakingAndCannotBeChanged", 409, "The lease ID matched, but the lease is currently in breaking state and cannot be changed.";
     LeaseIsBrokenAndCannotBeRenewed => "LeaseIsBrokenAndCannotBeRenewed", 409, "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.";
     SnapshotsPresent => "SnapshotsPresent", 409, "This operation is not permitted because the blob has snapshots.";
+    BlobImmutableDueToLegalHold => "BlobImmutableDueToLegalHold", 409, "This operation is not permitted as the blob is immutable due to one or more legal holds.";
+    BlobImmutableDueToPolicy => "BlobImmutableDueToPolicy", 409, "This operation is not permitted as the blob is immutable due to a policy.";
+    NoObjectLock => "FeatureNotSupportedForAccount", 409, "Immutable storage with versioning is not enabled for this container. Create the container after it was enabled for the account.";
+    RetentionInPast => "InvalidHeaderValue", 400, "The value for one of the HTTP headers is not in the correct format.";
+    InvalidRetentionPeriod => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
+    ProtectionNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
+    ObjectLocked => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
+    NotVersioned => "FeatureNotSupportedForAccount", 409, "Immutable storage needs versions, and they are not kept. Enable versioning first.";
     BlobArchived => "BlobArchived", 409, "This operation is not permitted on an archived blob.";
     BlobBeingRehydrated => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";
     RehydrationInProgress => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";

@@ -124,6 +124,7 @@ fn container(out: &mut String, facts: &ContainerFacts) {
     out.push_str(
         "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>",
     );
+    escape::plain(out, "ImmutableStorageWithVersioningEnabled", facts.has_object_lock);
     if let Some(deleted) = facts.deleted {
         escape::plain(out, "DeletedTime", deleted.since);
         escape::plain(out, "RemainingRetentionDays", deleted.days_left);
@@ -160,7 +161,7 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 if facts.deleted.is_some() {
                     out.push_str("<Deleted>true</Deleted>");
                 }
-                blob(&mut out, facts, &mut dates, asked.copy);
+                blob(&mut out, facts, &mut dates, asked);
                 if asked.metadata && matches!(facts.encryption, Some(Encryption::Customer(_))) {
                     // Without the key it is not for the reader.
                     out.push_str("<Metadata Encrypted=\"true\"/>");
@@ -176,7 +177,7 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                 out.push_str("<Blob>");
                 escape::name(&mut out, "Name", name);
                 out.push_str("<HasVersionsOnly>true</HasVersionsOnly>");
-                blob(&mut out, facts, &mut dates, asked.copy);
+                blob(&mut out, facts, &mut dates, asked);
                 out.push_str("<OrMetadata/></Blob>");
             }
             BlobItem::Uncommitted { name } => {
@@ -229,7 +230,7 @@ impl Dates {
     }
 }
 
-fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
+fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlobs) {
     let properties = &facts.properties;
     out.push_str("<Properties>");
     escape::plain(out, "Creation-Time", dates.text(facts.created));
@@ -254,10 +255,11 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
     if facts.deleted.is_none() {
         lease(out, facts.lease);
     }
-    if let Some(copied) = facts.copy.as_deref().filter(|_| copy) {
+    if let Some(copied) = facts.copy.as_deref().filter(|_| asked.copy) {
         copy_state(out, copied);
     }
     out.push_str("<ServerEncrypted>true</ServerEncrypted>");
+    protection(out, facts, asked);
     if let Some(time) = facts.last_access {
         escape::plain(out, "LastAccessTime", dates.text(time));
     }
@@ -276,6 +278,17 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, copy: bool) {
         escape::plain(out, "RemainingRetentionDays", deleted.days_left);
     }
     out.push_str("</Properties>");
+}
+
+/// What protects a blob, as far as the request asks for it.
+fn protection(out: &mut String, facts: &BlobFacts, asked: &ListBlobs) {
+    if let Some(retention) = facts.retention.filter(|_| asked.retention) {
+        escape::plain(out, "ImmutabilityPolicyUntilDate", retention.until);
+        escape::plain(out, "ImmutabilityPolicyMode", words::policy_mode(retention.mode));
+    }
+    if let Some(on) = facts.legal_hold.filter(|_| asked.legal_hold) {
+        escape::plain(out, "LegalHold", on);
+    }
 }
 
 fn copy_state(out: &mut String, copy: &CopyFacts) {

@@ -14,7 +14,7 @@ use crate::types::ContainerName;
 const MAX_RESULTS: u32 = 5_000;
 
 /// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
-const BLOBS_INCLUDE_EMPTY: &[&str] = &["immutabilitypolicy", "legalhold", "permissions"];
+const BLOBS_INCLUDE_EMPTY: &[&str] = &["permissions"];
 
 pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
     let include = include(query, &["metadata", "deleted"], &["system"])?;
@@ -39,6 +39,8 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         "versions",
         "deleted",
         "deletedwithversions",
+        "immutabilitypolicy",
+        "legalhold",
     ];
     let include = include(query, &served, BLOBS_INCLUDE_EMPTY)?;
     Ok(ListBlobs {
@@ -58,6 +60,8 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         uncommitted: include.contains(&"uncommittedblobs"),
         tags: include.contains(&"tags"),
         copy: include.contains(&"copy"),
+        retention: include.contains(&"immutabilitypolicy"),
+        legal_hold: include.contains(&"legalhold"),
         content_etag: false,
     })
 }

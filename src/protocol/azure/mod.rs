@@ -41,6 +41,7 @@ mod echo;
 mod encryption;
 pub mod errors;
 mod headers;
+mod immutability;
 mod leases;
 mod limits;
 mod listing;

@@ -106,6 +106,8 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         }
         Reply::TierSet { pending } => head(if *pending { 202 } else { 200 }).empty(),
         Reply::BlobUndeleted => head(200).empty(),
+        Reply::RetentionSet(retention) => head(200).retention(*retention).empty(),
+        Reply::LegalHoldSet(on) => head(200).legal_hold(Some(*on)).empty(),
         Reply::Leased { change, outcome } => leased(change, *outcome, echo),
         Reply::BlobTags(pairs) => head(200).xml(tags::write_document(pairs)),
         Reply::Preflight(headers) => preflight(headers, echo),
@@ -113,7 +115,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::Encrypted(reply, encryption) => encrypted(render(reply, echo), encryption),
         // No request of Azure is answered so.
         Reply::Part(..) | Reply::Upload(_) | Reply::Setting(_) | Reply::Grants(_) => other(echo),
-        Reply::NamedCopied(_) => other(echo),
+        Reply::NamedCopied(_) | Reply::Lock(_) => other(echo),
         Reply::BlobsDeleted(_) | Reply::BlobAttributes { .. } | Reply::BlobRestored { .. } => {
             other(echo)
         }

@@ -20,7 +20,7 @@ use crate::types::Revision;
 use crate::types::Timestamp;
 
 /// `snapshot=` or `versionid=` of a request about a blob. Snapshots and versions are read, deleted,
-/// tagged and moved between tiers, nothing else.
+/// tagged, protected and moved between tiers, nothing else.
 pub(super) fn revision(request: &Request<'_>, comp: Option<&str>) -> Result<Revision, Refusal> {
     let snapshot = time(request, comp, "snapshot")?;
     let version = time(request, comp, "versionid")?;
@@ -44,7 +44,7 @@ fn time(
     match (request.method, comp) {
         (&Method::GET | &Method::HEAD, _)
         | (&Method::DELETE, None)
-        | (_, Some("tier" | "tags")) => Ok(Some(time)),
+        | (_, Some("tier" | "tags" | "immutabilitypolicies" | "legalhold")) => Ok(Some(time)),
         _ => Err(query::invalid(name, text)),
     }
 }

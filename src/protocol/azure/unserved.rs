@@ -1,11 +1,12 @@
-//! What is not served yet and may not be ignored: it would change conditions, retention, encryption
-//! or placement.
+//! What is not served yet and may not be ignored: it would change conditions, encryption or
+//! placement.
 
 use http::HeaderMap;
 use http::Method;
 
 use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::encryption;
+use crate::protocol::azure::immutability;
 use crate::protocol::azure::structured;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
@@ -14,14 +15,8 @@ use crate::protocol::wire::query::Query;
 use crate::protocol::wire::query::invalid as invalid_parameter;
 
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
-const HEADERS: &[&str] = &[
-    "x-ms-source-encryption-",
-    "x-ms-immutability-",
-    "x-ms-legal-hold",
-    "x-ms-expiry-",
-    "x-ms-rename-source",
-    "x-ms-file-",
-];
+const HEADERS: &[&str] =
+    &["x-ms-source-encryption-", "x-ms-expiry-", "x-ms-rename-source", "x-ms-file-"];
 
 /// Parameters refused wherever they stand, and what they ask for.
 const PARAMETERS: &[(&str, &str)] = &[("showonly", "listing by kind")];
@@ -53,6 +48,8 @@ pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
         if (name.starts_with("x-ms-encryption-") && !encryption)
             || (name.starts_with("x-ms-structured-") && !structured)
+            || ((name.starts_with(immutability::POLICY) || name == immutability::LEGAL_HOLD)
+                && !immutability::is_served(name, method, comp.as_deref()))
             || (name == copy_headers::SEAL && !copy_headers::is_copy_blob(comp.as_deref(), all))
         {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));

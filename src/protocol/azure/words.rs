@@ -3,6 +3,7 @@
 use crate::protocol::model::reply::LeaseFacts;
 use crate::types::LeaseState;
 use crate::types::PublicAccess;
+use crate::types::RetentionMode;
 
 /// `x-ms-lease-status`: whether writes need an id.
 pub(super) const fn lease_status(state: LeaseState) -> &'static str {
@@ -41,5 +42,13 @@ pub(super) const fn public_access_name(access: PublicAccess) -> Option<&'static 
         PublicAccess::Private => None,
         PublicAccess::Blob => Some("blob"),
         PublicAccess::Container => Some("container"),
+    }
+}
+
+/// The word for the mode of an immutability policy.
+pub(super) const fn policy_mode(mode: RetentionMode) -> &'static str {
+    match mode {
+        RetentionMode::Unlocked => "unlocked",
+        RetentionMode::Locked => "locked",
     }
 }

@@ -17,6 +17,7 @@ use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::PublicAccess;
 use crate::types::Rehydration;
+use crate::types::Retention;
 use crate::types::StorageClass;
 use crate::types::Tags;
 use crate::types::TierState;
@@ -115,6 +116,8 @@ pub struct ContainerFacts {
     pub region: Option<String>,
     /// When it was softly deleted.
     pub deleted: Option<DeletedFacts>,
+    /// Whether it has object lock.
+    pub has_object_lock: bool,
 }
 
 /// What clients see of a blob besides its content.
@@ -140,6 +143,10 @@ pub struct BlobFacts {
     pub is_current: bool,
     /// When it was softly deleted.
     pub deleted: Option<DeletedFacts>,
+    /// Its retention.
+    pub retention: Option<Retention>,
+    /// Whether it is under a legal hold; `None` if it never was.
+    pub legal_hold: Option<bool>,
     /// Its lease.
     pub lease: LeaseFacts,
     /// The last copy into it.
@@ -185,6 +192,8 @@ impl BlobFacts {
             is_marker: false,
             is_current: false,
             deleted: None,
+            retention: None,
+            legal_hold: None,
             lease: LeaseFacts::NONE,
             copy: None,
             tier: Some(TierFacts::INFERRED),

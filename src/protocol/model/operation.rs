@@ -26,8 +26,8 @@ pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
-    PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds, SequenceChange,
-    Upload, VersionOrder, WantedParts,
+    LockPart, PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
+    SequenceChange, Upload, VersionOrder, WantedParts,
 };
 pub use setting::{SettingAction, SettingOperation};
 pub use upload::{

@@ -109,6 +109,22 @@ reasons! {
     LeaseIsBrokenAndCannotBeRenewed,
     /// This operation is not permitted because the blob has snapshots.
     SnapshotsPresent,
+    /// This operation is not permitted as the blob is under a legal hold.
+    BlobImmutableDueToLegalHold,
+    /// This operation is not permitted as the blob is under a retention.
+    BlobImmutableDueToPolicy,
+    /// The container has no object lock, so its blobs cannot be protected.
+    NoObjectLock,
+    /// A retention must end in the future.
+    RetentionInPast,
+    /// A default retention must be a positive number of days or years.
+    InvalidRetentionPeriod,
+    /// The version has no retention, or was never under a legal hold.
+    ProtectionNotFound,
+    /// The container has object lock: it keeps versions, and must be empty to be deleted.
+    ObjectLocked,
+    /// Object lock needs versions, and the container does not keep them.
+    NotVersioned,
     /// This operation is not permitted on an archived blob.
     BlobArchived,
     /// This operation is not permitted because the blob is being rehydrated.

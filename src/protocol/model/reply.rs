@@ -20,7 +20,9 @@ use crate::types::ContentEtag;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::Md5;
+use crate::types::ObjectLock;
 use crate::types::PublicAccess;
+use crate::types::Retention;
 use crate::types::Revision;
 use crate::types::ServiceProperties;
 use crate::types::Setting;
@@ -61,6 +63,8 @@ pub enum SettingReply {
     Value(Box<Setting>),
     /// Whether versions are kept; `None` if they never were.
     Versioning(Option<Versioning>),
+    /// Its object lock.
+    ObjectLock(ObjectLock),
     /// One that all containers have; the dialect knows its value.
     Fixed,
     /// It was replaced or removed.
@@ -76,6 +80,15 @@ pub struct Grants {
     pub everyone: bool,
     /// Holders of a key of any account of this store.
     pub authenticated: bool,
+}
+
+/// What protects a version: the part that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlobLock {
+    /// Its retention.
+    Retention(Retention),
+    /// Whether it is under a legal hold.
+    LegalHold(bool),
 }
 
 /// What a lease action came to.
@@ -299,6 +312,12 @@ pub enum Reply {
     /// Who may use a container or blob without a role in the account; `None` when that was
     /// replaced.
     Grants(Option<Grants>),
+    /// What protects a version.
+    Lock(BlobLock),
+    /// The retention of a version, which was replaced.
+    RetentionSet(Option<Retention>),
+    /// Whether a version is under a legal hold, which was set.
+    LegalHoldSet(bool),
     /// Delete Container.
     ContainerDeleted,
     /// List Blobs.

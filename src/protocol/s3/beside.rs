@@ -1,8 +1,9 @@
 //! The operations about what lies beside the content of objects and buckets: tags, access control
-//! lists, settings. Part of the table in `parse.rs`.
+//! lists, object lock, settings. Part of the table in `parse.rs`.
 
 use crate::protocol::s3::acl;
 use crate::protocol::s3::cors;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::request::Parser;
 use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::settings;
@@ -39,7 +40,12 @@ pub(super) const SERVED: &[(S3Operation, Parser)] = &[
     (O::GetBucketPolicyStatus, settings::get_absent),
     (O::GetBucketReplication, settings::get_absent),
     (O::GetBucketWebsite, settings::get_absent),
-    (O::GetObjectLockConfiguration, settings::get_absent),
+    (O::GetObjectLockConfiguration, locks::get_configuration),
+    (O::PutObjectLockConfiguration, locks::put_configuration),
+    (O::GetObjectRetention, locks::get_retention),
+    (O::PutObjectRetention, locks::put_retention),
+    (O::GetObjectLegalHold, locks::get_legal_hold),
+    (O::PutObjectLegalHold, locks::put_legal_hold),
     (O::GetPublicAccessBlock, settings::get_absent),
     (O::GetBucketAnalyticsConfiguration, settings::absent_of_id),
     (O::GetBucketIntelligentTieringConfiguration, settings::absent_of_id),

@@ -13,6 +13,7 @@ use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::acl;
 use crate::protocol::s3::arguments;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::naming;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload_of_any_length;
@@ -55,6 +56,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         settings: ContainerSettings {
             collation: Collation::Utf8,
             acl: acl::of_new_bucket(request.headers)?,
+            object_lock: locks::of_new_bucket(request.headers)?,
             keeps_own: true,
             ..ContainerSettings::default()
         },

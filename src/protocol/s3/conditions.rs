@@ -16,6 +16,7 @@ use crate::protocol::wire::headers;
 use crate::types::Conditions;
 use crate::types::ContentEtag;
 use crate::types::EtagMatch;
+use crate::types::LockClaim;
 use crate::types::Pairing;
 use crate::types::Protection;
 use crate::types::Timestamp;
@@ -130,6 +131,7 @@ pub(super) fn of_names(
         encryption: encryption::read(headers, &encryption::OF_OBJECT)?,
         over_archived: false,
         protection: Protection::default(),
+        lock: LockClaim::default(),
         open_to: None,
     })
 }

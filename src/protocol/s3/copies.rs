@@ -20,6 +20,7 @@ use crate::protocol::s3::conditions;
 use crate::protocol::s3::copy_source;
 use crate::protocol::s3::encryption;
 use crate::protocol::s3::encryption::OF_OBJECT;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
@@ -60,8 +61,11 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         }
     };
     let conditions = conditions::write(all)?;
-    let precondition =
-        Precondition { encryption: encryption::read(all, &OF_OBJECT)?, ..conditions };
+    let precondition = Precondition {
+        encryption: encryption::read(all, &OF_OBJECT)?,
+        lock: locks::claim(all)?,
+        ..conditions
+    };
     let copy = CopyNamed {
         may_copy_tags: false,
         path: request.object()?,
@@ -102,6 +106,7 @@ fn check_changes(copy: &CopyNamed, class: Option<StorageClass>) -> Result<(), Re
         && copy.properties == CopiedProperties::Keep
         && class.is_none()
         && copy.object.redirect.is_none()
+        && !copy.precondition.lock.protects()
         && copy.checksum.is_none()
         && copy.precondition.encryption == RequestEncryption::Plain
         && copy.source.precondition.encryption == RequestEncryption::Plain;

@@ -14,6 +14,7 @@ use crate::protocol::model::operation::Document;
 use crate::protocol::model::operation::DocumentBody;
 use crate::protocol::model::operation::Parsed;
 use crate::protocol::s3::conditions;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::upload::upload;
 use crate::protocol::s3::versions;
@@ -41,8 +42,14 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
         return Err(Refusal::new(Reason::InvalidInput)
             .message("Missing required header for this request: Content-MD5 OR x-amz-checksum-*"));
     }
-    let deletions =
-        DeleteBlobs { container, items: Vec::new(), quiet: false, may_delete_versions: false };
+    let bypass = locks::bypass(request.headers)?;
+    let deletions = DeleteBlobs {
+        container,
+        items: Vec::new(),
+        quiet: false,
+        bypass,
+        may_delete_versions: false,
+    };
     Ok(Parsed::NeedsBody {
         operation: ContainerOperation::DeleteBlobs(deletions).into(),
         body: DocumentBody { upload, decode },

@@ -67,6 +67,14 @@ error_table! {
     LeaseIsBreakingAndCannotBeChanged => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     LeaseIsBrokenAndCannotBeRenewed => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     SnapshotsPresent => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    BlobImmutableDueToLegalHold => "AccessDenied", 403, "Access Denied because object protected by object lock.";
+    BlobImmutableDueToPolicy => "AccessDenied", 403, "Access Denied because object protected by object lock.";
+    NoObjectLock => "InvalidRequest", 400, "Bucket is missing Object Lock Configuration";
+    RetentionInPast => "InvalidArgument", 400, "The retain until date must be in the future!";
+    InvalidRetentionPeriod => "InvalidRetentionPeriod", 400, "The retention period must be a positive integer: at most 36,500 days or 100 years.";
+    ProtectionNotFound => "NoSuchObjectLockConfiguration", 404, "The specified object does not have a ObjectLock configuration";
+    ObjectLocked => "InvalidBucketState", 409, "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.";
+    NotVersioned => "InvalidBucketState", 409, "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration";
     BlobArchived => "InvalidObjectState", 403, "The operation is not valid for the object's storage class. Restore the object first.";
     BlobBeingRehydrated => "InvalidObjectState", 403, "The operation is not valid for the object's storage class. Restore the object first.";
     RehydrationInProgress => "RestoreAlreadyInProgress", 409, "Object restore is already in progress";

@@ -120,6 +120,8 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
         versions_only: false,
         tags: false,
         copy: false,
+        retention: false,
+        legal_hold: false,
         content_etag: true,
     };
     Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))

@@ -39,6 +39,7 @@ mod encryption;
 pub mod errors;
 pub mod form;
 mod lists;
+mod locks;
 mod markers;
 mod naming;
 mod objects;

@@ -11,6 +11,7 @@ use http::header::EXPIRES;
 use http::header::IF_RANGE;
 use http::header::RANGE;
 
+use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
@@ -19,6 +20,7 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::s3::acl;
 use crate::protocol::s3::conditions;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
 use crate::protocol::s3::upload::upload;
@@ -91,6 +93,7 @@ fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartN
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (tags, upload) =
         (tagging::header(request.headers)?, upload(request.headers, PUT_BYTES_MAX)?);
+    locks::check_integrity(&locks::claim(request.headers)?, &upload)?;
     put_of(request, tags, upload)
 }
 
@@ -100,7 +103,7 @@ pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Resul
     let class = storage_class(all)?;
     let put = ContentOperation::PutBlob {
         path: request.object()?,
-        precondition: conditions::write(all)?,
+        precondition: Precondition { lock: locks::claim(all)?, ..conditions::write(all)? },
         properties: properties(all)?,
         metadata: metadata(all)?,
         tags,
@@ -114,7 +117,8 @@ pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Resul
 
 /// `DeleteObject`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    let (path, precondition) = (request.object()?, conditions::delete(request.headers)?);
+    let (path, mut precondition) = (request.object()?, conditions::delete(request.headers)?);
+    precondition.lock.bypass = locks::bypass(request.headers)?;
     let scope = match path.revision {
         Revision::Current | Revision::Snapshot(_) => DeleteScope::Object,
         version @ (Revision::Version(_) | Revision::Null) => DeleteScope::Version(version),

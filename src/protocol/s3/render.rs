@@ -71,6 +71,8 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
         }
         Reply::BlobTags(tags) => begin(200, echo).xml(settings::tags(tags.iter())),
         Reply::Setting(reply) => setting(reply, echo),
+        Reply::Lock(lock) => begin(200, echo).xml(settings::blob_lock(lock)),
+        Reply::RetentionSet(_) | Reply::LegalHoldSet(_) => changed(echo),
         Reply::Grants(Some(grants)) => begin(200, echo).xml(acl::grants(grants, echo)),
         Reply::Grants(None) | Reply::BlobTagsSet => changed(echo),
         Reply::Blob { facts, range, .. } => object(facts, range.as_ref(), echo),
@@ -105,6 +107,7 @@ fn setting(reply: &SettingReply, echo: &S3Echo) -> Response<Bytes> {
     match reply {
         SettingReply::Value(setting) => begin(200, echo).xml(settings::setting(setting)),
         SettingReply::Versioning(state) => begin(200, echo).xml(settings::versioning(*state)),
+        SettingReply::ObjectLock(lock) => begin(200, echo).xml(settings::object_lock(lock)),
         SettingReply::Fixed => match echo.operation.and_then(fixed) {
             Some(document) => begin(200, echo).xml(settings::fixed(document)),
             None => render_refusal(&Reason::NotImplemented.into(), echo),

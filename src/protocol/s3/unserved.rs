@@ -29,8 +29,6 @@ const HEADERS: &[&str] = &[
 
 /// The operations that copy.
 const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
-/// Whether a new bucket locks objects. `false` asks for nothing.
-const LOCKS: &str = "x-amz-bucket-object-lock-enabled";
 /// Who owns new objects, and the one value that is served: who writes them.
 const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
@@ -55,6 +53,20 @@ const SERVED: &[(&str, &[S3Operation])] = &[
     ),
     ("x-amz-copy-source", COPIES),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
+    ("x-amz-bucket-object-lock-enabled", &[S3Operation::CreateBucket]),
+    (
+        "x-amz-object-lock-",
+        &[
+            S3Operation::PutObject,
+            S3Operation::PostObject,
+            S3Operation::CopyObject,
+            S3Operation::CreateMultipartUpload,
+        ],
+    ),
+    (
+        "x-amz-bypass-governance-retention",
+        &[S3Operation::DeleteObject, S3Operation::DeleteObjects, S3Operation::PutObjectRetention],
+    ),
 ];
 
 /// The operations on an object that may be on a version of it.
@@ -68,6 +80,10 @@ const OF_VERSIONS: &[S3Operation] = &[
     S3Operation::DeleteObjectTagging,
     S3Operation::GetObjectAcl,
     S3Operation::PutObjectAcl,
+    S3Operation::GetObjectRetention,
+    S3Operation::PutObjectRetention,
+    S3Operation::GetObjectLegalHold,
+    S3Operation::PutObjectLegalHold,
     S3Operation::RestoreObject,
 ];
 
@@ -83,9 +99,8 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
 /// `UnsupportedHeader`.
 pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Result<(), Refusal> {
     let is_owned = headers.get(OWNERSHIP).is_some_and(|value| value == OWNERSHIP_SERVED);
-    let is_unlocked = headers.get(LOCKS).is_some_and(|value| value == "false");
     let is_served = |name: &str| {
-        if name == OWNERSHIP && is_owned || name == LOCKS && is_unlocked {
+        if name == OWNERSHIP && is_owned {
             return true;
         }
         let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));

@@ -3,6 +3,7 @@
 
 use crate::protocol::s3::cors;
 use crate::protocol::s3::errors::error_row;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::tagging;
 
 /// Reads `bytes` as each kind of document; tells how many took them.
@@ -15,6 +16,9 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         tagging::read(bytes).and_then(tagging::of_object).map(drop),
         tagging::read(bytes).and_then(tagging::of_bucket).map(drop),
         cors::read(bytes).map(drop),
+        locks::read_retention(bytes).map(drop),
+        locks::read_legal_hold(bytes).map(drop),
+        locks::read_configuration(bytes).map(drop),
     ];
     for refusal in results.iter().filter_map(|result| result.as_ref().err()) {
         assert_eq!(error_row(refusal.reason).status, 400, "{refusal:?}");

@@ -19,6 +19,7 @@ use crate::protocol::s3::arguments;
 use crate::protocol::s3::completion;
 use crate::protocol::s3::conditions;
 use crate::protocol::s3::encryption;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::objects;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::tagging;
@@ -36,7 +37,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let class = objects::storage_class(all)?;
     let create = CreateUpload {
         path: request.object()?,
-        precondition: encrypted(all)?,
+        precondition: Precondition { lock: locks::claim(all)?, ..encrypted(all)? },
         properties: objects::properties(all)?,
         metadata: objects::metadata(all)?,
         tags: tagging::header(all)?,

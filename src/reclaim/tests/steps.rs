@@ -198,6 +198,7 @@ pub(super) fn make_and_delete_container(bench: &Bench) {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     }));
     for n in 0..300 {
         let name = format!("{}{n}", if n % 2 == 0 { "a" } else { "p" });
@@ -288,6 +289,7 @@ async fn deleted_container_is_purged_although_a_partition_elsewhere_is_quarantin
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     }));
     let guard = Guard::default();
     let delete = DeleteContainer {

@@ -31,6 +31,7 @@ fn container() -> Write {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     })
 }
 

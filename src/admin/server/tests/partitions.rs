@@ -47,6 +47,7 @@ pub(super) async fn rig(env: &Env) -> Rig {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     };
     router.write(Write::CreateContainer(create)).await.unwrap();
     let keys = AccountKeys::new(&["AAAAAAAAAAAAAAAAAAAAAAAAAAA="]).unwrap();

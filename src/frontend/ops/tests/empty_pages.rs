@@ -70,6 +70,8 @@ fn list_containers() -> ListContainers {
 
 fn list_blobs() -> ListBlobs {
     ListBlobs {
+        retention: false,
+        legal_hold: false,
         container: photos(),
         prefix: None,
         delimiter: None,

@@ -102,8 +102,20 @@ fn guard() -> Guard {
         protection: Protection {
             versioning: Some(Versioning::Suspended),
             restorable_for: Some(Duration::from_secs(7)),
+            lock: Some(object_lock()),
         },
+        lock: lock_claim(),
     }
+}
+
+fn object_lock() -> ObjectLock {
+    let period = RetentionPeriod::Years(10);
+    ObjectLock { default: Some(DefaultRetention { mode: RetentionMode::Unlocked, period }) }
+}
+
+fn lock_claim() -> LockClaim {
+    let retention = Some(Retention { mode: RetentionMode::Locked, until: TIME });
+    LockClaim { retention, legal_hold: Some(true), bypass: true }
 }
 
 fn written() -> Written {
@@ -147,7 +159,7 @@ fn record() -> BlobRecord {
         copy: Some(Box::new(copy)),
         encryption: Some(Encryption::Scope("scope".to_owned())),
         fields: Some(Box::new(BlobFields {
-            legal_hold: true,
+            legal_hold: Some(true),
             expires: Some("never".to_owned()),
             ..BlobFields::default()
         })),
@@ -257,6 +269,7 @@ pub(super) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Anonymous(true),
         AccountChange::Versioning(true),
         AccountChange::ContainerRetention(Some(7)),
+        AccountChange::ObjectLock(true),
         AccountChange::DelegationSecret(secret()),
         AccountChange::Reseal(vec![(Secret::Plain(Bytes::from_static(b"old")), secret())]),
         AccountChange::Assign(assignment()),

@@ -194,6 +194,7 @@ fn of_accounts() -> Vec<(Write, usize)> {
         owner: Some(long()),
         region: Some(long()),
         acl: CannedAcl::Private,
+        object_lock: false,
     };
     let (name, written) = (container(), guard);
     let policy =
@@ -392,6 +393,7 @@ fn of_uploads() -> Vec<(Write, usize)> {
         digest: vec![0; 32].into(),
     };
     let start = StartUpload {
+        lock: LockClaim::default(),
         key: long_key(),
         id: upload,
         properties: long_properties(),

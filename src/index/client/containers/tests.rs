@@ -128,6 +128,7 @@ fn create(id: u64) -> CreateContainer {
         owner: Some("owner".to_owned()),
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     }
 }
 

@@ -69,7 +69,7 @@ fn every_blob_field() -> BlobFields {
         delete_marker: false,
         deleted: Some(SoftDelete { since: at(2), until: at(3) }),
         retention: Some(Retention { mode: RetentionMode::Locked, until: at(4) }),
-        legal_hold: true,
+        legal_hold: Some(true),
         expires: Some("e".to_owned()),
         redirect: Some("/r".to_owned()),
         storage_class: Some("GLACIER".to_owned()),

@@ -46,6 +46,7 @@ fn everything() -> Partition {
             owner: None,
             region: None,
             acl: CannedAcl::Private,
+            object_lock: false,
         }));
     }
     let (name, guard) = (ContainerName::new("dead").unwrap(), Guard::default());

@@ -75,6 +75,7 @@ fn the_last_change_of_access_of_a_container_counts() {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     }));
     let mut change = |change| {
         let (name, guard) = (name.clone(), Guard::default());

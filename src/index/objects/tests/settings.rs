@@ -37,6 +37,7 @@ fn create(id: u64) -> Write {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     })
 }
 

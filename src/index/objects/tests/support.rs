@@ -241,5 +241,6 @@ pub(super) fn create_container(text: &str, id: u64) -> Write {
         owner: None,
         region: None,
         acl: CannedAcl::Private,
+        object_lock: false,
     })
 }

@@ -149,6 +149,7 @@ fn dead_container_is_remembered_until_forgotten() {
             owner: None,
             region: None,
             acl: CannedAcl::Private,
+            object_lock: false,
         }));
         let blob = key("a");
         p.must(&Write::PutBlob(put(&blob, stored(&[location(account.get(), 0, 1)]))));

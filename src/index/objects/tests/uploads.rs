@@ -17,6 +17,7 @@ pub(super) fn id(n: u8) -> UploadId {
 
 pub(super) fn start_of(key: &BlobKey, id: UploadId) -> StartUpload {
     StartUpload {
+        lock: LockClaim::default(),
         key: key.clone(),
         id,
         properties: BlobProperties::default(),

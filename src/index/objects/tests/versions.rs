@@ -6,6 +6,7 @@
 
 mod chain;
 mod check;
+mod locked;
 mod restored;
 mod single;
 mod steps;
@@ -101,6 +102,21 @@ enum Step {
     DeleteNull {
         name: usize,
     },
+    /// Object lock on, then its default retention on and off.
+    Lock,
+    /// Whether deletions and changes of a retention bypass one that is not locked.
+    Bypass,
+    /// Replaces the retention of a state: its mode, and for how many steps.
+    Retain {
+        name: usize,
+        pick: Pick,
+        new: Option<(RetentionMode, u64)>,
+    },
+    Hold {
+        name: usize,
+        pick: Pick,
+        on: bool,
+    },
     /// Soft delete on or off.
     SoftDelete,
     Undelete {
@@ -128,6 +144,8 @@ struct State {
     metadata: Metadata,
     tags: Tags,
     modified: Timestamp,
+    retention: Option<Retention>,
+    hold: Option<bool>,
 }
 
 /// A version. The current one may have no id.
@@ -176,6 +194,8 @@ struct World {
     seed: u8,
     versioning: Option<Versioning>,
     is_soft: bool,
+    lock: Option<ObjectLock>,
+    bypass: bool,
     chains: BTreeMap<&'static str, Chain>,
 }
 
@@ -196,6 +216,8 @@ impl World {
             seed: 0,
             versioning: None,
             is_soft: false,
+            lock: None,
+            bypass: false,
             chains: NAMES.iter().map(|name| (*name, Chain::default())).collect(),
         }
     }
@@ -207,12 +229,21 @@ impl World {
     /// Evaluates a write as a front end sends it.
     fn write(&mut self, mut write: Write) -> Result<WriteReply, Error> {
         write.set_protection(self.protection());
+        // What the container is known to have before a write begins to commit.
+        let (lock, bypass) = (self.lock, self.bypass);
+        match &mut write {
+            Write::UpdateBlob(UpdateBlob { guard, .. })
+            | Write::DeleteBlob(DeleteBlob { guard, .. }) => {
+                (guard.protection.lock, guard.lock.bypass) = (lock, bypass);
+            }
+            _ => {}
+        }
         self.partition.write(&write)
     }
 
     fn protection(&self) -> Protection {
         let restorable_for = self.is_soft.then_some(RESTORABLE_FOR);
-        Protection { versioning: self.versioning, restorable_for }
+        Protection { versioning: self.versioning, restorable_for, lock: self.lock }
     }
 
     /// Until when can be restored what is deleted now.
@@ -259,6 +290,14 @@ fn scope() -> impl Strategy<Value = DeleteScope> {
     ]
 }
 
+fn retention() -> impl Strategy<Value = Option<(RetentionMode, u64)>> {
+    let mode = prop_oneof![3 => Just(RetentionMode::Unlocked), 1 => Just(RetentionMode::Locked)];
+    prop_oneof![
+        4 => (mode, 0u64..15).prop_map(Some),
+        1 => Just(None),
+    ]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let name = || prop_oneof![4 => Just(0usize), 1 => 0..NAMES.len()];
     let kind = prop_oneof![3 => Just(Kind::Block), 1 => Just(Kind::Append), 2 => Just(Kind::Page)];
@@ -283,6 +322,12 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (name(), 0usize..9, any::<bool>())
             .prop_map(|(name, pick, former)| Step::DeleteVersion { name, pick, former }),
         1 => name().prop_map(|name| Step::DeleteNull { name }),
+        1 => Just(Step::Lock),
+        1 => Just(Step::Bypass),
+        4 => (name(), 0usize..9, retention())
+            .prop_map(|(name, pick, new)| Step::Retain { name, pick, new }),
+        2 => (name(), 0usize..9, any::<bool>())
+            .prop_map(|(name, pick, on)| Step::Hold { name, pick, on }),
         1 => Just(Step::SoftDelete),
         3 => name().prop_map(|name| Step::Undelete { name }),
         1 => (name(), 0usize..9).prop_map(|(name, pick)| Step::Permanently { name, pick }),

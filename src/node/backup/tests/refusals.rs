@@ -69,6 +69,7 @@ impl Running {
             owner: None,
             region: None,
             acl: CannedAcl::Private,
+            object_lock: false,
         };
         self.assembly.router.write(Write::CreateContainer(create)).await.unwrap();
     }

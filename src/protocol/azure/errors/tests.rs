@@ -33,7 +33,11 @@ fn published_table_has_every_row_and_no_other() {
 }
 
 /// Reasons that only requests of other dialects are refused for. Blob has no code of their own.
-const OF_OTHER_DIALECTS: [Reason; 28] = [
+const OF_OTHER_DIALECTS: [Reason; 32] = [
+    Reason::InvalidRetentionPeriod,
+    Reason::ProtectionNotFound,
+    Reason::ObjectLocked,
+    Reason::NotVersioned,
     Reason::IllegalVersioning,
     Reason::DeleteMarker,
     Reason::RehydrationInProgress,

@@ -6,6 +6,7 @@ use crate::protocol::azure::errors;
 use crate::protocol::azure::words::lease_duration;
 use crate::protocol::azure::words::lease_state;
 use crate::protocol::azure::words::lease_status;
+use crate::protocol::azure::words::policy_mode;
 use crate::protocol::azure::words::public_access_name;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyFacts;
@@ -18,6 +19,7 @@ use crate::protocol::wire::head::Head;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
+use crate::types::Retention;
 use crate::types::VersionId;
 
 /// What every answer carries.
@@ -98,6 +100,7 @@ impl Head {
             .lease(facts.lease)
             .fixed("x-ms-has-immutability-policy", "false")
             .fixed("x-ms-has-legal-hold", "false")
+            .shown("x-ms-immutable-storage-with-versioning-enabled", facts.has_object_lock)
             .set("x-ms-default-encryption-scope", encryption::name(facts.encryption_scope.as_ref()))
             .set(
                 "x-ms-deny-encryption-scope-override",
@@ -131,6 +134,21 @@ impl Head {
             .metadata(&facts.metadata)
             .copy(facts.copy.as_deref())
             .current_version(facts)
+            .retention(facts.retention)
+            .legal_hold(facts.legal_hold)
+    }
+
+    pub(super) fn retention(self, retention: Option<Retention>) -> Self {
+        let Some(Retention { mode, until }) = retention else { return self };
+        self.shown("x-ms-immutability-policy-until-date", until)
+            .fixed("x-ms-immutability-policy-mode", policy_mode(mode))
+    }
+
+    pub(super) fn legal_hold(self, legal_hold: Option<bool>) -> Self {
+        match legal_hold {
+            Some(on) => self.shown("x-ms-legal-hold", on),
+            None => self,
+        }
     }
 
     fn current_version(self, facts: &BlobFacts) -> Self {

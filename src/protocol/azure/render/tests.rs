@@ -231,6 +231,7 @@ fn statuses_are_the_documented_ones() {
 #[test]
 fn containers_show_access_and_fixed_facts() {
     let facts = ContainerFacts {
+        has_object_lock: false,
         deleted: None,
         created: Timestamp::ZERO,
         owner: None,
@@ -429,6 +430,7 @@ fn a_page_of_much_escaped_metadata_ends_early_and_says_where_to_go_on() {
 fn a_page_of_containers_ends_early_too() {
     let metadata = Metadata::new(vec![("k".to_owned(), "<".repeat(8000))]).unwrap();
     let facts = ContainerFacts {
+        has_object_lock: false,
         deleted: None,
         created: Timestamp::ZERO,
         owner: None,
@@ -518,6 +520,7 @@ fn encryption_is_shown_and_hides_metadata() {
 #[test]
 fn container_lists_quote_their_tags() {
     let facts = ContainerFacts {
+        has_object_lock: false,
         deleted: None,
         created: Timestamp::ZERO,
         owner: None,

@@ -2,6 +2,7 @@
 
 use crate::protocol::model::operation::parts::BlobPath;
 use crate::protocol::model::operation::parts::BlockListKind;
+use crate::protocol::model::operation::parts::LockPart;
 use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::parts::RangeChecksum;
 use crate::protocol::model::operation::parts::SequenceChange;
@@ -15,6 +16,7 @@ use crate::types::LeaseAction;
 use crate::types::Metadata;
 use crate::types::PartNumber;
 use crate::types::RehydratePriority;
+use crate::types::Retention;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
@@ -182,6 +184,31 @@ pub enum BlobOperation {
         path: BlobPath,
         /// Who may.
         acl: CannedAcl,
+    },
+    /// What protects a version.
+    GetBlobLock {
+        /// The blob.
+        path: BlobPath,
+        /// Which part of it.
+        part: LockPart,
+    },
+    /// Set Immutability Policy, Delete Immutability Policy.
+    SetBlobRetention {
+        /// The blob.
+        path: BlobPath,
+        /// A date, and whether a retention that is not locked may be shortened.
+        precondition: Precondition,
+        /// The retention; `None` ends it.
+        retention: Option<Retention>,
+    },
+    /// Set Legal Hold.
+    SetBlobLegalHold {
+        /// The blob.
+        path: BlobPath,
+        /// What must hold.
+        precondition: Precondition,
+        /// Whether it is under a legal hold from now on.
+        on: bool,
     },
     /// Delete Blob.
     DeleteBlob {

@@ -13,6 +13,8 @@ pub const DELETIONS_MAX: usize = 1_000;
 /// and one that does not exist counts as deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteBlobs {
+    /// Whether a version under a retention that is not locked is deleted too.
+    pub bypass: bool,
     /// The container.
     pub container: ContainerName,
     /// The blobs, at most [`DELETIONS_MAX`]; in the body.

@@ -100,6 +100,10 @@ impl BlobOperation {
             Self::SetBlobTags { .. } => "SetBlobTags",
             Self::GetBlobGrants { .. } => "GetBlobGrants",
             Self::SetBlobGrants { .. } => "SetBlobGrants",
+            Self::GetBlobLock { .. } => "GetBlobLock",
+            Self::SetBlobRetention { retention: Some(_), .. } => "SetBlobImmutabilityPolicy",
+            Self::SetBlobRetention { retention: None, .. } => "DeleteBlobImmutabilityPolicy",
+            Self::SetBlobLegalHold { .. } => "SetBlobLegalHold",
             Self::DeleteBlob { .. } => "DeleteBlob",
             Self::GetBlobAttributes { .. } => "GetBlobAttributes",
             Self::RestoreBlob { .. } => "RestoreBlob",
@@ -108,7 +112,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 64] = [
+pub const OPERATION_NAMES: [&str; 68] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -122,6 +126,7 @@ pub const OPERATION_NAMES: [&str; 64] = [
     "CreateContainer",
     "CreateUpload",
     "DeleteBlob",
+    "DeleteBlobImmutabilityPolicy",
     "DeleteBlobs",
     "DeleteContainer",
     "FindBlobsByTags",
@@ -130,6 +135,7 @@ pub const OPERATION_NAMES: [&str; 64] = [
     "GetBlob",
     "GetBlobAttributes",
     "GetBlobGrants",
+    "GetBlobLock",
     "GetBlobMetadata",
     "GetBlobPart",
     "GetBlobProperties",
@@ -161,6 +167,8 @@ pub const OPERATION_NAMES: [&str; 64] = [
     "RestoreContainer",
     "SealBlob",
     "SetBlobGrants",
+    "SetBlobImmutabilityPolicy",
+    "SetBlobLegalHold",
     "SetBlobMetadata",
     "SetBlobProperties",
     "SetBlobTags",

@@ -13,6 +13,7 @@ use crate::types::Conditions;
 use crate::types::ContainerName;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
+use crate::types::LockClaim;
 use crate::types::Md5;
 use crate::types::Protection;
 use crate::types::Revision;
@@ -38,6 +39,8 @@ pub struct Precondition {
     /// How blobs of the container are protected. The request does not say it; it is filled in when
     /// the container is looked up.
     pub protection: Protection,
+    /// What the request says of object lock.
+    pub lock: LockClaim,
 }
 
 /// What a request says of the encryption of the content it writes, or of the blob it is about.
@@ -65,6 +68,15 @@ impl RequestEncryption {
     }
 }
 
+/// What protects a version, by one of two means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPart {
+    /// Its retention.
+    Retention,
+    /// Its legal hold.
+    LegalHold,
+}
+
 /// A blob by its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobPath {
@@ -87,6 +99,8 @@ pub struct ContainerSettings {
     pub region: Option<String>,
     /// Who may list it without a role in the account.
     pub acl: CannedAcl,
+    /// Whether it has object lock. An account may have it for all new containers.
+    pub object_lock: bool,
     /// Whether a container that exists, and has this owner, region and list, is the answer.
     pub keeps_own: bool,
 }
@@ -94,7 +108,8 @@ pub struct ContainerSettings {
 impl Default for ContainerSettings {
     fn default() -> Self {
         let (owner, region, acl) = (None, None, CannedAcl::Private);
-        Self { collation: Collation::Utf16, owner, region, acl, keeps_own: false }
+        let (object_lock, keeps_own) = (false, false);
+        Self { collation: Collation::Utf16, owner, region, acl, object_lock, keeps_own }
     }
 }
 
@@ -292,6 +307,10 @@ pub struct ListBlobs {
     pub tags: bool,
     /// Whether the last copy is shown.
     pub copy: bool,
+    /// Whether retentions are shown.
+    pub retention: bool,
+    /// Whether legal holds are shown.
+    pub legal_hold: bool,
     /// Whether the tag of the content is shown. If not, the facts may have another one.
     pub content_etag: bool,
 }

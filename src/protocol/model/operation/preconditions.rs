@@ -96,7 +96,12 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::SetBlobTags { precondition, .. }
         | O::GetBlobAttributes { precondition, .. }
         | O::RestoreBlob { precondition, .. }
+        | O::SetBlobRetention { precondition, .. }
+        | O::SetBlobLegalHold { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
-        O::UndeleteBlob { .. } | O::GetBlobGrants { .. } | O::SetBlobGrants { .. } => None,
+        O::UndeleteBlob { .. }
+        | O::GetBlobGrants { .. }
+        | O::SetBlobGrants { .. }
+        | O::GetBlobLock { .. } => None,
     }
 }

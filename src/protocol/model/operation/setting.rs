@@ -1,6 +1,7 @@
 //! Operations on the settings of a container.
 
 use crate::types::ContainerName;
+use crate::types::ObjectLock;
 use crate::types::Setting;
 use crate::types::SettingKind;
 use crate::types::Versioning;
@@ -27,6 +28,10 @@ pub enum SettingAction {
     GetVersioning,
     /// Say whether versions are kept; in the body.
     SetVersioning(Versioning),
+    /// Read the object lock.
+    GetObjectLock,
+    /// Give it object lock, or another default retention; in the body.
+    SetObjectLock(ObjectLock),
     /// Read one that all containers have, with the same value. The dialect knows the value.
     GetFixed,
     /// Read one that no container has.
@@ -42,10 +47,12 @@ impl SettingOperation {
         match self.action {
             SettingAction::Get(_)
             | SettingAction::GetVersioning
+            | SettingAction::GetObjectLock
             | SettingAction::GetFixed
             | SettingAction::GetAbsent => true,
             SettingAction::Set(_)
             | SettingAction::SetVersioning(_)
+            | SettingAction::SetObjectLock(_)
             | SettingAction::Remove(_)
             | SettingAction::RemoveAbsent => false,
         }

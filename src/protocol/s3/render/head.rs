@@ -9,11 +9,13 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::upload_checksums;
 use crate::protocol::s3::versions;
 use crate::protocol::wire::head::Head;
 use crate::types::ContentChecksum;
 use crate::types::Metadata;
+use crate::types::Retention;
 use crate::types::StorageClass;
 use crate::types::VersionId;
 
@@ -88,7 +90,20 @@ pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head
     if let Some(restore) = facts.tier.as_ref().and_then(restore) {
         head = head.fixed("x-amz-restore", restore);
     }
-    metadata(head, &facts.metadata)
+    metadata(lock(head, facts), &facts.metadata)
+}
+
+/// What protects the object.
+fn lock(mut head: Head, facts: &BlobFacts) -> Head {
+    if let Some(Retention { mode, until }) = facts.retention {
+        head = head
+            .fixed("x-amz-object-lock-mode", locks::mode_word(mode))
+            .set("x-amz-object-lock-retain-until-date", &until.to_iso_millis());
+    }
+    match facts.legal_hold {
+        Some(on) => head.fixed("x-amz-object-lock-legal-hold", locks::hold_word(on)),
+        None => head,
+    }
 }
 
 /// Metadata, and how much of it no header can hold.

@@ -1,9 +1,15 @@
 //! Documents of tags and of settings of buckets.
 
+use crate::protocol::model::reply::BlobLock;
+use crate::protocol::s3::locks;
 use crate::protocol::s3::render::document::begin;
 use crate::protocol::s3::settings::FixedDocument;
 use crate::protocol::wire::escape;
 use crate::types::CrossOriginRule;
+use crate::types::DefaultRetention;
+use crate::types::ObjectLock;
+use crate::types::Retention;
+use crate::types::RetentionPeriod;
 use crate::types::Setting;
 use crate::types::Versioning;
 
@@ -35,6 +41,42 @@ pub(super) fn versioning(state: Option<Versioning>) -> String {
     }
     out.push_str("</VersioningConfiguration>");
     out
+}
+
+/// The object lock of a bucket.
+pub(super) fn object_lock(lock: &ObjectLock) -> String {
+    let mut out = begin("ObjectLockConfiguration");
+    escape::element(&mut out, "ObjectLockEnabled", "Enabled");
+    if let Some(DefaultRetention { mode, period }) = &lock.default {
+        out.push_str("<Rule><DefaultRetention>");
+        escape::element(&mut out, "Mode", locks::mode_word(*mode));
+        match period {
+            RetentionPeriod::Days(days) => escape::plain(&mut out, "Days", days),
+            RetentionPeriod::Years(years) => escape::plain(&mut out, "Years", years),
+        }
+        out.push_str("</DefaultRetention></Rule>");
+    }
+    out.push_str("</ObjectLockConfiguration>");
+    out
+}
+
+/// What protects an object.
+pub(super) fn blob_lock(lock: &BlobLock) -> String {
+    match lock {
+        BlobLock::Retention(Retention { mode, until }) => {
+            let mut out = begin("Retention");
+            escape::element(&mut out, "Mode", locks::mode_word(*mode));
+            escape::plain(&mut out, "RetainUntilDate", until.to_iso_millis());
+            out.push_str("</Retention>");
+            out
+        }
+        BlobLock::LegalHold(on) => {
+            let mut out = begin("LegalHold");
+            escape::element(&mut out, "Status", locks::hold_word(*on));
+            out.push_str("</LegalHold>");
+            out
+        }
+    }
 }
 
 /// Tags of an object or a bucket.

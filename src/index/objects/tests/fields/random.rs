@@ -86,7 +86,7 @@ prop_compose! {
             (option::of(text()), option::of(text()), option::of(text()), option::of(text())),
         acl in option::of(acl()),
         version in option::of((time(), any::<bool>())),
-        (delete_marker, legal_hold) in any::<(bool, bool)>(),
+        (delete_marker, legal_hold) in any::<(bool, Option<bool>)>(),
         deleted in option::of(soft_delete()),
         retention in option::of((mode(), time())),
         restored_until in option::of(time()),

@@ -147,6 +147,8 @@ impl State {
             metadata: Metadata::default(),
             tags: Tags::default(),
             modified,
+            retention: None,
+            hold: None,
         }
     }
 }

@@ -18,6 +18,7 @@ impl World {
     pub(super) fn delete(&mut self, name: &'static str, scope: DeleteScope) {
         let reply = self.write(delete_of(&key(name), scope));
         let (now, versioning, until) = (self.now(), self.versioning, self.until());
+        let held = self.held_snapshot(name);
         let chain = self.chain(name);
         let is_kept = until.is_some() || chain.is_kept(versioning) && versioning.is_some();
         let is_object = scope == DeleteScope::Object && versioning.is_some();
@@ -28,6 +29,12 @@ impl World {
                 chain.missing(versioning)
             };
             assert_eq!(reply, Err(Error::Refused(why)));
+            return;
+        }
+        let takes_snapshots =
+            matches!(scope, DeleteScope::Snapshots | DeleteScope::BlobAndSnapshots);
+        if let Some(held) = held.filter(|_| takes_snapshots) {
+            assert_eq!(reply, Err(held));
             return;
         }
         if scope == DeleteScope::Snapshots {
@@ -64,6 +71,11 @@ impl World {
         let Some(&taken) = all.get(pick % all.len().max(1)) else { return };
         let reply = self.write(delete_of(&key(name), DeleteScope::Snapshot(taken)));
         let until = self.until();
+        let state = self.chains[name].snapshots[&taken].clone();
+        if let Some(held) = state.held(self.now(), self.bypass) {
+            assert_eq!(reply, Err(Error::Refused(held)));
+            return;
+        }
         let deleted = Deleted { is_kept: until.is_some(), ..Deleted::default() };
         assert_eq!(reply, Ok(WriteReply::Deleted(deleted)));
         self.chain(name).delete_snapshot(taken, until);
@@ -93,6 +105,16 @@ impl World {
         let reply = self.write(delete_of(&key(name), scope));
         let (now, versioning, until) = (self.now(), self.versioning, self.until());
         let is_former = matches!(scope, DeleteScope::FormerVersion(_));
+        let bypass = self.bypass;
+        let before = self.chains[name].clone();
+        let held = at.and_then(|at| before.versions[at].state.held(now, bypass));
+        let is_current = at.is_some_and(|at| at + 1 == before.versions.len());
+        if let Some(held) = held
+            && !(is_former && is_current && before.current().is_some())
+        {
+            assert_eq!(reply, Err(Error::Refused(held)));
+            return;
+        }
         match self.chain(name).remove(at, is_former) {
             Err(why) => assert_eq!(reply, Err(Error::Refused(why))),
             Ok(version) => {
@@ -217,6 +239,8 @@ impl World {
             assert_eq!(record.metadata, state.metadata, "{revision:?}");
             assert_eq!(record.tags, state.tags, "{revision:?}");
             assert_eq!(record.last_modified, state.modified, "{revision:?}");
+            assert_eq!(record.retention(), state.retention, "{revision:?}");
+            assert_eq!(record.legal_hold(), state.hold, "{revision:?}");
             assert_eq!(self.content(&read), state.bytes, "{revision:?}");
         }
         let current = self.partition.blob(&read(&key(name)));

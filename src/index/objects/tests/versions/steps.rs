@@ -12,6 +12,8 @@ fn refused<T>(why: Refused) -> Result<T, Error> {
 impl World {
     pub(super) fn apply(&mut self, step: &Step) {
         match step {
+            // Object lock needs versions.
+            Step::Versioning if self.lock.is_some() => {}
             Step::Versioning => {
                 self.versioning = Some(match self.versioning {
                     None | Some(Versioning::Suspended) => Versioning::Enabled,
@@ -33,6 +35,10 @@ impl World {
                 self.delete_version(NAMES[*name], *pick, *former);
             }
             Step::DeleteNull { name } => self.delete_null(NAMES[*name]),
+            Step::Lock => self.lock(),
+            Step::Bypass => self.bypass = !self.bypass,
+            Step::Retain { name, pick, new } => self.retain(NAMES[*name], *pick, *new),
+            Step::Hold { name, pick, on } => self.hold(NAMES[*name], *pick, *on),
             Step::SoftDelete => self.is_soft = !self.is_soft,
             Step::Undelete { name } => self.undelete(NAMES[*name]),
             Step::Permanently { name, pick } => self.permanently(NAMES[*name], *pick),
@@ -45,6 +51,7 @@ impl World {
     /// The new blob replaces the current one of the model.
     fn replaced(&mut self, name: &str, reply: &Result<WriteReply, Error>, state: State) {
         let (versioning, until) = (self.versioning, self.until());
+        let state = state.made(self.lock, self.now());
         let chain = self.chain(name);
         chain.push((versioning, until), state, false);
         chain.staged.clear();
@@ -120,6 +127,12 @@ impl World {
             let content = self.store(&bytes, true);
             let reply = self.write(Write::AppendBlock(append(&key(name), content)));
             let now = self.now();
+            if let Some(held) = self.unchangeable(name)
+                && self.chain(name).current().unwrap().state.kind == Kind::Append
+            {
+                assert_eq!(reply, Err(held));
+                continue;
+            }
             match self.chain(name).current_mut() {
                 None => assert_eq!(reply, refused(Refused::BlobNotFound)),
                 Some(of) if of.state.kind != Kind::Append => {
@@ -149,6 +162,12 @@ impl World {
         };
         let reply = self.write(Write::WritePages(sent));
         let now = self.now();
+        if let Some(held) = self.unchangeable(name)
+            && self.chain(name).current().unwrap().state.kind == Kind::Page
+        {
+            assert_eq!(reply, Err(held));
+            return;
+        }
         match self.chain(name).current_mut() {
             None => assert_eq!(reply, refused(Refused::BlobNotFound)),
             Some(of) if of.state.kind != Kind::Page => {
@@ -175,7 +194,12 @@ impl World {
         let (key, revision) = (key(name), Revision::Current);
         let update = UpdateBlob { key, revision, guard: Guard::default(), change };
         let reply = self.write(Write::UpdateBlob(update));
+        if let Some(held) = self.unchangeable(name) {
+            assert_eq!(reply, Err(held));
+            return;
+        }
         let (now, versioning, until) = (self.now(), self.versioning, self.until());
+        let lock = self.lock;
         let chain = self.chain(name);
         let Some(current) = chain.current().cloned() else {
             assert_eq!(reply, refused(Refused::BlobNotFound));
@@ -183,7 +207,7 @@ impl World {
         };
         let state = State { metadata, modified: now, ..current.state };
         if chain.is_kept(versioning) {
-            chain.push((versioning, until), state, false);
+            chain.push((versioning, until), state.made(lock, now), false);
         } else {
             chain.current_mut().unwrap().state = state;
         }
@@ -204,15 +228,17 @@ impl World {
         let sent = SnapshotBlob { key: key(name), guard: Guard::default(), metadata: None };
         let reply = self.write(Write::SnapshotBlob(sent));
         let (now, versioning, until) = (self.now(), self.versioning, self.until());
+        let lock = self.lock;
         let chain = self.chain(name);
         let Some(current) = chain.current().cloned() else {
             assert_eq!(reply, refused(Refused::BlobNotFound));
             return;
         };
-        chain.snapshots.insert(now, current.state.clone());
+        chain.snapshots.insert(now, current.state.clone().made(None, now));
         if chain.is_kept(versioning) {
             let modified = current.state.modified;
-            chain.push((versioning, until), State { modified: now, ..current.state }, false);
+            let state = State { modified: now, ..current.state }.made(lock, now);
+            chain.push((versioning, until), state, false);
             chain.current_mut().unwrap().state.modified = modified;
         }
         let Ok(WriteReply::Snapshotted(taken)) = reply else { panic!("{reply:?}") };

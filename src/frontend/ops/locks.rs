@@ -1,0 +1,105 @@
+//! Object lock of containers, retention and legal hold of blobs (ADR 0041).
+
+use crate::frontend::accounts::Account;
+use crate::frontend::commit;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::ingest::DocumentMemory;
+use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
+use crate::frontend::ops::content;
+use crate::frontend::state::FrontEnd;
+use crate::index::BlobChange;
+use crate::index::ContainerChange;
+use crate::index::Guard;
+use crate::index::UpdateBlob;
+use crate::index::UpdateContainer;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::protocol::model::operation::LockPart;
+use crate::protocol::model::reply::BlobLock;
+use crate::protocol::model::reply::SettingReply;
+use crate::types::ContainerName;
+use crate::types::ObjectLock;
+use crate::types::Retention;
+use crate::types::Versioning;
+
+/// Gives a container object lock, or another default retention.
+///
+/// # Errors
+/// `NotVersioned`; those of the container.
+pub(crate) async fn set_of_container(
+    front: &FrontEnd,
+    account: &Account,
+    container: ContainerName,
+    lock: ObjectLock,
+) -> Result<Reply, Refusal> {
+    let is_versioned = account.versioning == Some(Versioning::Enabled);
+    let change = ContainerChange::ObjectLock { lock, is_versioned };
+    let guard = Guard::default();
+    let write = UpdateContainer { account: account.id, name: container, guard, change };
+    match commit::commit(&front.rows, write, None).await {
+        Ok(_) => Ok(Reply::Setting(SettingReply::Changed)),
+        Err(error) => Err(errors::from_index(&error, Subject::Container)),
+    }
+}
+
+/// What protects a version.
+///
+/// # Errors
+/// `NoObjectLock`, `ProtectionNotFound`; those of the blob.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    part: LockPart,
+) -> Result<Reply, Refusal> {
+    let record = lookup::container(&front.rows, blob.account, &blob.path.container).await?;
+    if record.object_lock().is_none() {
+        return Err(Reason::NoObjectLock.into());
+    }
+    let facts = content::facts(front, blob).await?;
+    let found = match part {
+        LockPart::Retention => facts.retention.map(BlobLock::Retention),
+        LockPart::LegalHold => facts.legal_hold.map(BlobLock::LegalHold),
+    };
+    found.map(Reply::Lock).ok_or_else(|| Reason::ProtectionNotFound.into())
+}
+
+/// Set and Delete Immutability Policy.
+pub(crate) async fn set_retention(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    retention: Option<Retention>,
+    memory: DocumentMemory,
+) -> Result<Reply, Refusal> {
+    change(front, blob, BlobChange::Retention(retention), memory).await?;
+    Ok(Reply::RetentionSet(retention))
+}
+
+/// Set Legal Hold.
+pub(crate) async fn set_legal_hold(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    on: bool,
+    memory: DocumentMemory,
+) -> Result<Reply, Refusal> {
+    change(front, blob, BlobChange::LegalHold(on), memory).await?;
+    Ok(Reply::LegalHoldSet(on))
+}
+
+async fn change(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    change: BlobChange,
+    memory: DocumentMemory,
+) -> Result<(), Refusal> {
+    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
+        blob.locate(&front.rows).await?;
+    let write = UpdateBlob { key, revision, guard: lookup::guard(precondition), change };
+    let answer = commit::commit_holding(&front.rows, write, memory).await;
+    answer.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Immutability policies and legal holds of blobs: headers and operations.
+//!
+//! Source: "Set Blob Immutability Policy", "Delete Blob Immutability Policy", "Set Blob Legal Hold",
+//! "Put Blob".
+
+use http::HeaderMap;
+use http::Method;
+
+use crate::protocol::azure::conditions;
+use crate::protocol::azure::conditions::Dates;
+use crate::protocol::azure::headers;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Operation;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobOperation;
+use crate::protocol::model::operation::BlobPath;
+use crate::types::LockClaim;
+use crate::types::Retention;
+use crate::types::RetentionMode;
+use crate::types::Timestamp;
+
+/// What headers of a policy begin with.
+pub(super) const POLICY: &str = "x-ms-immutability-policy-";
+const UNTIL: &str = "x-ms-immutability-policy-until-date";
+const MODE: &str = "x-ms-immutability-policy-mode";
+/// The header of a legal hold.
+pub(super) const LEGAL_HOLD: &str = "x-ms-legal-hold";
+
+/// Whether an operation takes the header of this name.
+pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool {
+    let own = if name == LEGAL_HOLD { "legalhold" } else { "immutabilitypolicies" };
+    method == Method::PUT && comp.is_none_or(|comp| comp == "blocklist" || comp == own)
+}
+
+/// `precondition` with what a write says of the protection of the version that it makes.
+///
+/// # Errors
+/// `InvalidHeaderValue`, `MissingRequiredHeader`.
+pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Refusal> {
+    let (retention, legal_hold) = (policy(all)?, legal_hold(all)?);
+    Ok(Precondition { lock: LockClaim { retention, legal_hold, bypass: false }, ..precondition })
+}
+
+/// Set Blob Immutability Policy. Who may set a policy may shorten one that is not locked.
+pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = shortening(conditions::dated(all, Dates::UnmodifiedSince)?);
+    let retention = Some(policy(all)?.ok_or_else(|| missing(UNTIL))?);
+    Ok(BlobOperation::SetBlobRetention { path, precondition, retention }.into())
+}
+
+/// Delete Blob Immutability Policy.
+pub(super) fn delete(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = shortening(conditions::dated(all, Dates::None)?);
+    Ok(BlobOperation::SetBlobRetention { path, precondition, retention: None }.into())
+}
+
+/// Set Blob Legal Hold.
+pub(super) fn set_hold(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    let precondition = conditions::dated(all, Dates::None)?;
+    let on = legal_hold(all)?.ok_or_else(|| missing(LEGAL_HOLD))?;
+    Ok(BlobOperation::SetBlobLegalHold { path, precondition, on }.into())
+}
+
+fn shortening(precondition: Precondition) -> Precondition {
+    Precondition { lock: LockClaim { bypass: true, ..LockClaim::default() }, ..precondition }
+}
+
+/// The policy in the headers; a mode that is not said is `unlocked`.
+fn policy(all: &HeaderMap) -> Result<Option<Retention>, Refusal> {
+    let mode = match headers::text(all, MODE)? {
+        None => None,
+        Some(text) if text.eq_ignore_ascii_case("unlocked") => Some(RetentionMode::Unlocked),
+        Some(text) if text.eq_ignore_ascii_case("locked") => Some(RetentionMode::Locked),
+        Some(text) => return Err(headers::invalid(MODE, text)),
+    };
+    match (headers::text(all, UNTIL)?, mode) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(missing(UNTIL)),
+        (Some(text), mode) => {
+            let until = time(text).ok_or_else(|| headers::invalid(UNTIL, text))?;
+            Ok(Some(Retention { mode: mode.unwrap_or(RetentionMode::Unlocked), until }))
+        }
+    }
+}
+
+/// An HTTP date.
+fn time(text: &str) -> Option<Timestamp> {
+    let time = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?))
+}
+
+fn legal_hold(all: &HeaderMap) -> Result<Option<bool>, Refusal> {
+    let given = headers::text(all, LEGAL_HOLD)?;
+    given.map(|_| headers::flag(all, LEGAL_HOLD)).transpose()
+}
+
+fn missing(name: &'static str) -> Refusal {
+    Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    fn claim(pairs: &[(&'static str, &'static str)]) -> Result<LockClaim, Reason> {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        });
+        let all: HeaderMap = pairs.collect();
+        let with = with(&all, Precondition::default());
+        with.map(|precondition| precondition.lock).map_err(|refusal| refusal.reason)
+    }
+
+    #[test]
+    fn headers_are_a_policy_and_a_hold() {
+        const DATE: &str = "Wed, 07 Jul 2021 09:33:36 GMT";
+        let until = Timestamp::from_iso("2021-07-07T09:33:36Z").unwrap();
+        let policy =
+            |mode| LockClaim { retention: Some(Retention { mode, until }), ..LockClaim::default() };
+        let hold = |on| LockClaim { legal_hold: Some(on), ..LockClaim::default() };
+        let (unlocked, locked) = (RetentionMode::Unlocked, RetentionMode::Locked);
+        for (pairs, expected) in [
+            (&[][..], Ok(LockClaim::default())),
+            (&[(UNTIL, DATE)], Ok(policy(unlocked))),
+            (&[(UNTIL, DATE), (MODE, "Unlocked")], Ok(policy(unlocked))),
+            (&[(UNTIL, DATE), (MODE, "locked")], Ok(policy(locked))),
+            (&[(LEGAL_HOLD, "true")], Ok(hold(true))),
+            (&[(LEGAL_HOLD, "false")], Ok(hold(false))),
+            (&[(UNTIL, DATE), (MODE, "mutable")], Err(Reason::InvalidHeaderValue)),
+            (&[(MODE, "locked")], Err(Reason::MissingRequiredHeader)),
+            (&[(UNTIL, "2021-07-07T09:33:36Z")], Err(Reason::InvalidHeaderValue)),
+            (&[(UNTIL, "tomorrow")], Err(Reason::InvalidHeaderValue)),
+            (&[(LEGAL_HOLD, "on")], Err(Reason::InvalidHeaderValue)),
+        ] {
+            assert_eq!(claim(pairs), expected, "{pairs:?}");
+        }
+    }
+}
