@@ -16,6 +16,7 @@ use blockyard::index::DeleteContainer;
 use blockyard::index::Error;
 use blockyard::index::FoundContainer;
 use blockyard::index::Guard;
+use blockyard::index::History;
 use blockyard::index::ListBlobs;
 use blockyard::index::ListEntry;
 use blockyard::index::LocalRequests;
@@ -346,7 +347,7 @@ impl<'a> Session<'a> {
                 closed: None,
                 restorable_for: None,
             };
-            match self.containers.delete_if_empty(delete).await {
+            match self.containers.delete_if_empty(delete, History::All).await {
                 Ok(()) => self.is_not_lost(&found)?,
                 Err(Error::Refused(Refused::ContainerNotEmpty)) => {
                     self.counts.add("deletions of containers with blobs refused", 1);

@@ -14,6 +14,7 @@ use crate::frontend::ops::listing;
 use crate::frontend::ops::settings;
 use crate::frontend::ops::versions;
 use crate::frontend::state::FrontEnd;
+use crate::index::History;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
@@ -57,7 +58,7 @@ pub(super) async fn carry_out(
             containers::delete(front, container(name, precondition)).await
         }
         O::DeleteIfEmpty { container: name, precondition } => {
-            containers::delete_if_empty(front, container(name, precondition)).await
+            containers::delete_if_empty(front, container(name, precondition), History::All).await
         }
         O::RestoreContainer { container, deleted, since } => {
             versions::restore(front, account, container, (deleted, since)).await

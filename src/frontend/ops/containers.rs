@@ -17,6 +17,7 @@ use crate::index::CloseContainer;
 use crate::index::ContainerChange;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
+use crate::index::History;
 use crate::index::ReadAccount;
 use crate::index::Router;
 use crate::index::UpdateContainer;
@@ -178,7 +179,8 @@ pub(crate) async fn delete(
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, container.account, &container.name).await?;
     if record.object_lock().is_some() {
-        return delete_if_empty(front, container).await;
+        // Azure has no delete markers: nobody would know how to remove those that are left.
+        return delete_if_empty(front, container, History::VersionsUp { snapshots: true }).await;
     }
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
@@ -190,10 +192,12 @@ pub(crate) async fn delete(
     }
 }
 
-/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033).
+/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033). What of
+/// the history of its blobs `counts`.
 pub(crate) async fn delete_if_empty(
     front: &FrontEnd,
     container: ContainerTarget<'_>,
+    counts: History,
 ) -> Result<Reply, Refusal> {
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);
@@ -202,7 +206,7 @@ pub(crate) async fn delete_if_empty(
     let containers = Arc::clone(&front.rows.containers);
     // In a task of its own: a client that disconnects cannot leave the container closed.
     let deleted = front.rows.tasks.spawn_part("delete an empty container", async move {
-        containers.delete_if_empty(delete).await
+        containers.delete_if_empty(delete, counts).await
     });
     let deleted = deleted.await;
     let answer = deleted.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));

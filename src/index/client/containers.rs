@@ -88,6 +88,16 @@ pub struct Containers {
     pub clock: Arc<dyn Clock>,
 }
 
+/// A look into a container.
+#[derive(Clone, Copy)]
+struct Look {
+    account: AccountId,
+    /// What of the history of blobs counts.
+    counts: History,
+    /// When it is given up.
+    until: Duration,
+}
+
 impl Containers {
     /// Reads a container again before a write into it commits, and waits while it is closed. The
     /// caller keeps the answer until its commit is answered. `noted` is a note of the commit that
@@ -130,23 +140,29 @@ impl Containers {
         self.commits_end(until).await
     }
 
-    /// Deletes a container if it has no blobs and no snapshots. Staged blocks do not count. Not
-    /// cancel-safe: a deletion that is cancelled leaves the container closed for some seconds.
+    /// Deletes a container if it has no blobs and nothing of their history that counts. Staged
+    /// blocks do not count. Not cancel-safe: a deletion that is cancelled leaves the container closed for some seconds.
     ///
     /// # Errors
     /// [`Refused::ContainerNotEmpty`], [`Refused::ContainerNotFound`], what the guard refuses,
     /// [`Error::Overloaded`] if it took too long, and the answers of partitions.
-    pub async fn delete_if_empty(&self, delete: DeleteContainer) -> Result<(), Error> {
+    pub async fn delete_if_empty(
+        &self,
+        delete: DeleteContainer,
+        counts: History,
+    ) -> Result<(), Error> {
         // Most containers that are not empty are found here, and nobody waits.
         let record = self.read(delete.account, &delete.name).await?;
-        self.check_empty(delete.account, &record, self.clock.monotonic() + LOOK_MAX).await?;
+        let look =
+            Look { account: delete.account, counts, until: self.clock.monotonic() + LOOK_MAX };
+        self.check_empty(&record, look).await?;
         let until = self.clock.monotonic() + DELETION_MAX;
         let record = self.close(&delete).await?;
         let Some(closed) = record.closed() else {
             return Err(Error::Unavailable("a container was closed at no time".to_owned()));
         };
         let (account, name) = (delete.account, delete.name.clone());
-        let deleted = self.delete_closed(delete, &record, until).await;
+        let deleted = self.delete_closed(delete, &record, Look { counts, until, ..look }).await;
         if deleted.is_err()
             && let Err(error) = self.router.tell(ReopenContainer { account, name, closed }).await
         {
@@ -159,10 +175,10 @@ impl Containers {
         &self,
         delete: DeleteContainer,
         record: &ContainerRecord,
-        until: Duration,
+        look: Look,
     ) -> Result<(), Error> {
-        self.commits_end(until).await?;
-        self.check_empty(delete.account, record, until).await?;
+        self.commits_end(look.until).await?;
+        self.check_empty(record, look).await?;
         let delete = DeleteContainer { closed: record.closed(), ..delete };
         match self.router.tell(delete).await {
             Err(Error::Refused(Refused::ContainerReopened)) => Err(Error::Overloaded),
@@ -200,21 +216,16 @@ impl Containers {
         Ok(())
     }
 
-    async fn check_empty(
-        &self,
-        account: AccountId,
-        record: &ContainerRecord,
-        until: Duration,
-    ) -> Result<(), Error> {
-        let first = ListBlobs::first_page(account, record.id, record.collation, 1);
-        let mut list = ListBlobs { history: History::All, ..first };
+    async fn check_empty(&self, record: &ContainerRecord, look: Look) -> Result<(), Error> {
+        let first = ListBlobs::first_page(look.account, record.id, record.collation, 1);
+        let mut list = ListBlobs { history: look.counts, ..first };
         loop {
             let page = self.router.list(&list).await?;
             if !page.entries.is_empty() {
                 return Err(Refused::ContainerNotEmpty.into());
             }
             let Some(next) = page.next else { return Ok(()) };
-            if self.clock.monotonic() >= until {
+            if self.clock.monotonic() >= look.until {
                 return Err(Error::Overloaded);
             }
             list.from = Some(next);

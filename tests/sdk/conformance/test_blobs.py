@@ -219,7 +219,7 @@ def test_echoes(wire, container):
 
 
 def test_what_is_not_served_says_so(wire, container):
-    answer = wire.request("PUT", f"/{container.container_name}/b?comp=legalhold", headers={"x-ms-legal-hold": "true"})
+    answer = wire.request("PUT", f"/{container.container_name}/b", {"comp": "expiry"}, {"x-ms-expiry-option": "NeverExpire"})
     assert answer.status == 501 and answer.code
 
 

@@ -316,7 +316,7 @@ def test_an_unknown_storage_class_is_refused(raw, bucket, made):
 
 @pytest.mark.parametrize("headers", [
     {"x-amz-server-side-encryption": "AES256"}, {"x-amz-server-side-encryption": "aws:kms"}, {"x-amz-mfa": "1 2"},
-    {"x-amz-grant-read": "id=1"}, {"x-amz-object-lock-mode": "GOVERNANCE"}, {"x-amz-object-lock-legal-hold": "ON"},
+    {"x-amz-grant-read": "id=1"},
     {"x-amz-server-side-encryption-aws-kms-key-id": "k"}, {"x-amz-server-side-encryption-context": "e30="},
 ])
 def test_headers_that_are_not_served_are_refused(raw, bucket, made, headers):

@@ -13,6 +13,7 @@ use crate::index::Target;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::Guard;
+use crate::index::api::History;
 use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
@@ -171,11 +172,11 @@ async fn container_is_deleted_if_it_has_no_blobs_and_no_snapshots() {
     let snapshot = SnapshotBlob { key: key(), guard: Guard::default(), metadata: None };
     containers.router.tell(snapshot).await.unwrap();
     let not_empty = Err(Refused::ContainerNotEmpty.into());
-    assert_eq!(containers.delete_if_empty(delete()).await, not_empty);
+    assert_eq!(containers.delete_if_empty(delete(), History::All).await, not_empty);
     assert!(containers.is_open().await);
     assert_eq!(containers.record().await.unwrap().owner(), Some("owner"), "a field is kept");
     for scope in [DeleteScope::Snapshots, DeleteScope::Blob] {
-        assert_eq!(containers.delete_if_empty(delete()).await, not_empty);
+        assert_eq!(containers.delete_if_empty(delete(), History::All).await, not_empty);
         let delete = DeleteBlob { key: key(), guard: Guard::default(), scope };
         containers.router.tell(delete).await.unwrap();
     }
@@ -187,10 +188,10 @@ async fn container_is_deleted_if_it_has_no_blobs_and_no_snapshots() {
         crc64: Crc64::of(b"1"),
     };
     containers.router.tell(stage).await.unwrap();
-    containers.delete_if_empty(delete()).await.expect("staged blocks do not count");
+    containers.delete_if_empty(delete(), History::All).await.expect("staged blocks do not count");
     let gone = Refused::ContainerNotFound.into();
     assert_eq!(containers.record().await.unwrap_err(), gone);
-    assert_eq!(containers.delete_if_empty(delete()).await.unwrap_err(), gone);
+    assert_eq!(containers.delete_if_empty(delete(), History::All).await.unwrap_err(), gone);
 }
 
 /// A write that read the container before it was closed commits while the deletion runs.
@@ -202,7 +203,8 @@ async fn deletion_waits_for_commits_that_saw_the_container_open() {
             containers.clock.sleep(Duration::from_millis(late)).await;
             containers.put().await
         };
-        let (deleted, written) = join(containers.delete_if_empty(delete()), write).await;
+        let (deleted, written) =
+            join(containers.delete_if_empty(delete(), History::All), write).await;
         match (deleted, written) {
             (Err(Error::Refused(Refused::ContainerNotEmpty)), Ok(())) => {
                 assert!(containers.is_open().await);
@@ -250,15 +252,21 @@ async fn closing_that_nobody_ends_is_ended_by_the_next_write() {
     containers.router.tell(late).await.unwrap();
     assert_eq!(containers.record().await.unwrap().closed(), closed, "that is another closing");
     let begun = containers.clock.monotonic();
-    assert_eq!(containers.delete_if_empty(delete()).await, Err(Refused::ContainerNotEmpty.into()));
+    assert_eq!(
+        containers.delete_if_empty(delete(), History::All).await,
+        Err(Refused::ContainerNotEmpty.into())
+    );
     assert_eq!(containers.clock.monotonic(), begun, "a look is enough");
 }
 
 #[tokio::test(start_paused = true)]
 async fn deletions_at_once_have_one_winner() {
     let containers = containers().await;
-    let (one, two) =
-        join(containers.delete_if_empty(delete()), containers.delete_if_empty(delete())).await;
+    let (one, two) = join(
+        containers.delete_if_empty(delete(), History::All),
+        containers.delete_if_empty(delete(), History::All),
+    )
+    .await;
     let gone = Err(Refused::ContainerNotFound.into());
     assert!((one.is_ok() && two == gone) || (two.is_ok() && one == gone), "{one:?} {two:?}");
 }
@@ -268,8 +276,8 @@ async fn deletions_at_once_have_one_winner() {
 async fn deletion_gives_up_after_some_seconds_and_opens_the_container() {
     let containers = containers().await;
     let stuck = containers.inflight.commit();
-    assert_eq!(containers.delete_if_empty(delete()).await, Err(Error::Overloaded));
+    assert_eq!(containers.delete_if_empty(delete(), History::All).await, Err(Error::Overloaded));
     assert!(containers.is_open().await);
     drop(stuck);
-    containers.delete_if_empty(delete()).await.unwrap();
+    containers.delete_if_empty(delete(), History::All).await.unwrap();
 }
