@@ -14,7 +14,7 @@ use crate::tree::File;
 const NOT_AN_OPERATION: &str = "PreflightBlobRequest";
 
 /// Operations that no request of Blob asks for.
-const OF_OTHER_DIALECTS: [&str; 19] = [
+const OF_OTHER_DIALECTS: [&str; 20] = [
     "AbortUpload",
     "CompleteUpload",
     "CopyNamedBlob",
@@ -23,6 +23,7 @@ const OF_OTHER_DIALECTS: [&str; 19] = [
     "DeleteBlobs",
     "GetBlobAttributes",
     "GetBlobGrants",
+    "GetBlobLock",
     "GetBlobPart",
     "GetContainerGrants",
     "GetContainerSetting",

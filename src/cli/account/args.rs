@@ -134,8 +134,8 @@ pub struct AccountSetArgs {
     /// Whether its containers keep versions of blobs, unless they say so themselves
     #[arg(long)]
     pub versioning: Option<Switch>,
-    /// Whether new containers have object lock: their blobs may have a retention or a legal hold. It
-    /// needs versions
+    /// Whether new containers have object lock: their blobs may have a retention or a legal hold.
+    /// It needs versions
     #[arg(long)]
     pub object_lock: Option<Switch>,
     /// Days for which deleted containers can be restored, up to 365; 0 turns it off

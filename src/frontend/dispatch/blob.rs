@@ -29,6 +29,7 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::BlobOperation;
 
 /// Carries out an operation that reads or changes a blob.
+#[expect(clippy::too_many_lines, reason = "one arm for each operation")]
 pub(super) async fn carry_out(
     front: &FrontEnd,
     requester: Requester<'_>,

@@ -141,7 +141,8 @@ impl Containers {
     }
 
     /// Deletes a container if it has no blobs and nothing of their history that counts. Staged
-    /// blocks do not count. Not cancel-safe: a deletion that is cancelled leaves the container closed for some seconds.
+    /// blocks do not count. Not cancel-safe: a deletion that is cancelled leaves the container
+    /// closed for some seconds.
     ///
     /// # Errors
     /// [`Refused::ContainerNotEmpty`], [`Refused::ContainerNotFound`], what the guard refuses,

@@ -5,8 +5,8 @@
 //! leaves it behind as a version may replace it as the current blob. Tags, tier, lease and access
 //! control list are not part of what is held.
 //!
-//! Source: S3, "Locking objects with Object Lock"; Azure, "Version-level WORM policies for immutable
-//! blob data".
+//! Source: S3, "Locking objects with Object Lock"; Azure, "Version-level WORM policies for
+//! immutable blob data".
 
 use crate::index::api::Guard;
 use crate::index::api::Refused;

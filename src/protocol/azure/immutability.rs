@@ -1,7 +1,7 @@
 //! Immutability policies and legal holds of blobs: headers and operations.
 //!
-//! Source: "Set Blob Immutability Policy", "Delete Blob Immutability Policy", "Set Blob Legal Hold",
-//! "Put Blob".
+//! Source: "Set Blob Immutability Policy", "Delete Blob Immutability Policy", "Set Blob Legal
+//! Hold", "Put Blob".
 
 use http::HeaderMap;
 use http::Method;

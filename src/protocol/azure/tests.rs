@@ -256,11 +256,7 @@ fn what_is_not_served_says_so() {
     for line in queries {
         assert_eq!(refused(line, &[]), Reason::NotImplemented, "{line}");
     }
-    let headers = [
-        "x-ms-immutability-policy-mode: unlocked",
-        "x-ms-legal-hold: true",
-        "x-ms-access-tier: Smart",
-    ];
+    let headers = ["x-ms-expiry-option: NeverExpire", "x-ms-access-tier: Smart"];
     for header in headers {
         let error = operation("PUT /acct/con/b", &with(PUT_BLOB, &[header])).unwrap_err();
         assert_eq!(error.reason, Reason::NotImplemented, "{header}");

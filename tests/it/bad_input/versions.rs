@@ -9,6 +9,10 @@ const ID: &str = "x-ms-lease-id: 5f6b2f9a-7c1d-4f6e-8a90-0123456789ab";
 const TIER: &str = "PUT /acct1/con1/blob?comp=tier";
 const RESTORE: &str = "PUT /acct1/con1?restype=container&comp=undelete";
 
+const POLICY: &str = "PUT /acct1/con1/blob?comp=immutabilitypolicies";
+const UNTIL: &str = "x-ms-immutability-policy-until-date: Wed, 07 Jul 2055 09:33:36 GMT";
+const HOLD: &str = "PUT /acct1/con1/blob?comp=legalhold";
+
 /// A request line, header lines, status and code.
 const ROWS: &[(&str, &[&str], u16, &str)] = &[
     ("GET /acct1/con1/blob?comp=snapshot", &[], 405, "UnsupportedHttpVerb"),
@@ -22,6 +26,19 @@ const ROWS: &[(&str, &[&str], u16, &str)] = &[
     ("DELETE /acct1/con1/blob?snapshot=", &[], 400, "InvalidQueryParameterValue"),
     ("DELETE /acct1/con1/blob?deletetype=permanent", &[], 409, "FeatureNotSupportedForAccount"),
     ("DELETE /acct1/con1/none", &["x-ms-delete-snapshots: include"], 404, "BlobNotFound"),
+    (POLICY, &[], 400, "MissingRequiredHeader"),
+    (POLICY, &["x-ms-immutability-policy-until-date: 2030"], 400, "InvalidHeaderValue"),
+    (POLICY, &[UNTIL, "x-ms-immutability-policy-mode: x"], 400, "InvalidHeaderValue"),
+    (POLICY, &[UNTIL, "if-match: *"], 400, "ConditionHeadersNotSupported"),
+    (POLICY, &[UNTIL, "x-ms-legal-hold: true"], 400, "UnsupportedHeader"),
+    (POLICY, &[UNTIL], 409, "FeatureNotSupportedForAccount"),
+    ("GET /acct1/con1/blob?comp=immutabilitypolicies", &[], 405, "UnsupportedHttpVerb"),
+    ("DELETE /acct1/con1/none?comp=immutabilitypolicies", &[], 404, "BlobNotFound"),
+    (HOLD, &[], 400, "MissingRequiredHeader"),
+    (HOLD, &["x-ms-legal-hold: on"], 400, "InvalidHeaderValue"),
+    (HOLD, &["x-ms-legal-hold: true"], 409, "FeatureNotSupportedForAccount"),
+    ("DELETE /acct1/con1/blob?comp=legalhold", &[], 405, "UnsupportedHttpVerb"),
+    ("PUT /acct1/con1/blob?comp=metadata", &["x-ms-legal-hold: true"], 400, "UnsupportedHeader"),
     (TIER, &[], 400, "MissingRequiredHeader"),
     (TIER, &["x-ms-access-tier: Tepid"], 400, "InvalidHeaderValue"),
     (TIER, &["x-ms-access-tier: Smart"], 501, "NotImplemented"),

@@ -593,6 +593,17 @@ pub(super) fn errors() -> Vec<Error> {
     errors
 }
 
+fn refused_by_locks() -> [Refused; 6] {
+    [
+        Refused::LegalHold,
+        Refused::Retained(RetentionMode::Locked),
+        Refused::NoObjectLock,
+        Refused::RetentionInPast,
+        Refused::ObjectLocked,
+        Refused::NotVersioned,
+    ]
+}
+
 pub(super) fn refused() -> Vec<Refused> {
     let leases = [
         LeaseRefusal::NotPresent,
@@ -658,6 +669,7 @@ pub(super) fn refused() -> Vec<Refused> {
         UploadRefusal::ChecksumKind,
         UploadRefusal::Checksum,
     ];
+    all.extend(refused_by_locks());
     all.extend(uploads.map(Refused::Upload));
     all.extend(leases.map(Refused::Lease));
     all.extend(outcomes.map(Refused::Condition));

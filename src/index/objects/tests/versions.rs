@@ -231,12 +231,10 @@ impl World {
         write.set_protection(self.protection());
         // What the container is known to have before a write begins to commit.
         let (lock, bypass) = (self.lock, self.bypass);
-        match &mut write {
-            Write::UpdateBlob(UpdateBlob { guard, .. })
-            | Write::DeleteBlob(DeleteBlob { guard, .. }) => {
-                (guard.protection.lock, guard.lock.bypass) = (lock, bypass);
-            }
-            _ => {}
+        if let Write::UpdateBlob(UpdateBlob { guard, .. })
+        | Write::DeleteBlob(DeleteBlob { guard, .. }) = &mut write
+        {
+            (guard.protection.lock, guard.lock.bypass) = (lock, bypass);
         }
         self.partition.write(&write)
     }

@@ -69,8 +69,13 @@ const OF_OTHER_DIALECTS: [Reason; 32] = [
 ];
 
 /// Reasons that Blob answers as it does another one.
-const AS_ANOTHER: [Reason; 3] =
-    [Reason::NothingToMatch, Reason::BlobNotOpen, Reason::VersionNotFound];
+const AS_ANOTHER: [Reason; 5] = [
+    Reason::NothingToMatch,
+    Reason::BlobNotOpen,
+    Reason::VersionNotFound,
+    Reason::RetentionInPast,
+    Reason::NoObjectLock,
+];
 
 #[test]
 fn rows_are_distinct_errors_with_messages() {

@@ -1,6 +1,7 @@
 // Requests of @azure/storage-blob to a server. Prints one JSON line for each group of operations:
 // {group, error}.
-// Settings come in the environment: CONNECTION_STRING, SECOND (another account), SECOND_SAS.
+// Settings come in the environment: CONNECTION_STRING, SECOND (another account), SECOND_SAS, LOCKING (an account
+// whose new containers have object lock).
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -125,6 +126,35 @@ await group("soft delete", async () => {
   } finally {
     await service.setProperties({ deleteRetentionPolicy: { enabled: false } });
   }
+});
+
+await group("immutability", async () => {
+  const locked = BlobServiceClient.fromConnectionString(process.env.LOCKING, options).getContainerClient("locked");
+  await locked.create();
+  assert.equal((await locked.getProperties()).isImmutableStorageWithVersioningEnabled, true);
+  const blob = locked.getBlockBlobClient("held");
+  const { versionId } = await blob.upload("old", 3);
+  const expiriesOn = new Date(Math.ceil(Date.now() / 1000) * 1000 + 3_600_000);
+  const set = await blob.setImmutabilityPolicy({ expiriesOn, policyMode: "Unlocked" });
+  assert.deepEqual([set.immutabilityPolicyExpiry, set.immutabilityPolicyMode], [expiriesOn, "unlocked"]);
+  assert.equal((await blob.setLegalHold(true)).legalHold, true);
+  const found = await blob.getProperties();
+  assert.deepEqual([found.immutabilityPolicyExpiresOn, found.legalHold], [expiriesOn, true]);
+  for await (const item of locked.listBlobsFlat({ includeImmutabilityPolicy: true, includeLegalHold: true })) {
+    const { immutabilityPolicyExpiresOn, immutabilityPolicyMode, legalHold } = item.properties;
+    assert.deepEqual([immutabilityPolicyExpiresOn, immutabilityPolicyMode, legalHold], [expiriesOn, "unlocked", true]);
+  }
+  await refused(() => blob.setMetadata({ a: "b" }), "BlobImmutableDueToLegalHold");
+  await blob.setLegalHold(false);
+  await refused(() => blob.setMetadata({ a: "b" }), "BlobImmutableDueToPolicy");
+  await blob.upload("new", 3);
+  const former = blob.withVersion(versionId);
+  await refused(() => former.delete(), "BlobImmutableDueToPolicy");
+  assert.equal((await whole(former)).toString(), "old");
+  await refused(() => locked.delete(), "ContainerProtectedFromDeletion");
+  await former.deleteImmutabilityPolicy();
+  await former.delete();
+  assert.equal((await whole(blob)).toString(), "new");
 });
 
 await group("tags", async () => {
