@@ -4,6 +4,7 @@
 //! Accounts of the configuration are listed too. Their keys cannot be changed here.
 
 mod assignments;
+mod deletion;
 mod error;
 mod keys;
 #[cfg(test)]
@@ -17,26 +18,20 @@ use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use crate::audit_log::Thing;
 use crate::coordinator::IdAllocator;
 use crate::frontend::Accounts;
 use crate::frontend::accounts::AccountRows;
 use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
-use crate::index::ContainerEntry;
+use crate::index::Containers;
 use crate::index::CreateAccount;
-use crate::index::DeleteAccount;
-use crate::index::DeleteContainer;
-use crate::index::ExpireDeleted;
-use crate::index::ListContainers;
 use crate::index::ReadAccount;
 use crate::index::Router;
 use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
-use crate::types::ContainerName;
-use crate::types::RoutingKey;
+use crate::types::Versioning;
 
 pub(super) use assignments::AssignmentView;
 pub(super) use error::StoreError;
@@ -67,9 +62,6 @@ pub enum KeySlot {
     #[serde(rename = "key2")]
     Second,
 }
-
-/// Containers of an account that are looked at by one request.
-const CONTAINERS_LOOKED_AT: usize = 1_000;
 
 /// Settings of an account that a request changes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,6 +126,7 @@ pub struct UnreadView {
 pub struct AccountStore {
     accounts: Accounts,
     router: Arc<Router>,
+    containers: Containers,
     ids: Arc<IdAllocator>,
     endpoints: Endpoints,
     /// The names of the trusted token issuers.
@@ -143,16 +136,17 @@ pub struct AccountStore {
 }
 
 impl AccountStore {
-    /// A store over the accounts that the front end serves, and the router to their rows.
+    /// A store over the accounts that the front end serves, and what changes their containers.
     #[must_use]
     pub fn new(
         accounts: Accounts,
-        router: Arc<Router>,
+        containers: Containers,
         ids: Arc<IdAllocator>,
         endpoints: Endpoints,
     ) -> Self {
         let (issuers, changing) = (Arc::default(), Arc::default());
-        Self { accounts, router, ids, endpoints, issuers, changing }
+        let router = Arc::clone(&containers.router);
+        Self { accounts, router, containers, ids, endpoints, issuers, changing }
     }
 
     /// The same with these token issuers, whose principals can be given roles.
@@ -271,7 +265,8 @@ impl AccountStore {
         self.view(&name, &record, false)
     }
 
-    /// Changes settings. Object lock needs versions, which may be switched on by the same call.
+    /// Changes settings. Object lock needs versions, which may be switched on by the same call;
+    /// without them it is off.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -284,7 +279,11 @@ impl AccountStore {
             settings;
         let name = parse(name)?;
         let _one = self.changing.lock().await;
-        self.record(&name).await?;
+        let record = self.record(&name).await?;
+        let keeps = versioning.unwrap_or(record.versioning() == Some(Versioning::Enabled));
+        if object_lock == Some(true) && !keeps {
+            return Err(StoreError::NotVersioned(name.as_str().to_owned()));
+        }
         if let Some(open) = anonymous {
             self.change(&name, AccountChange::Anonymous(open)).await?;
             tracing::info!(account = name.as_str(), open, "anonymous access set");
@@ -294,12 +293,7 @@ impl AccountStore {
             tracing::info!(account = name.as_str(), on, "versions of blobs set");
         }
         if let Some(on) = object_lock {
-            match self.change(&name, AccountChange::ObjectLock(on)).await {
-                Err(StoreError::Index(index::Error::Refused(index::Refused::NotVersioned))) => {
-                    return Err(StoreError::NotVersioned(name.as_str().to_owned()));
-                }
-                answer => answer?,
-            }
+            self.change(&name, AccountChange::ObjectLock(on)).await?;
             tracing::info!(account = name.as_str(), on, "object lock of new containers set");
         }
         if let Some(days) = container_retention_days {
@@ -327,7 +321,9 @@ impl AccountStore {
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         self.accounts.forget(&name);
-        match self.empty_and_remove(StoredAccount { name: &name, id: record.id }, force, note).await
+        match self
+            .empty_and_remove(deletion::StoredAccount { name: &name, id: record.id }, force, note)
+            .await
         {
             Ok(()) => {
                 // A request that was admitted before may have cached the row again.
@@ -338,108 +334,6 @@ impl AccountStore {
             Err(error) => {
                 self.accounts.refresh(&self.router, &name).await?;
                 Err(error)
-            }
-        }
-    }
-
-    async fn empty_and_remove(
-        &self,
-        account: StoredAccount<'_>,
-        force: bool,
-        note: &Note,
-    ) -> Result<(), StoreError> {
-        let StoredAccount { name, id } = account;
-        if force && let Some(container) = self.any_locked(id).await? {
-            let container = container.as_str().to_owned();
-            return Err(StoreError::Locked(name.as_str().to_owned(), container));
-        }
-        while let Some(container) = self.any_container(id).await? {
-            if !force {
-                let container = container.name.as_str().to_owned();
-                return Err(StoreError::NotEmpty(name.as_str().to_owned(), container));
-            }
-            self.delete_container(account, container, note).await?;
-        }
-        self.router.tell(DeleteAccount { name: name.clone(), id }).await?;
-        // Requests that were admitted before may have created a container meanwhile.
-        while let Some(container) = self.any_container(id).await? {
-            self.delete_container(account, container, note).await?;
-        }
-        Ok(())
-    }
-
-    /// A container with object lock.
-    async fn any_locked(&self, account: AccountId) -> Result<Option<ContainerName>, StoreError> {
-        let (prefix, limit) = (String::new(), CONTAINERS_LOOKED_AT);
-        let mut list = ListContainers { account, prefix, from: None, limit, deleted: false };
-        loop {
-            let page = self.router.ask(list.clone()).await?;
-            let is_locked = |entry: &ContainerEntry| entry.record.object_lock().is_some();
-            if let Some(entry) = page.entries.into_iter().find(is_locked) {
-                return Ok(Some(entry.name));
-            }
-            list.from = page.next;
-            if list.from.is_none() {
-                return Ok(None);
-            }
-        }
-    }
-
-    async fn any_container(&self, account: AccountId) -> Result<Option<AnyContainer>, StoreError> {
-        let mut list =
-            ListContainers { account, prefix: String::new(), from: None, limit: 1, deleted: true };
-        loop {
-            let page = self.router.ask(list.clone()).await?;
-            if let Some(entry) = page.entries.into_iter().next() {
-                let is_deleted = entry.record.deleted().is_some();
-                return Ok(Some(AnyContainer { name: entry.name, is_deleted }));
-            }
-            list.from = page.next;
-            if list.from.is_none() {
-                return Ok(None);
-            }
-        }
-    }
-
-    async fn delete_container(
-        &self,
-        account: StoredAccount<'_>,
-        AnyContainer { name, is_deleted }: AnyContainer,
-        note: &Note,
-    ) -> Result<(), StoreError> {
-        if is_deleted {
-            let key = RoutingKey::container(account.id, &name);
-            return Ok(self.router.tell(ExpireDeleted { key, all: true }).await?);
-        }
-        let text = name.as_str().to_owned();
-        let guard = index::Guard::default();
-        let write = DeleteContainer {
-            account: account.id,
-            name,
-            guard,
-            closed: None,
-            restorable_for: None,
-        };
-        let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
-        match self.router.tell(write).await {
-            Ok(()) => {
-                part.made().await;
-                Ok(())
-            }
-            Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
-                part.refused();
-                Ok(())
-            }
-            Err(error) => {
-                match error {
-                    index::Error::Refused(_) => part.refused(),
-                    index::Error::WrongPartition
-                    | index::Error::Overloaded
-                    | index::Error::Full(_)
-                    | index::Error::Corrupt(_)
-                    | index::Error::Unavailable(_) => part.in_doubt(),
-                }
-                Err(StoreError::Container(text, error))
             }
         }
     }
@@ -469,20 +363,6 @@ impl AccountStore {
         }
         Ok(())
     }
-}
-
-/// An account of the store.
-#[derive(Clone, Copy, Debug)]
-struct StoredAccount<'a> {
-    name: &'a AccountName,
-    id: AccountId,
-}
-
-/// A container of an account.
-struct AnyContainer {
-    name: ContainerName,
-    /// Whether it is one that was softly deleted.
-    is_deleted: bool,
 }
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {

@@ -154,7 +154,9 @@ const fn put(tagged: bool, locked: bool) -> Need {
         (false, true) => SasPermissions::of("i"),
         (true, true) => SasPermissions::of("ti"),
     };
-    Need { also, ..PUT_BLOB }
+    // What a role does not permit by itself, a signature of its holder does not either.
+    let role = if tagged || locked { Role::Owner } else { Role::Contributor };
+    Need { also, role: Some(role), ..PUT_BLOB }
 }
 
 /// A caller that may delete may break a lease too.

@@ -62,7 +62,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::ContainerNotFound => Reason::ContainerNotFound.into(),
         R::ContainerExists => Reason::ContainerAlreadyExists.into(),
         R::ContainerNotEmpty => Reason::ContainerNotEmpty.into(),
-        R::ContainerClosed | R::ContainerReopened => busy(Busy::Container),
+        R::ContainerClosed | R::ContainerReopened | R::NotClosed => busy(Busy::Container),
         R::BlobNotFound => Reason::BlobNotFound.into(),
         R::BlobDeleted(marker) => Refusal::new(Reason::BlobNotFound).marker(*marker),
         R::VersionNotFound => Reason::VersionNotFound.into(),

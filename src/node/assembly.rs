@@ -13,6 +13,7 @@ use crate::env::Tasks;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::index;
+use crate::index::Containers;
 use crate::index::InFlight;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
@@ -128,6 +129,17 @@ impl Assembly {
     #[must_use]
     pub fn requests(&self) -> Arc<dyn RunningRequests> {
         LocalRequests::shared(self.inflight.clone(), Arc::clone(&self.base.env.clock))
+    }
+
+    /// What deletes containers that must be empty.
+    #[must_use]
+    pub fn containers(&self) -> Containers {
+        Containers {
+            router: Arc::clone(&self.router),
+            inflight: self.inflight.clone(),
+            requests: self.requests(),
+            clock: Arc::clone(&self.base.env.clock),
+        }
     }
 
     /// Starts the manager of the partition map, whose changes `audit_log` records. Without a policy

@@ -340,7 +340,7 @@ fn account_store(
     endpoints: Endpoints,
 ) -> AccountStore {
     let ids = assembly.base.ids(counter::ACCOUNT_IDS);
-    AccountStore::new(accounts, Arc::clone(&assembly.router), ids, endpoints)
+    AccountStore::new(accounts, assembly.containers(), ids, endpoints)
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
 }
 

@@ -11,7 +11,7 @@ const FRACTION_DIGITS: usize = 7;
 
 impl Timestamp {
     /// Parses `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ` or `YYYY-MM-DDThh:mm:ss[.fffffff]Z`. `Z` may be an
-    /// offset such as `+01:00`. `None` for anything else and for times before 1970.
+    /// offset such as `+01:00`. `None` for anything else and for times before 1970 or after 9999.
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
         let (date, time) = match text.split_once('T') {
@@ -24,6 +24,9 @@ impl Timestamp {
         let (seconds, ticks) = seconds_of(clock)?;
         let local = i64::try_from(midnight.checked_add(seconds)?).ok()?;
         let utc = u64::try_from(local.checked_sub(east)?).ok()?;
+        if civil(utc / SECONDS_PER_DAY).year > 9_999 {
+            return None;
+        }
         Some(Self::from_unix(Duration::new(utc, ticks.checked_mul(100)?)))
     }
 

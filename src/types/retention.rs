@@ -71,14 +71,14 @@ pub struct DefaultRetention {
 }
 
 impl DefaultRetention {
-    /// The retention of a blob that is written at this time.
+    /// The retention of a blob that is written at this time, until the end of a second.
     #[must_use]
     pub fn from(self, now: Timestamp) -> Retention {
         let until = match self.period {
             RetentionPeriod::Days(days) => now.plus(DAY.saturating_mul(days)),
             RetentionPeriod::Years(years) => now.plus_years(years),
         };
-        Retention { mode: self.mode, until }
+        Retention { mode: self.mode, until: until.seconds_up() }
     }
 }
 
@@ -108,12 +108,12 @@ mod tests {
     fn periods_are_days_and_calendar_years() {
         let made = Timestamp::from_iso("2024-02-29T10:00:00.5Z").unwrap();
         for (period, until) in [
-            (RetentionPeriod::Days(1), "2024-03-01T10:00:00.5000000Z"),
-            (RetentionPeriod::Days(366), "2025-03-01T10:00:00.5000000Z"),
+            (RetentionPeriod::Days(1), "2024-03-01T10:00:01.0000000Z"),
+            (RetentionPeriod::Days(366), "2025-03-01T10:00:01.0000000Z"),
             // There is no 29 February then.
-            (RetentionPeriod::Years(1), "2025-03-01T10:00:00.5000000Z"),
-            (RetentionPeriod::Years(4), "2028-02-29T10:00:00.5000000Z"),
-            (RetentionPeriod::Years(100), "2124-02-29T10:00:00.5000000Z"),
+            (RetentionPeriod::Years(1), "2025-03-01T10:00:01.0000000Z"),
+            (RetentionPeriod::Years(4), "2028-02-29T10:00:01.0000000Z"),
+            (RetentionPeriod::Years(100), "2124-02-29T10:00:01.0000000Z"),
         ] {
             let mode = RetentionMode::Unlocked;
             let retention = DefaultRetention { mode, period }.from(made);

@@ -56,6 +56,12 @@ impl Timestamp {
         Self(self.0 - self.0 % TICKS_PER_SECOND)
     }
 
+    /// This time, rounded up to a whole second.
+    #[must_use]
+    pub const fn seconds_up(self) -> Self {
+        Self(self.0.saturating_add(TICKS_PER_SECOND - 1)).whole_seconds()
+    }
+
     /// The next representable instant.
     #[must_use]
     pub const fn next(self) -> Self {

@@ -104,22 +104,25 @@ impl<'a> Calls<'a> {
     }
 
     pub(crate) async fn open(&self, name: &str) -> Result<Option<Opened>, Violation> {
+        self.open_revision(name, Revision::Current).await
+    }
+
+    /// Looks up a state of a blob.
+    pub(crate) async fn open_revision(
+        &self,
+        name: &str,
+        revision: Revision,
+    ) -> Result<Option<Opened>, Violation> {
         let mut guard = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let (key, range) = (key(name), None);
         let position = RoutingKey::blob(&key);
-        let read = ReadBlob {
-            key,
-            revision: Revision::Current,
-            guard: Guard::default(),
-            range,
-            pieces: true,
-        };
+        let read = ReadBlob { key, revision, guard: Guard::default(), range, pieces: true };
         match self.stack.router.read(position.as_bytes(), Read::Blob(read)).await {
             Ok(ReadReply::Blob(view)) => {
                 guard.names(extents(&view));
                 Ok(Some(Opened { view, _guard: guard }))
             }
-            Err(Error::Refused(Refused::BlobNotFound)) => Ok(None),
+            Err(Error::Refused(Refused::BlobNotFound | Refused::VersionNotFound)) => Ok(None),
             Ok(other) => Err(format!("{name}: unexpected answer {other:?}")),
             Err(error) => Err(format!("{name}: {error}")),
         }

@@ -13,6 +13,7 @@
 mod audits;
 mod calls;
 mod capacity;
+mod chain;
 mod change;
 mod changes;
 mod client;
@@ -25,6 +26,7 @@ mod draw;
 mod emptied;
 mod extents;
 mod index;
+mod kept;
 mod lease;
 mod model;
 mod policy;
@@ -264,6 +266,29 @@ fn emptied_containers_are_deleted_with_nothing_in_them() {
         "deletions of containers with blobs refused",
         "writes into deleted containers refused",
         "closings left behind",
+        "kills at work",
+    ]);
+    assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");
+}
+
+/// Versions, delete markers, soft delete and object lock.
+#[test]
+fn versions_are_kept_and_held_ones_are_not_removed() {
+    let counts = counts::Counts::default();
+    check_seeds("kept", 50, |seed| kept::run(seed, &counts));
+    println!("{counts:#?}");
+    let missing = counts.missing(&[
+        "puts",
+        "metadata changes",
+        "metadata changes refused",
+        "markers",
+        "versions deleted",
+        "versions deleted refused",
+        "held versions",
+        "protections changed",
+        "protections changed refused",
+        "undeletions",
+        "changes of the map",
         "kills at work",
     ]);
     assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");

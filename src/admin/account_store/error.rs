@@ -105,7 +105,8 @@ pub enum StoreError {
     NotEmpty(String, String),
     /// A container has object lock, so it is not deleted by force.
     #[error(
-        "container {1} of account {0} has object lock: --force does not delete it; delete its blobs and versions once          their retention has ended, then the container"
+        "container {1} of account {0} has object lock: --force does not delete it; delete its blobs and \
+         versions once their retention has ended, then the container"
     )]
     Locked(String, String),
     /// Object lock needs versions.

@@ -4,6 +4,7 @@ use super::*;
 use crate::types::CannedAcl;
 use crate::types::Collation;
 use crate::types::ContainerId;
+use crate::types::ContainerName;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 
@@ -47,7 +48,7 @@ impl AccountStore {
         let account = self.record(&account_name).await.unwrap().id;
         self.remove(account_name.as_str(), true, &Note::default()).await.unwrap();
         let late = create(account, name, 2);
-        let made = crate::frontend::create_container(&self.router, &account_name, late).await;
+        let made = crate::frontend::create_container(&self.containers, &account_name, late).await;
         assert_eq!(made, Err(index::Error::Refused(index::Refused::AccountNotFound)));
         self.any_container(account).await.unwrap().is_some()
     }

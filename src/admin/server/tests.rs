@@ -42,9 +42,12 @@ use crate::frontend::Secrets;
 use crate::frontend::accounts::Account;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
+use crate::index::Containers;
 use crate::index::CreateAccount;
 use crate::index::Error;
+use crate::index::InFlight;
 use crate::index::IndexHost;
+use crate::index::LocalRequests;
 use crate::index::PartitionDescriptor;
 use crate::index::Read;
 use crate::index::ReadReply;
@@ -107,7 +110,10 @@ async fn accounts(env: &Env) -> AccountStore {
     let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };
     let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();
-    AccountStore::new(known, Arc::new(router), ids, endpoints).with_issuers(issuers)
+    let (inflight, clock) = (InFlight::default(), Arc::clone(&env.clock));
+    let requests = LocalRequests::shared(inflight.clone(), Arc::clone(&clock));
+    let containers = Containers { router: Arc::new(router), inflight, requests, clock };
+    AccountStore::new(known, containers, ids, endpoints).with_issuers(issuers)
 }
 
 fn token() -> String {

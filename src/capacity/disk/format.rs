@@ -21,7 +21,8 @@ use crate::env::{Disk, DiskError, Env};
 /// layout segments of version 2. 3: uploads, settings of buckets, access lists, containers that
 /// close, metadata that is not UTF-8; what S3 writes, and what older releases would not enforce.
 /// 4: versions of blobs, which an older release would overwrite and could not list (ADR 0038).
-pub(crate) const FORMAT: u32 = 4;
+/// 5: retentions and legal holds, which an older release would not enforce (ADR 0041).
+pub(crate) const FORMAT: u32 = 5;
 /// The oldest version that it reads.
 const FORMAT_OLDEST: u32 = 1;
 
@@ -152,11 +153,11 @@ mod tests {
 
     #[test]
     fn newer_format_is_refused_by_version() {
-        let text = br#"{"format":5,"whatever":true}"#;
+        let text = br#"{"format":6,"whatever":true}"#;
         let refused = parse(text, 0).unwrap_err();
-        assert!(matches!(refused, OpenError::FormatVersion { found: 5, .. }));
+        assert!(matches!(refused, OpenError::FormatVersion { found: 6, .. }));
         let message = refused.to_string();
-        assert!(message.contains("format 5") && message.contains("newer release"), "{message}");
+        assert!(message.contains("format 6") && message.contains("newer release"), "{message}");
         let before_the_first = parse(br#"{"format":0}"#, 0);
         assert!(matches!(before_the_first, Err(OpenError::FormatVersion { found: 0, .. })));
     }

@@ -15,14 +15,14 @@ pub(crate) fn action(operation: &Operation) -> Action {
     match operation {
         Operation::Account(operation) => of_account(operation),
         Operation::Container(operation) => of_container(operation),
-        Operation::Content(content) => of_content(content, locks(operation)),
+        Operation::Content(content) => of_content(content, protects(operation)),
         Operation::Blob(operation) => of_blob(operation),
-        Operation::Upload(upload) => of_upload(upload, locks(operation)),
+        Operation::Upload(upload) => of_upload(upload, protects(operation)),
     }
 }
 
 /// Whether the operation protects the version that it makes.
-pub(super) const fn locks(operation: &Operation) -> bool {
+pub(super) const fn protects(operation: &Operation) -> bool {
     match operation.precondition() {
         Some(precondition) => precondition.lock.protects(),
         None => false,

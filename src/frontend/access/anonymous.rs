@@ -13,6 +13,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
+use crate::protocol::model::operation::ListBlobs;
 use crate::types::Audience;
 use crate::types::PublicAccess;
 
@@ -84,12 +85,31 @@ const fn is_public(access: PublicAccess, wanted: Exposure) -> bool {
 /// length and time. It does not permit what else a list can show of blobs, which may not be open.
 pub(crate) const fn only_lists(operation: &Operation) -> bool {
     let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else { return false };
-    !list.metadata
-        && !list.uncommitted
-        && !list.snapshots
-        && list.versions.is_none()
-        && !list.tags
-        && !list.copy
+    // All are named here, so that a new one is decided too.
+    let ListBlobs {
+        container: _,
+        prefix: _,
+        delimiter: _,
+        marker: _,
+        start_from: _,
+        after: _,
+        exact: _,
+        max_results: _,
+        content_etag: _,
+        metadata,
+        uncommitted,
+        snapshots,
+        versions,
+        deleted,
+        versions_only,
+        tags,
+        copy,
+        retention,
+        legal_hold,
+    } = list;
+    let of_other_states = *snapshots || versions.is_some() || *deleted || *versions_only;
+    let protection = *retention || *legal_hold;
+    !(*metadata || *uncommitted || *tags || *copy || of_other_states || protection)
 }
 
 /// Makes an operation fail unless its blob is open to `audience`. Returns whether it is one that a

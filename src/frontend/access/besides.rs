@@ -6,7 +6,7 @@ use crate::auth::Action;
 use crate::auth::Principal;
 use crate::auth::Scope;
 use crate::frontend::access::actions::action;
-use crate::frontend::access::actions::locks;
+use crate::frontend::access::actions::protects;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::ops::grants::new_acl;
@@ -34,7 +34,7 @@ pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
         Operation::Container(ContainerOperation::ListBlobs(list)) if list.tags
     );
     let shown = shown.then_some(Action::ReadTags);
-    let locks = locks(operation).then_some(Action::WriteLock);
+    let locks = protects(operation).then_some(Action::WriteLock);
     std::iter::once(action(operation)).chain(tags).chain(access).chain(shown).chain(locks)
 }
 

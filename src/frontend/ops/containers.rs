@@ -13,13 +13,12 @@ use crate::frontend::lookup::ContainerTarget;
 use crate::frontend::ops::acl;
 use crate::frontend::state::FrontEnd;
 use crate::index;
-use crate::index::CloseContainer;
 use crate::index::ContainerChange;
+use crate::index::Containers;
 use crate::index::CreateContainer;
 use crate::index::DeleteContainer;
 use crate::index::History;
 use crate::index::ReadAccount;
-use crate::index::Router;
 use crate::index::UpdateContainer;
 use crate::index::Written;
 use crate::protocol::model::Reason;
@@ -27,7 +26,6 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::reply::Change;
-use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::ContainerName;
@@ -74,12 +72,12 @@ pub(crate) async fn create(
         acl: settings.acl,
         object_lock: settings.object_lock || account.locks_objects,
     };
-    let (router, of) = (Arc::clone(&front.rows.router), account.name.clone());
+    let (containers, of) = (Arc::clone(&front.rows.containers), account.name.clone());
     // In a task of its own: a client that disconnects cannot stop it half-way.
     let made = front
         .env
         .tasks
-        .spawn_part("create container", async move { create_in(&router, &of, create).await });
+        .spawn_part("create container", async move { create_in(&containers, &of, create).await });
     let made = made.await;
     let answer = made.unwrap_or_else(|e| Err(index::Error::Unavailable(e.to_string())));
     if settings.keeps_own && answer == Err(index::Refused::ContainerExists.into()) {
@@ -99,7 +97,7 @@ async fn keep(
     let has = (record.owner(), record.region(), record.acl());
     let is_locked = record.object_lock().is_some();
     if has == (settings.owner.as_deref(), settings.region.as_deref(), settings.acl)
-        && is_locked >= settings.object_lock
+        && (is_locked || !settings.object_lock)
     {
         let change =
             Change { etag: record.etag, last_modified: record.last_modified, version: None };
@@ -113,36 +111,25 @@ async fn keep(
 /// was created before that list; one created later finds no row of the account here, and is deleted
 /// again.
 pub(crate) async fn create_in(
-    router: &Router,
+    containers: &Containers,
     account: &AccountName,
     create: CreateContainer,
 ) -> Result<Written, index::Error> {
-    let (id, name) = (create.account, create.name.clone());
+    let (router, id, name) = (&containers.router, create.account, create.name.clone());
     let made = router.tell(create).await?;
     match router.ask(ReadAccount(account.clone())).await {
         Ok(record) if record.id == id => return Ok(made),
         Ok(_) | Err(index::Error::Refused(index::Refused::AccountNotFound)) => {}
         Err(error) => return Err(error),
     }
-    match take_back(router, id, name).await {
+    let guard = index::Guard::default();
+    let delete = DeleteContainer { account: id, name, guard, closed: None, restorable_for: None };
+    match containers.delete_if_empty(delete, History::All).await {
         Ok(_) | Err(index::Error::Refused(index::Refused::ContainerNotFound)) => {
             Err(index::Refused::AccountNotFound.into())
         }
         Err(error) => Err(error),
     }
-}
-
-/// Deletes a container that was just created. One with object lock is deleted only while it is
-/// closed.
-async fn take_back(
-    router: &Router,
-    account: AccountId,
-    name: ContainerName,
-) -> Result<(), index::Error> {
-    let guard = index::Guard::default();
-    let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
-    let closed = router.tell(close).await?.closed();
-    router.tell(DeleteContainer { account, name, guard, closed, restorable_for: None }).await
 }
 
 /// Get Container Properties, Get Container Metadata.
@@ -180,7 +167,8 @@ pub(crate) async fn delete(
     let record = lookup::container(&front.rows, container.account, &container.name).await?;
     if record.object_lock().is_some() {
         // Azure has no delete markers: nobody would know how to remove those that are left.
-        return delete_if_empty(front, container, History::VersionsUp { snapshots: true }).await;
+        let without_markers = History::VersionsUp { snapshots: true };
+        return delete_if_empty(front, container, without_markers).await;
     }
     let ContainerTarget { account, name, precondition } = container;
     let guard = lookup::guard(precondition);

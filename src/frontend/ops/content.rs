@@ -152,7 +152,14 @@ pub(super) fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decr
     Some(Decrypting::new(key, &blob.account.name, &blob.path, front.not_authentic()))
 }
 
+/// Reads a blob. To whom it is only open, what protects it is not shown.
 async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
+    let is_only_open = look_up.guard.open_to.is_some();
     let found = front.rows.router.ask(look_up).await;
-    found.map_err(|error| errors::from_index(&error, Subject::Blob))
+    let mut view = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    if is_only_open {
+        view.record.set_retention(None);
+        view.record.set_legal_hold(None);
+    }
+    Ok(view)
 }

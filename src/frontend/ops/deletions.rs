@@ -72,7 +72,7 @@ pub(crate) async fn delete(
             false => Ok(key),
         });
         precondition.protection = protection;
-        precondition.lock.bypass = bypass;
+        precondition.lock.bypass = bypass && scope.is_version();
         let noted = Arc::clone(&noted);
         running.push_back(async move {
             let outcome = match blob {

@@ -1,6 +1,5 @@
-//! Object lock of containers, retention and legal hold of blobs (ADR 0041).
+//! Retention and legal hold of blobs (ADR 0041).
 
-use crate::frontend::accounts::Account;
 use crate::frontend::commit;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -12,40 +11,13 @@ use crate::frontend::lookup::Located;
 use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
-use crate::index::ContainerChange;
-use crate::index::Guard;
 use crate::index::UpdateBlob;
-use crate::index::UpdateContainer;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::operation::LockPart;
 use crate::protocol::model::reply::BlobLock;
-use crate::protocol::model::reply::SettingReply;
-use crate::types::ContainerName;
-use crate::types::ObjectLock;
 use crate::types::Retention;
-use crate::types::Versioning;
-
-/// Gives a container object lock, or another default retention.
-///
-/// # Errors
-/// `NotVersioned`; those of the container.
-pub(crate) async fn set_of_container(
-    front: &FrontEnd,
-    account: &Account,
-    container: ContainerName,
-    lock: ObjectLock,
-) -> Result<Reply, Refusal> {
-    let is_versioned = account.versioning == Some(Versioning::Enabled);
-    let change = ContainerChange::ObjectLock { lock, is_versioned };
-    let guard = Guard::default();
-    let write = UpdateContainer { account: account.id, name: container, guard, change };
-    match commit::commit(&front.rows, write, None).await {
-        Ok(_) => Ok(Reply::Setting(SettingReply::Changed)),
-        Err(error) => Err(errors::from_index(&error, Subject::Container)),
-    }
-}
 
 /// What protects a version.
 ///

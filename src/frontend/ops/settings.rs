@@ -8,7 +8,6 @@ use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup;
-use crate::frontend::ops::locks;
 use crate::frontend::rows::RowAccess;
 use crate::frontend::state::FrontEnd;
 use crate::index;
@@ -59,7 +58,8 @@ pub(crate) async fn carry_out(
             return Ok(Reply::Setting(SettingReply::Versioning(record.versioning())));
         }
         SettingAction::SetVersioning(versioning) => {
-            return set_versioning(front, account, container, versioning).await;
+            let change = ContainerChange::Versioning(versioning);
+            return change_demands(front, account, container, change).await;
         }
         SettingAction::GetObjectLock => {
             let record = lookup::container(&front.rows, account, &container).await?;
@@ -67,7 +67,9 @@ pub(crate) async fn carry_out(
             return Ok(Reply::Setting(SettingReply::ObjectLock(lock)));
         }
         SettingAction::SetObjectLock(lock) => {
-            return locks::set_of_container(front, account, container, lock).await;
+            let is_versioned = account.versioning == Some(Versioning::Enabled);
+            let change = ContainerChange::ObjectLock { lock, is_versioned };
+            return change_demands(front, account, container, change).await;
         }
         SettingAction::Set(setting) => SettingChange::Set(setting),
         SettingAction::Remove(kind) => SettingChange::Remove(kind),
@@ -79,23 +81,20 @@ pub(crate) async fn carry_out(
     }
 }
 
-async fn set_versioning(
+/// Changes what a container demands of writes, and waits for those that may not have seen it.
+async fn change_demands(
     front: &FrontEnd,
     account: &Account,
     container: ContainerName,
-    versioning: Versioning,
+    change: ContainerChange,
 ) -> Result<Reply, Refusal> {
-    let change = UpdateContainer {
-        account: account.id,
-        name: container,
-        guard: Guard::default(),
-        change: ContainerChange::Versioning(versioning),
-    };
+    let guard = Guard::default();
+    let change = UpdateContainer { account: account.id, name: container, guard, change };
     let containers = Arc::clone(&front.rows.containers);
     let task = front
         .rows
         .tasks
-        .spawn_part("versioning", async move { containers.set_versioning(change).await });
+        .spawn_part("container setting", async move { containers.change_demands(change).await });
     let answer = task.await;
     match answer.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string()))) {
         Ok(()) => Ok(Reply::Setting(SettingReply::Changed)),

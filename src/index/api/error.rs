@@ -157,9 +157,12 @@ pub enum Refused {
     /// A retention would end before now.
     #[error("the retention is over already")]
     RetentionInPast,
-    /// The container has object lock, so it keeps versions and is deleted only when it is empty.
+    /// The container has object lock, so it keeps versions.
     #[error("the container has object lock")]
     ObjectLocked,
+    /// The container has object lock, so it is deleted only while it is closed.
+    #[error("the container has object lock and is not closed")]
+    NotClosed,
     /// Object lock needs versions, and the container does not keep them.
     #[error("the container does not keep versions")]
     NotVersioned,

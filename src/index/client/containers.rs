@@ -128,13 +128,13 @@ impl Containers {
         }
     }
 
-    /// Changes whether a container keeps versions. Every write that is acknowledged after this has
-    /// seen the change.
+    /// Changes what a container demands of writes: whether it keeps versions, its object lock.
+    /// Every write that is acknowledged after this has seen the change.
     ///
     /// # Errors
     /// Those of the guard and of the partition; [`Error::Overloaded`] if commits that began before
     /// take too long. The change is made then, and may be repeated.
-    pub async fn set_versioning(&self, change: UpdateContainer) -> Result<(), Error> {
+    pub async fn change_demands(&self, change: UpdateContainer) -> Result<(), Error> {
         let until = self.clock.monotonic() + DELETION_MAX;
         self.router.tell(change).await?;
         self.commits_end(until).await

@@ -23,6 +23,7 @@ use crate::index::objects::guard;
 use crate::index::objects::lease as machine;
 use crate::index::objects::lock;
 use crate::index::objects::new_fields;
+use crate::index::objects::repeated;
 use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::staged;
@@ -51,6 +52,10 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     guard::replaceable(&put.guard, before, eval.now)?;
     let content = Content::from(&put.content);
     let kept = content.locations().to_vec();
+    let again = repeated::answer(eval, &key, &put.guard, (old.as_ref(), &kept)).await?;
+    if let Some(answer) = again {
+        return Ok(answer);
+    }
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);
     let mut record = BlobRecord {
         properties: put.properties.clone(),
@@ -65,7 +70,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
-    let of = InTheWay { taken: &kept, ..InTheWay::of(old.as_ref()) };
+    let of = InTheWay::of(old.as_ref());
     let way = chain::make_way(eval, &key, &put.guard, of).await?;
     way.finish(&mut record, &put.guard, eval.now)?;
     dropped.extend(way.dropped);

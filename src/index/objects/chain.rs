@@ -131,16 +131,14 @@ pub(super) struct InTheWay<'a> {
     pub(super) old: Option<&'a Blob>,
     /// Its blocks, if the caller has read them.
     pub(super) blocks: Option<&'a [Entry]>,
-    /// The locations that the new blob names.
-    pub(super) taken: &'a [Location],
     /// What it is if it can be restored.
     pub(super) state: DeletedState,
 }
 
 impl<'a> InTheWay<'a> {
-    /// A blob whose blocks were not read, in the way of what names no locations.
+    /// A blob whose blocks were not read.
     pub(super) const fn of(old: Option<&'a Blob>) -> Self {
-        Self { old, blocks: None, taken: &[], state: DeletedState::Snapshot }
+        Self { old, blocks: None, state: DeletedState::Snapshot }
     }
 }
 
@@ -177,8 +175,6 @@ async fn displace(
 ) -> Result<Vec<Location>, Error> {
     match fate(guard, &old.record, eval.now)? {
         Fate::Dropped => {}
-        // A row beside the new blob would own its bytes.
-        _ if is_repeated(eval.view, key, (old, of.taken)).await? => {}
         Fate::Kept(version) => {
             let dropped =
                 if version.is_null { drop_null(eval, key, guard).await? } else { Vec::new() };
@@ -198,23 +194,6 @@ async fn displace(
     };
     layout::remove_rows(eval, key, &layout);
     Ok(dropped)
-}
-
-/// Whether the same write made the blob in its way: its answer was lost, and it is sent again. A
-/// version would own the bytes of the new blob.
-async fn is_repeated(
-    view: &dyn Rows,
-    key: &RoutingKey,
-    (old, taken): (&Blob, &[Location]),
-) -> Result<bool, Error> {
-    let Some(first) = taken.first() else { return Ok(false) };
-    let layout = old.content(key)?.layout;
-    if let Layout::Whole(content) = layout {
-        return Ok(content.owned().contains(first));
-    }
-    // Pages are copied into a layer that no other blob names.
-    let blocks = layout::entries(view, key, &layout).await?;
-    Ok(blocks.iter().any(|block| block.content.owned().contains(first)))
 }
 
 /// Writes a blob as a version.

@@ -89,7 +89,11 @@ pub(super) async fn update_account(
         }
         AccountChange::Keys(keys) => record.keys.clone_from(keys),
         AccountChange::Anonymous(open) => record.anonymous = *open,
-        AccountChange::Versioning(on) => record.set_versioning(*on),
+        AccountChange::Versioning(on) => {
+            record.set_versioning(*on);
+            // Object lock needs versions. It does not come back with them.
+            record.change_fields(|fields| fields.object_lock &= *on);
+        }
         AccountChange::ContainerRetention(days) => {
             record.change_fields(|fields| fields.container_retention_days = *days);
         }

@@ -59,7 +59,7 @@ pub(super) async fn delete(
     }
     // Its versions may be held. It was looked into only if it is closed (ADR 0033).
     if record.object_lock().is_some() && delete.closed.is_none() {
-        return Err(Refused::ObjectLocked.into());
+        return Err(Refused::NotClosed.into());
     }
     guard::change(&delete.guard, &record, eval.now)?;
     let key = RoutingKey::container(delete.account, &delete.name);

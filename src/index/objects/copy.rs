@@ -17,6 +17,7 @@ use crate::index::objects::layout;
 use crate::index::objects::new_fields;
 use crate::index::objects::page_copy;
 use crate::index::objects::part_fields::PartFields;
+use crate::index::objects::repeated;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
 use crate::index::objects::values;
@@ -38,6 +39,12 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     let before = old.as_ref().map(|old| &old.record);
     let lease = guard::create(&put.guard, before, eval.now)?;
     guard::replaceable(&put.guard, before, eval.now)?;
+    let taken: Vec<Location> =
+        put.content.pieces().flat_map(|new| Content::from(new).owned().to_vec()).collect();
+    let again = repeated::answer(eval, &key, &put.guard, (old.as_ref(), &taken)).await?;
+    if let Some(answer) = again {
+        return Ok(answer);
+    }
     let laid =
         lay(eval, &key, Copied { kind: put.kind, content: &put.content, crc64: put.crc64 }).await?;
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);
@@ -57,7 +64,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     };
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
-    let of = InTheWay { taken: &laid.kept, ..InTheWay::of(old.as_ref()) };
+    let of = InTheWay::of(old.as_ref());
     let way = chain::make_way(eval, &key, &put.guard, of).await?;
     way.finish(&mut record, &put.guard, eval.now)?;
     dropped.extend(way.dropped);

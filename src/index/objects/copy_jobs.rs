@@ -22,6 +22,7 @@ use crate::index::objects::garbage;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
+use crate::index::objects::lock;
 use crate::index::objects::values;
 use crate::index::record::CopyJob;
 use crate::index::record::CopyStatus;
@@ -84,6 +85,8 @@ pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<Writ
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
+        // The end of a copy belongs to the write that began it, but this is a request of its own.
+        lock::may_change(&record, eval.now)?;
     }
     let mut copied = match record.copy.take() {
         Some(copied) if copied.status == CopyStatus::Pending => copied,

@@ -69,6 +69,7 @@ pub(in crate::index) mod part_fields;
 mod part_range;
 mod read;
 mod references;
+mod repeated;
 mod restorable;
 mod revision;
 pub(in crate::index) mod settings;

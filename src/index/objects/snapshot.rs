@@ -31,6 +31,7 @@ use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Family;
+use crate::index::rows::Rows;
 use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -122,8 +123,9 @@ pub(super) async fn dispose_all(
     blob: &RoutingKey,
     guard: &Guard,
 ) -> Result<Vec<Location>, Error> {
+    let mut rows = all(eval.view, blob);
     let mut dropped = Vec::new();
-    for snapshot in all(eval, blob).await? {
+    while let Some(snapshot) = next(&mut rows, blob).await? {
         dropped.extend(dispose(eval, blob, guard, snapshot).await?);
     }
     Ok(dropped)
@@ -135,20 +137,26 @@ pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
 ) -> Result<Vec<Location>, Error> {
+    let mut rows = all(eval.view, blob);
     let mut dropped = Vec::new();
-    for snapshot in all(eval, blob).await? {
+    while let Some(snapshot) = next(&mut rows, blob).await? {
         dropped.extend(remove(eval, blob, &snapshot).await?);
     }
     Ok(dropped)
 }
 
-async fn all(eval: &Evaluation<'_>, blob: &RoutingKey) -> Result<Vec<Blob>, Error> {
-    let low = keys::deleted_end(blob);
-    let mut rows = Cursor::new(eval.view, Family::Versions, low, Some(keys::versions_start(blob)));
-    let mut found = Vec::new();
+/// The rows among which the snapshots of a blob are.
+fn all<'a>(view: &'a dyn Rows, blob: &RoutingKey) -> Cursor<'a> {
+    let (low, high) = (keys::deleted_end(blob), keys::versions_start(blob));
+    Cursor::new(view, Family::Versions, low, Some(high))
+}
+
+/// The next snapshot.
+async fn next(rows: &mut Cursor<'_>, blob: &RoutingKey) -> Result<Option<Blob>, Error> {
     while let Some(row) = rows.take().await? {
-        let VersionKey::Snapshot(time) = keys::parse_version(&row.key, blob)? else { continue };
-        found.push(blob_row::decode(&row.key, &row.value, Place::Snapshot(time))?);
+        if let VersionKey::Snapshot(time) = keys::parse_version(&row.key, blob)? {
+            return blob_row::decode(&row.key, &row.value, Place::Snapshot(time)).map(Some);
+        }
     }
-    Ok(found)
+    Ok(None)
 }

@@ -77,7 +77,7 @@ error_table! {
     RetentionInPast => "InvalidHeaderValue", 400, "The value for one of the HTTP headers is not in the correct format.";
     InvalidRetentionPeriod => "InvalidXmlNodeValue", 400, "The value for one of the XML nodes is not in the correct format.";
     ProtectionNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
-    ObjectLocked => "ContainerProtectedFromDeletion", 409, "The container is not empty, and its blobs may be locked. Delete its blobs and snapshots first.";
+    ObjectLocked => "ContainerProtectedFromDeletion", 409, "The container keeps versions, because its blobs may be locked.";
     NotVersioned => "FeatureNotSupportedForAccount", 409, "Immutable storage needs versions, and they are not kept. Enable versioning first.";
     BlobArchived => "BlobArchived", 409, "This operation is not permitted on an archived blob.";
     BlobBeingRehydrated => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";

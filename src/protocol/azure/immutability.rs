@@ -21,17 +21,30 @@ use crate::types::Retention;
 use crate::types::RetentionMode;
 use crate::types::Timestamp;
 
-/// What headers of a policy begin with.
+/// What headers of a policy begin with. There are two of them.
 pub(super) const POLICY: &str = "x-ms-immutability-policy-";
 const UNTIL: &str = "x-ms-immutability-policy-until-date";
 const MODE: &str = "x-ms-immutability-policy-mode";
 /// The header of a legal hold.
 pub(super) const LEGAL_HOLD: &str = "x-ms-legal-hold";
 
-/// Whether an operation takes the header of this name.
+/// Whether an operation on a blob takes the header of this name.
 pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool {
-    let own = if name == LEGAL_HOLD { "legalhold" } else { "immutabilitypolicies" };
+    let own = match name {
+        LEGAL_HOLD => "legalhold",
+        UNTIL | MODE => "immutabilitypolicies",
+        _ => return false,
+    };
     method == Method::PUT && comp.is_none_or(|comp| comp == "blocklist" || comp == own)
+}
+
+/// The text of a header. An empty one is refused: to take it for none would leave unprotected what
+/// the client wants to protect.
+fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
+    match headers::text(all, name)? {
+        None if all.contains_key(name) => Err(headers::invalid(name, "")),
+        text => Ok(text),
+    }
 }
 
 /// `precondition` with what a write says of the protection of the version that it makes.
@@ -69,13 +82,13 @@ fn shortening(precondition: Precondition) -> Precondition {
 
 /// The policy in the headers; a mode that is not said is `unlocked`.
 fn policy(all: &HeaderMap) -> Result<Option<Retention>, Refusal> {
-    let mode = match headers::text(all, MODE)? {
+    let mode = match text(all, MODE)? {
         None => None,
         Some(text) if text.eq_ignore_ascii_case("unlocked") => Some(RetentionMode::Unlocked),
         Some(text) if text.eq_ignore_ascii_case("locked") => Some(RetentionMode::Locked),
         Some(text) => return Err(headers::invalid(MODE, text)),
     };
-    match (headers::text(all, UNTIL)?, mode) {
+    match (text(all, UNTIL)?, mode) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(missing(UNTIL)),
         (Some(text), mode) => {
@@ -92,7 +105,7 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 fn legal_hold(all: &HeaderMap) -> Result<Option<bool>, Refusal> {
-    let given = headers::text(all, LEGAL_HOLD)?;
+    let given = text(all, LEGAL_HOLD)?;
     given.map(|_| headers::flag(all, LEGAL_HOLD)).transpose()
 }
 
@@ -135,6 +148,9 @@ mod tests {
             (&[(UNTIL, "2021-07-07T09:33:36Z")], Err(Reason::InvalidHeaderValue)),
             (&[(UNTIL, "tomorrow")], Err(Reason::InvalidHeaderValue)),
             (&[(LEGAL_HOLD, "on")], Err(Reason::InvalidHeaderValue)),
+            (&[(LEGAL_HOLD, "")], Err(Reason::InvalidHeaderValue)),
+            (&[(UNTIL, ""), (MODE, "locked")], Err(Reason::InvalidHeaderValue)),
+            (&[(UNTIL, DATE), (MODE, "")], Err(Reason::InvalidHeaderValue)),
         ] {
             assert_eq!(claim(pairs), expected, "{pairs:?}");
         }

@@ -54,7 +54,7 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
     if address.secondary && request.method != Method::GET && request.method != Method::HEAD {
         return Err(Reason::InsufficientAccountPermissions.into());
     }
-    unserved::check(request.method, request.headers, &query)?;
+    unserved::check((request.method, address.blob.is_some()), request.headers, &query)?;
     check_timeout(&query)?;
     let restype = query.get("restype")?.map(str::to_ascii_lowercase);
     let comp = query.get("comp")?.map(str::to_ascii_lowercase);

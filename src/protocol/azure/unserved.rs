@@ -32,8 +32,12 @@ pub(super) fn not_served(what: &str) -> Refusal {
     Refusal::new(Reason::NotImplemented).message(format!("Blockyard does not serve {what} yet."))
 }
 
-/// Refuses headers and parameters whose meaning would be lost.
-pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(), Refusal> {
+/// Refuses headers and parameters whose meaning would be lost. `of_blob`: the URL names a blob.
+pub(super) fn check(
+    (method, of_blob): (&Method, bool),
+    all: &HeaderMap,
+    query: &Query,
+) -> Result<(), Refusal> {
     check_file_system(query)?;
     for (name, what) in PARAMETERS {
         match query.get(name)? {
@@ -49,7 +53,7 @@ pub(super) fn check(method: &Method, all: &HeaderMap, query: &Query) -> Result<(
         if (name.starts_with("x-ms-encryption-") && !encryption)
             || (name.starts_with("x-ms-structured-") && !structured)
             || ((name.starts_with(immutability::POLICY) || name == immutability::LEGAL_HOLD)
-                && !immutability::is_served(name, method, comp.as_deref()))
+                && !(of_blob && immutability::is_served(name, method, comp.as_deref())))
             || (name == copy_headers::SEAL && !copy_headers::is_copy_blob(comp.as_deref(), all))
         {
             return Err(Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, name));

@@ -70,9 +70,9 @@ pub(super) fn delete(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     Ok(precondition)
 }
 
-/// A header that is a condition. To take an empty one for none would do without the condition what
+/// A header that restricts or protects. To take an empty one for none would do without that what
 /// the client asks for with it.
-fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+pub(super) fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     match headers::text(headers, name)? {
         None if headers.contains_key(name) => Err(headers::invalid(name, "")),
         text => Ok(text),

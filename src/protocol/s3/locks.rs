@@ -21,6 +21,7 @@ use crate::protocol::model::operation::Parsed;
 use crate::protocol::model::operation::SettingAction;
 use crate::protocol::model::operation::SettingOperation;
 use crate::protocol::model::operation::Upload;
+use crate::protocol::s3::conditions;
 use crate::protocol::s3::documents;
 use crate::protocol::s3::request::Request;
 use crate::protocol::s3::settings;
@@ -68,13 +69,14 @@ fn hold(text: &str) -> Option<bool> {
     [true, false].into_iter().find(|on| hold_word(*on) == text)
 }
 
-/// What a write says of the protection of the object that it makes.
+/// What a write says of the protection of the object that it makes. Dates are rounded up to whole
+/// seconds: Azure's protocol shows no more.
 ///
 /// # Errors
 /// `InvalidHeaderValue`.
 pub(super) fn claim(all: &HeaderMap) -> Result<LockClaim, Refusal> {
     let refused = |name, text, message: &str| headers::invalid(name, text).message(message);
-    let retention = match (headers::text(all, MODE)?, headers::text(all, UNTIL)?) {
+    let retention = match (conditions::given(all, MODE)?, conditions::given(all, UNTIL)?) {
         (None, None) => None,
         (Some(mode_text), Some(date)) => {
             let mode = mode(mode_text)
@@ -82,7 +84,7 @@ pub(super) fn claim(all: &HeaderMap) -> Result<LockClaim, Refusal> {
             let until = Timestamp::from_iso(date).ok_or_else(|| {
                 refused(UNTIL, date, "The retain until date must be provided in ISO 8601 format")
             })?;
-            Some(Retention { mode, until })
+            Some(Retention { mode, until: until.seconds_up() })
         }
         (mode, _) => {
             let name = if mode.is_some() { UNTIL } else { MODE };
@@ -94,7 +96,7 @@ pub(super) fn claim(all: &HeaderMap) -> Result<LockClaim, Refusal> {
             ));
         }
     };
-    let legal_hold = headers::text(all, LEGAL_HOLD)?.map(|text| {
+    let legal_hold = conditions::given(all, LEGAL_HOLD)?.map(|text| {
         hold(text)
             .ok_or_else(|| refused(LEGAL_HOLD, text, "Legal Hold must be either of 'ON' or 'OFF'"))
     });
@@ -121,7 +123,8 @@ pub(super) fn check_integrity(claim: &LockClaim, upload: &Upload) -> Result<(), 
 /// # Errors
 /// `InvalidHeaderValue`.
 pub(super) fn bypass(all: &HeaderMap) -> Result<bool, Refusal> {
-    flag(all, BYPASS)
+    conditions::given(all, BYPASS)?;
+    headers::flag(all, BYPASS)
 }
 
 /// Whether a new bucket has object lock.
@@ -129,16 +132,8 @@ pub(super) fn bypass(all: &HeaderMap) -> Result<bool, Refusal> {
 /// # Errors
 /// `InvalidHeaderValue`.
 pub(super) fn of_new_bucket(all: &HeaderMap) -> Result<bool, Refusal> {
-    flag(all, BUCKET)
-}
-
-fn flag(all: &HeaderMap, name: &'static str) -> Result<bool, Refusal> {
-    match headers::text(all, name)? {
-        None => Ok(false),
-        Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
-        Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
-        Some(text) => Err(headers::invalid(name, text)),
-    }
+    conditions::given(all, BUCKET)?;
+    headers::flag(all, BUCKET)
 }
 
 /// `GetObjectRetention`.
@@ -222,7 +217,7 @@ pub(super) fn read_retention(bytes: &[u8]) -> Result<Option<Retention>, Refusal>
     let date = documents::needed(&root, "RetainUntilDate")?.trim();
     let until =
         Timestamp::from_iso(date).ok_or_else(|| xml::invalid_value("RetainUntilDate", date))?;
-    Ok(Some(Retention { mode, until }))
+    Ok(Some(Retention { mode, until: until.seconds_up() }))
 }
 
 /// Reads a `LegalHold`.

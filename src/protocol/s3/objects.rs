@@ -118,11 +118,13 @@ pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Resul
 /// `DeleteObject`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (path, mut precondition) = (request.object()?, conditions::delete(request.headers)?);
-    precondition.lock.bypass = locks::bypass(request.headers)?;
+    let bypass = locks::bypass(request.headers)?;
     let scope = match path.revision {
         Revision::Current | Revision::Snapshot(_) => DeleteScope::Object,
         version @ (Revision::Version(_) | Revision::Null) => DeleteScope::Version(version),
     };
+    // A right of those who may delete versions.
+    precondition.lock.bypass = bypass && scope.is_version();
     Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
 

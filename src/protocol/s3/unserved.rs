@@ -33,7 +33,16 @@ const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPar
 const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
 
-/// Headers of the list above that some operations serve: what they begin with, and the operations.
+/// The operations that may protect the object that they make.
+const PROTECTING: &[S3Operation] = &[
+    S3Operation::PutObject,
+    S3Operation::PostObject,
+    S3Operation::CopyObject,
+    S3Operation::CreateMultipartUpload,
+];
+
+/// Headers of the list above that some operations serve: their names, or what they begin with, and
+/// the operations.
 const SERVED: &[(&str, &[S3Operation])] = &[
     (
         "x-amz-server-side-encryption-customer-",
@@ -52,17 +61,12 @@ const SERVED: &[(&str, &[S3Operation])] = &[
         ],
     ),
     ("x-amz-copy-source", COPIES),
+    ("x-amz-copy-source-", COPIES),
     ("x-amz-if-match-", &[S3Operation::DeleteObject]),
     ("x-amz-bucket-object-lock-enabled", &[S3Operation::CreateBucket]),
-    (
-        "x-amz-object-lock-",
-        &[
-            S3Operation::PutObject,
-            S3Operation::PostObject,
-            S3Operation::CopyObject,
-            S3Operation::CreateMultipartUpload,
-        ],
-    ),
+    ("x-amz-object-lock-mode", PROTECTING),
+    ("x-amz-object-lock-retain-until-date", PROTECTING),
+    ("x-amz-object-lock-legal-hold", PROTECTING),
     (
         "x-amz-bypass-governance-retention",
         &[S3Operation::DeleteObject, S3Operation::DeleteObjects, S3Operation::PutObjectRetention],
@@ -104,7 +108,7 @@ pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Resu
             return true;
         }
         let mut served = SERVED.iter().filter(|(_, operations)| operations.contains(&operation));
-        served.any(|(begin, _)| name.starts_with(begin))
+        served.any(|(own, _)| name == *own || own.ends_with('-') && name.starts_with(own))
     };
     for name in headers.keys().map(http::HeaderName::as_str) {
         let is_meant = |unserved: &&str| name.starts_with(*unserved);

@@ -593,13 +593,14 @@ pub(super) fn errors() -> Vec<Error> {
     errors
 }
 
-fn refused_by_locks() -> [Refused; 6] {
+fn refused_by_locks() -> [Refused; 7] {
     [
         Refused::LegalHold,
         Refused::Retained(RetentionMode::Locked),
         Refused::NoObjectLock,
         Refused::RetentionInPast,
         Refused::ObjectLocked,
+        Refused::NotClosed,
         Refused::NotVersioned,
     ]
 }

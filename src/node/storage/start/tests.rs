@@ -251,7 +251,7 @@ async fn format_of(disk: &Mounted) -> String {
 /// As the release before wrote it: the store of a disk that it made.
 async fn become_format_1(disk: &Mounted) {
     let now = format_of(disk).await;
-    let before = now.replace(r#""format":4"#, r#""format":1"#);
+    let before = now.replace(r#""format":5"#, r#""format":1"#);
     assert_ne!(before, now);
     let files = disk.sim.disk();
     files.remove("format").await.unwrap();
@@ -277,7 +277,7 @@ async fn a_store_of_the_release_before_is_raised_when_it_is_served_and_not_when_
     both_serve(&storage, &stored).await;
     storage.capacity.shutdown().await;
     for disk in &disks {
-        assert!(format_of(disk).await.contains(r#""format":4"#), "a release before refuses it");
+        assert!(format_of(disk).await.contains(r#""format":5"#), "a release before refuses it");
     }
     let storage = start(&disks, &store).await.unwrap();
     both_serve(&storage, &stored).await;
@@ -293,7 +293,7 @@ async fn a_store_that_was_raised_in_part_starts() {
     let storage = start(&disks, &store).await.unwrap();
     both_serve(&storage, &stored).await;
     storage.capacity.shutdown().await;
-    assert!(format_of(&disks[1]).await.contains(r#""format":4"#));
+    assert!(format_of(&disks[1]).await.contains(r#""format":5"#));
 }
 
 /// What recovery gives back, or an operator, makes room for the new format while it is waited for.
@@ -311,7 +311,7 @@ async fn a_full_disk_of_the_release_before_is_raised_when_there_is_room() {
     let storage = storage.unwrap();
     both_serve(&storage, &stored).await;
     storage.capacity.shutdown().await;
-    assert!(format_of(&disks[1]).await.contains(r#""format":4"#));
+    assert!(format_of(&disks[1]).await.contains(r#""format":5"#));
 }
 
 /// A new disk that is added meanwhile gets a number of its own.
