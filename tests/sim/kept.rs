@@ -429,10 +429,11 @@ impl Session<'_> {
         match answer {
             Ok(_) if !doable => Err(format!("{name}: done although it was held: {asked}")),
             Ok(reply) => {
-                match &reply {
-                    WriteReply::Written(written) if makes_version => after.learn(written.version),
-                    WriteReply::Deleted(deleted) if makes_version => after.learn(deleted.version),
-                    _ => {}
+                if let (true, WriteReply::Written(written)) = (makes_version, &reply) {
+                    after.learn(written.version);
+                }
+                if let (true, WriteReply::Deleted(deleted)) = (makes_version, &reply) {
+                    after.learn(deleted.version);
                 }
                 after.evaluated_before(self.span(Timestamp::ZERO).to, RESTORABLE_FOR);
                 settled(after);

@@ -52,7 +52,8 @@ pub(super) fn check(
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
         if (name.starts_with("x-ms-encryption-") && !encryption)
             || (name.starts_with("x-ms-structured-") && !structured)
-            || ((name.starts_with(immutability::POLICY) || name == immutability::LEGAL_HOLD)
+            || ((name.starts_with(immutability::POLICY)
+                || name.starts_with(immutability::LEGAL_HOLD))
                 && !(of_blob && immutability::is_served(name, method, comp.as_deref())))
             || (name == copy_headers::SEAL && !copy_headers::is_copy_blob(comp.as_deref(), all))
         {

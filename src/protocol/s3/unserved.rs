@@ -21,7 +21,7 @@ const HEADERS: &[&str] = &[
     "x-amz-if-match-",
     "x-amz-rename-source",
     "x-amz-mfa",
-    "x-amz-object-lock-",
+    "x-amz-object-lock",
     "x-amz-object-ownership",
     "x-amz-server-side-encryption",
     "x-amz-write-offset-bytes",

@@ -52,9 +52,12 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
+START = now()
+
+
 def later(days=1):
-    """A time that does not come within the test."""
-    return now() + days * DAY
+    """A time that does not come within the test: the same whenever it is asked for."""
+    return START + days * DAY
 
 
 def policy(until, mode="Unlocked"):
@@ -89,6 +92,11 @@ def test_an_account_says_whether_containers_have_it(server, account, immutable, 
     other.delete_container()
     code, text = command(server, "set", account.name, "--object-lock", "on")
     assert code != 0 and "--versioning on" in text
+    # What is refused in part changes nothing.
+    code, text = command(server, "set", account.name, "--object-lock", "on", "--container-retention", "3")
+    assert code != 0 and "--versioning on" in text
+    code, text = command(server, "show", account.name)
+    assert code == 0 and "object lock" not in text and "container retention" not in text
     code, text = command(server, "show", NAME)
     assert code == 0 and "object lock        on" in text
 
@@ -274,13 +282,12 @@ def test_a_held_version_outlives_soft_delete(immutable, locked, blob):
         service.set_service_properties(delete_retention_policy=RetentionPolicy(False))
 
 
-def test_what_does_not_exist(locked, blob):
+def test_what_does_not_exist(blob):
     for call, arguments in [(blob.set_immutability_policy, [policy(later(1))]), (blob.delete_immutability_policy, []),
                             (blob.set_legal_hold, [True])]:
         assert refused(call, *arguments) == (404, "BlobNotFound")
     blob.upload_blob(b"x")
     assert refused(blob.set_legal_hold, True, version_id="2020-01-01T00:00:00.0000000Z") == (404, "BlobNotFound")
-    assert locked
 
 
 def test_a_container_without_it_protects_nothing(container):
@@ -319,6 +326,10 @@ DATE = "Wed, 07 Jul 2055 09:33:36 GMT"
     ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-immutability-policy-mode": "locked"}, (400, "MissingRequiredHeader")),
     ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-immutability-policy-until-date": "Wed, 07 Jul 2021 09:33:36 GMT"}, (400, "InvalidHeaderValue")),
     ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-legal-hold": "maybe"}, (400, "InvalidHeaderValue")),
+    ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-legal-hold": ""}, (400, "InvalidHeaderValue")),
+    ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-immutability-policy-until-date": ""}, (400, "InvalidHeaderValue")),
+    ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-immutability-policy-until": DATE}, (400, "UnsupportedHeader")),
+    ("PUT", "", {"x-ms-blob-type": "BlockBlob", "x-ms-legal-holds": "true"}, (400, "UnsupportedHeader")),
 ])
 def test_wrong_requests_change_nothing(immutable, locked, blob, method, comp, headers, wanted):
     blob.upload_blob(b"one")
@@ -328,6 +339,14 @@ def test_wrong_requests_change_nothing(immutable, locked, blob, method, comp, he
     assert (answer.status, answer.code) == wanted
     after = blob.get_blob_properties()
     assert (before.etag, shown(blob)) == (after.etag, (None, None, None))
+
+
+@pytest.mark.parametrize("name, value", [("x-ms-legal-hold", "true"), ("x-ms-immutability-policy-until-date", DATE)])
+def test_a_container_is_not_made_with_the_headers_of_a_blob(immutable, name, value):
+    container = f"c{uuid.uuid4().hex}"
+    answer = Wire(immutable).request("PUT", f"/{container}", {"restype": "container"}, {name: value})
+    assert (answer.status, answer.code) == (400, "UnsupportedHeader")
+    assert not immutable.service().get_container_client(container).exists()
 
 
 @pytest.mark.parametrize("letters, may", [("rwdx", False), ("i", True)])

@@ -10,6 +10,7 @@ import uuid
 from xml.etree import ElementTree
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContainerClient, UserDelegationKey, generate_blob_sas, generate_container_sas
 from conftest import refused
 from lib.issuer import AUDIENCE, ISSUER, Issuer, Site
@@ -159,6 +160,15 @@ def test_delegation_key_signs(yard, issuer, box):
     blob = BlobClient(yard.account.url, box.container_name, "dir/ä +%", credential=made, retry_total=0)
     assert blob.download_blob().properties.content_settings.content_type == "text/x-own"
     refused(lambda: by_key(yard, box, key, "r").upload_blob("c", b"x"), 403, "AuthorizationPermissionMismatch")
+
+
+def test_delegation_protects_only_for_an_owner(yard, issuer, box):
+    mine = by_key(yard, box, delegation_key(yard, issuer.token(CONTRIBUTOR)), "racwdli").get_blob_client("held")
+    refused(lambda: mine.upload_blob(b"x", legal_hold=True), 403, "AuthorizationPermissionMismatch")
+    mine.upload_blob(b"x")
+    with pytest.raises(HttpResponseError) as error:
+        mine.set_legal_hold(True)
+    assert error.value.response.headers["x-ms-error-code"] == "AuthorizationPermissionMismatch"
 
 
 def test_delegation_grants_no_more_than_the_role(yard, issuer, box):

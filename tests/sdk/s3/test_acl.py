@@ -1,5 +1,9 @@
 """Canned access control lists, on both faces."""
 
+import datetime
+import re
+import uuid
+
 import pytest
 from azure.storage.blob import AccessPolicy
 
@@ -308,10 +312,23 @@ def test_an_open_list_shows_names_only(raw, client, account, bucket):
     client.put_object(Bucket=bucket, Key="k", Body=b"x", Metadata={"secret": "1"})
     client.put_bucket_acl(Bucket=bucket, ACL="public-read")
     assert on_azure(raw, account, bucket) == 200
-    for include in ("metadata", "tags", "snapshots", "uncommittedblobs", "copy"):
+    for include in ("metadata", "tags", "snapshots", "uncommittedblobs", "copy", "versions", "deleted",
+                    "immutabilitypolicy", "legalhold"):
         target = f"/{account.name}/{bucket}?restype=container&comp=list&include={include}"
         assert raw.send("GET", target, AZURE).status == 401, include
     assert raw.send("GET", f"/{account.name}/{bucket}?restype=container", AZURE).status == 401
+
+
+def test_an_open_object_does_not_show_what_protects_it(raw, client, account, host):
+    bucket = f"lock{uuid.uuid4().hex}"
+    client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    client.put_object(Bucket=bucket, Key="k", Body=b"x", ACL="public-read", ObjectLockLegalHoldStatus="ON",
+                      ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=datetime.datetime(2099, 1, 1))
+    is_protection = re.compile("lock|immutab|legal")
+    assert [name for name in raw.call("GET", f"/{bucket}/k").headers if is_protection.search(name)]
+    for answer in (raw.send("GET", f"/{bucket}/k", host), raw.send("GET", f"/{account.name}/{bucket}/k", AZURE)):
+        assert answer.status == 200
+        assert not [name for name in answer.headers if is_protection.search(name)]
 
 
 def test_a_snapshot_is_not_open(raw, client, service, account, bucket):

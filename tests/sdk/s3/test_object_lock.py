@@ -25,9 +25,12 @@ def soon(seconds=2):
     return now() + datetime.timedelta(seconds=seconds)
 
 
+START = now()
+
+
 def later(days=1):
-    """A time that does not."""
-    return now() + days * DAY
+    """A time that does not: the same whenever it is asked for."""
+    return START + days * DAY
 
 
 @pytest.fixture
@@ -194,6 +197,9 @@ def test_headers_of_writes_protect(client, locked, mode):
     {"x-amz-object-lock-mode": "GOVERNANCE", "x-amz-object-lock-retain-until-date": "soon"},
     {"x-amz-object-lock-mode": "GOVERNANCE", "x-amz-object-lock-retain-until-date": "2020-01-01T00:00:00Z"},
     {"x-amz-object-lock-legal-hold": "on"},
+    {"x-amz-object-lock-legal-hold": ""},
+    {"x-amz-object-lock-mode": "", "x-amz-object-lock-retain-until-date": "2099-01-01T00:00:00Z"},
+    {"x-amz-object-lock-mode": "GOVERNANCE", "x-amz-object-lock-retain-until-date": ""},
 ])
 def test_wrong_headers_store_nothing(raw, client, locked, headers):
     answer = raw.call("PUT", f"/{locked}/k", headers={**headers, "content-md5": "1B2M2Y8AsgTpgAmY7PhCfg=="})
@@ -202,6 +208,13 @@ def test_wrong_headers_store_nothing(raw, client, locked, headers):
     assert (start.status, start.code()) == (400, "InvalidArgument")
     assert "Versions" not in client.list_object_versions(Bucket=locked)
     assert "Uploads" not in client.list_multipart_uploads(Bucket=locked)
+
+
+@pytest.mark.parametrize("name", ["x-amz-object-lock-legal-holds", "x-amz-object-lock", "x-amz-object-lock-until"])
+def test_a_misspelt_header_stores_nothing(raw, client, locked, name):
+    answer = raw.call("PUT", f"/{locked}/k", headers={name: "ON", "content-md5": "1B2M2Y8AsgTpgAmY7PhCfg=="})
+    assert (answer.status, answer.code()) == (501, "NotImplemented")
+    assert "Versions" not in client.list_object_versions(Bucket=locked)
 
 
 def test_a_protected_put_needs_a_checksum(raw, client, locked):
@@ -402,27 +415,65 @@ def test_a_write_over_a_held_version_leaves_it_behind(client, locked):
 
 
 def test_protection_is_for_owners(client, server, account, locked):
-    """A user that may write may neither protect nor bypass; a reader may look."""
-    put(client, locked, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=later())
+    """A user that may write may neither protect nor bypass; it may look."""
+    held = put(client, locked, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=later())
     user = s3_users.create(server, account)
     user.grant("contributor")
     writer = user.client()
     of = {"Bucket": locked, "Key": "k"}
+    governed = {"Mode": "GOVERNANCE", "RetainUntilDate": later()}
     writer.put_object(**of, Body=b"x")
     assert refused(writer.put_object, **of, Body=b"x", ObjectLockLegalHoldStatus="ON") == DENIED
     assert refused(writer.create_multipart_upload, **of, ObjectLockLegalHoldStatus="ON") == DENIED
     assert refused(writer.copy_object, **of, CopySource=f"{locked}/k", MetadataDirective="REPLACE", ObjectLockLegalHoldStatus="ON") == DENIED
-    assert refused(writer.put_object_retention, **of, Retention={"Mode": "GOVERNANCE", "RetainUntilDate": later()}) == DENIED
+    assert refused(writer.put_object_retention, **of, Retention=governed) == DENIED
+    assert refused(writer.put_object_retention, **of, VersionId=held, Retention={}, BypassGovernanceRetention=True) == DENIED
     assert refused(writer.put_object_legal_hold, **of, LegalHold={"Status": "ON"}) == DENIED
     assert refused(writer.put_object_lock_configuration, Bucket=locked, ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"}) == DENIED
     assert refused(writer.get_object_retention, **of) == (404, "NoSuchObjectLockConfiguration")
-    # A user owns the buckets it makes.
+    assert writer.get_object_retention(**of, VersionId=held)["Retention"] == governed
+    assert refused(writer.delete_object, **of, VersionId=held) == DENIED
+    assert refused(writer.delete_object, **of, VersionId=held, BypassGovernanceRetention=True) == DENIED
+    objects = {"Objects": [{"Key": "k", "VersionId": held}]}
+    for bypass in (True, False):
+        answer = writer.delete_objects(Bucket=locked, Delete=objects, BypassGovernanceRetention=bypass)
+        assert [one["Code"] for one in answer["Errors"]] == ["AccessDenied"] and "Deleted" not in answer
+    assert client.get_object_retention(**of, VersionId=held)["Retention"] == governed
+    user.delete()
+
+
+def test_a_user_does_everything_in_a_bucket_of_its_own(server, account):
+    user = s3_users.create(server, account)
+    user.grant("contributor")
+    writer = user.client()
     own = f"lock{uuid.uuid4().hex}"
     writer.create_bucket(Bucket=own, ObjectLockEnabledForBucket=True)
     version = put(writer, own, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=later())
     writer.delete_object(Bucket=own, Key="k", VersionId=version, BypassGovernanceRetention=True)
     writer.delete_bucket(Bucket=own)
     user.delete()
+
+
+def test_a_reader_looks_at_protection_and_changes_none(client, server, account, locked):
+    put(client, locked, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=later(), ObjectLockLegalHoldStatus="ON")
+    user = s3_users.create(server, account)
+    user.grant("reader")
+    reader = user.client()
+    of = {"Bucket": locked, "Key": "k"}
+    assert reader.get_object_retention(**of)["Retention"]["Mode"] == "GOVERNANCE"
+    assert reader.get_object_legal_hold(**of)["LegalHold"]["Status"] == "ON"
+    assert reader.get_object_lock_configuration(Bucket=locked)["ObjectLockConfiguration"]["ObjectLockEnabled"] == "Enabled"
+    assert refused(reader.put_object_retention, **of, Retention={"Mode": "GOVERNANCE", "RetainUntilDate": later(2)}) == DENIED
+    assert refused(reader.put_object_legal_hold, **of, LegalHold={"Status": "OFF"}) == DENIED
+    user.delete()
+
+
+def test_the_date_that_is_shown_may_be_sent_back(client, locked):
+    default(client, locked, Mode="COMPLIANCE", Days=1)
+    put(client, locked)
+    shown = client.get_object_retention(Bucket=locked, Key="k")["Retention"]
+    client.put_object_retention(Bucket=locked, Key="k", Retention=shown)
+    assert client.get_object_retention(Bucket=locked, Key="k")["Retention"] == shown
 
 
 def test_a_form_protects_too(account, client, raw, locked):

@@ -202,6 +202,21 @@ fn abort_needs_the_lease_and_a_purge_takes_the_work_along() {
 }
 
 #[test]
+fn a_pending_copy_under_a_legal_hold_ends_but_is_not_aborted() {
+    let mut p = partition();
+    let a = key("a");
+    let Write::PutCopy(mut begun) = begin(&a, BlobKind::Block, 20) else { unreachable!() };
+    begun.guard.protection.lock = Some(ObjectLock { default: None });
+    begun.guard.lock.legal_hold = Some(true);
+    p.must(&Write::PutCopy(begun));
+    let refused = p.write(&end(&a, ID, CopyEnd::Aborted(None)));
+    assert_eq!(refused, Err(Error::Refused(Refused::LegalHold)));
+    assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Pending);
+    p.must(&end(&a, ID, success(location(2, 0, 20))));
+    assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Success);
+}
+
+#[test]
 fn source_is_sealed_anew_where_it_still_stands() {
     let mut p = partition();
     let key = key("b");

@@ -153,3 +153,25 @@ fn what_a_list_does_not_show_is_folded_into_no_group() {
     assert_eq!(names(&world, up), ["b/>"], "a chain of markers only is not listed");
     assert_eq!(names(&world, History::VersionsDown), ["a/>", "b/>"]);
 }
+
+#[test]
+fn a_write_that_is_sent_again_leaves_what_it_made_held() {
+    let mut world = versioned();
+    world.lock();
+    let content = world.store(b"bytes", true);
+    let version = put_at(&mut world, "a", content.clone());
+    let hold = UpdateBlob {
+        key: key("a"),
+        revision: Revision::Current,
+        guard: Guard::default(),
+        change: BlobChange::LegalHold(true),
+    };
+    world.write(Write::UpdateBlob(hold)).unwrap();
+    let again = put_at(&mut world, "a", content);
+    assert_eq!(again, version);
+    let record = world.partition.blob(&read(&key("a"))).unwrap().record;
+    assert_eq!((record.version(), record.legal_hold()), (Some(version), Some(true)));
+    let scope = DeleteScope::Version(Revision::Version(version.time));
+    let refused = world.write(delete_of(&key("a"), scope));
+    assert_eq!(refused, Err(Error::Refused(Refused::LegalHold)));
+}
