@@ -2,12 +2,14 @@
 """Repeated kill -9 of the real process, under concurrent load of S3 clients.
 
 As `kill9.py`, with the operations of S3: PutObject and overwrites, UploadPart and CompleteMultipartUpload, AbortMultipartUpload,
-DeleteObject and DeleteObjects, CopyObject. After each restart:
+DeleteObject and DeleteObjects, CopyObject; versions, delete markers and legal holds in a bucket with object lock. After each
+restart:
 
 * an acknowledged write is present, with its bytes, its metadata and its ETag; an acknowledged delete stays deleted;
 * of the one operation in doubt, all or nothing happened; of DeleteObjects each key by itself;
 * the parts of an upload are as acknowledged; a completion that was acknowledged, and one in doubt, is repeated and answers what
   the first did, and nothing changes by it;
+* every version is there, with its bytes and its legal hold, and one that is held is not deleted;
 * the listing shows the very objects that reads show.
 
 Meanwhile the partition map changes. The run ends with `blockyard check` of the stopped data.
@@ -15,7 +17,7 @@ Meanwhile the partition map changes. The run ends with `blockyard check` of the 
 
 from lib import cli
 from lib.changes import Admin, Changer
-from lib.killed import load, s3
+from lib.killed import kept, load, s3
 from lib.report import Verdicts
 
 BUCKET = "kill9"
@@ -26,9 +28,12 @@ def main(options, scratch):
     with cli.server(options, scratch, extra=load.SERVED_WITH) as server:
         account = server.account
         store = s3.Store(f"http://{account.address}", (account.name, account.key), BUCKET)
-        store.clients().create_bucket()
-        everything = [load.subjects(worker, s3.KINDS) for worker in range(options.threads)]
-        changer = Changer(Admin(server), load.keys(server, BUCKET, everything), options.seed)
+        clients = store.clients()
+        clients.create_bucket()
+        clients.boto.create_bucket(Bucket=kept.BUCKET, ObjectLockEnabledForBucket=True)
+        everything = [load.subjects(worker, (*s3.KINDS, *kept.KINDS)) for worker in range(options.threads)]
+        keys = [key for bucket in (BUCKET, kept.BUCKET) for key in load.keys(server, bucket, everything)]
+        changer = Changer(Admin(server), keys, options.seed)
         cycles = load.Cycles(server, store, everything, options.seed, options.load_seconds, changer)
         cycles.run_all("load, kill -9, restart, verify", options.cycles, lambda _: server.kill())
         verdicts.equal("exit code after SIGTERM", server.stop(), 0)

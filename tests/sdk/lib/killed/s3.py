@@ -306,11 +306,11 @@ class Clients(objects.Clients):
     def __init__(self, endpoint, keys, bucket, read_timeout=120):
         super().__init__(endpoint, keys, bucket, read_timeout)
         with self._making:
-            self._made = self._session.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=self._config,
-                                              aws_access_key_id=keys[0], aws_secret_access_key=keys[1])
+            self.boto = self._session.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=self._config,
+                                             aws_access_key_id=keys[0], aws_secret_access_key=keys[1])
 
     def _client(self):
-        return self._made
+        return self.boto
 
     def put(self, name, made):  # pylint: disable=arguments-differ
         """One request."""
