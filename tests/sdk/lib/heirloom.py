@@ -33,6 +33,7 @@ HEADERS = ContentSettings(content_type="text/x", content_encoding="identity", co
 BLOCK_LEASE, BREAKING = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
 COPIED = content("copied from outside", 300_000)
 MOMENT = datetime.datetime(2031, 1, 1, tzinfo=datetime.timezone.utc)
+LOCK = "immutable_storage_with_versioning_enabled"
 
 
 class Gate(Source):
@@ -217,6 +218,9 @@ def _plain(shown):
     for name, value in dict(shown).items():
         nested = hasattr(value, "__dict__") and not isinstance(value, (str, bytes, datetime.datetime))
         found[name] = str(sorted(vars(value).items(), key=str)) if nested else str(value)
+    # Releases before object lock do not say that there is none.
+    if found.get(LOCK) == "None":
+        found[LOCK] = "False"
     # Of the request, or of its moment.
     for name in ("request_id", "client_request_id", "date", "last_accessed_on", "version"):
         found.pop(name, None)
