@@ -2,6 +2,7 @@
 
 use crate::auth::Action;
 use crate::protocol::model::Operation;
+use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
@@ -19,6 +20,11 @@ pub(crate) fn action(operation: &Operation) -> Action {
         Operation::Blob(operation) => of_blob(operation),
         Operation::Upload(upload) => of_upload(upload, protects(operation)),
     }
+}
+
+/// Whether a copy brings tags of its own.
+pub(super) fn brings(tags: &TagOption) -> bool {
+    matches!(tags, TagOption::Replace(tags) if !tags.is_empty())
 }
 
 /// Whether the operation protects the version that it makes.
@@ -70,7 +76,8 @@ fn of_content(operation: &ContentOperation, locked: bool) -> Action {
             Action::PutBlob { tagged: !tags.is_empty(), locked }
         }
         O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any(), locked },
-        O::CopyNamed(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
+        // Whether tags of the source may come along is decided once the source is known.
+        O::CopyNamed(copy) => Action::PutBlob { tagged: brings(&copy.tags), locked },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
         O::PutPage { .. }

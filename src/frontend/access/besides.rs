@@ -6,12 +6,12 @@ use crate::auth::Action;
 use crate::auth::Principal;
 use crate::auth::Scope;
 use crate::frontend::access::actions::action;
+use crate::frontend::access::actions::brings;
 use crate::frontend::access::actions::protects;
 use crate::frontend::access::caller::Caller;
 use crate::frontend::access::user_caller::UserCaller;
 use crate::frontend::ops::grants::new_acl;
 use crate::protocol::model::Operation;
-use crate::protocol::model::copy::TagOption;
 use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
@@ -55,10 +55,6 @@ fn sets_tags(operation: &Operation) -> bool {
         | Operation::Blob(_)
         | Operation::Upload(_) => false,
     }
-}
-
-fn brings(tags: &TagOption) -> bool {
-    matches!(tags, TagOption::Replace(tags) if !tags.is_empty())
 }
 
 /// What the sender may do if it comes to that. None of it is needed for the operation.

@@ -13,7 +13,7 @@ use crate::protocol::wire::query;
 
 /// Headers, or what headers begin with, whose meaning is not served.
 const HEADERS: &[&str] = &[
-    "x-amz-bypass-governance-retention",
+    "x-amz-bypass-",
     "x-amz-copy-source",
     "x-amz-bucket-object-lock-enabled",
     "x-amz-bucket-namespace",

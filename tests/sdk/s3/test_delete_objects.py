@@ -212,7 +212,7 @@ def test_a_document_that_is_too_long_is_refused(raw, bucket):
     assert (answer.status, answer.code()) == (400, "EntityTooLarge")
 
 
-@pytest.mark.parametrize("header", ["x-amz-bypass-governance-retention", "x-amz-mfa"])
+@pytest.mark.parametrize("header", ["x-amz-bypass-governance", "x-amz-bypass-governance-retentions", "x-amz-mfa"])
 def test_headers_that_are_not_served_are_refused(client, raw, bucket, header):
     fill(client, bucket, ["a"])
     answer = post(raw, bucket, BODY, {"content-md5": s3_signing.md5(BODY), header: "true"})
