@@ -255,7 +255,7 @@ def test_an_old_version_is_protected_by_its_id(locked, blob):
 
 def test_a_policy_ends(locked, blob):
     blob.upload_blob(b"one")
-    until = now() + datetime.timedelta(seconds=3)
+    until = now() + datetime.timedelta(seconds=5)
     blob.set_immutability_policy(policy(until, "Locked"))
     version = blob.get_blob_properties().version_id
     blob.delete_blob()

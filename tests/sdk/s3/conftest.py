@@ -40,7 +40,7 @@ def server(request, tmp_path_factory, issuer):
     """A server with the development account."""
     folder = tmp_path_factory.mktemp("s3")
     (folder / "keys.json").write_text(issuer.key_set())
-    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={OTHER_NAME}:{OTHER_KEY}", "--blob-domain=localhost",
+    extra = [f"--account={DEV_NAME}:{DEV_KEY}", f"--account={OTHER_NAME}:{OTHER_KEY}", "--blob-domain=localhost", "--rehydration-seconds=4",
              f"--user={DEV_NAME}/{':'.join(CONFIGURED)}", f"--oidc=issuer={ISSUER};jwks={folder / 'keys.json'};account={OTHER_NAME}",
              *request.config.getoption("--serve-arg")]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:

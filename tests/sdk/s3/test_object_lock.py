@@ -20,7 +20,7 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
-def soon(seconds=2):
+def soon(seconds=4):
     """A time that comes within the test."""
     return now() + datetime.timedelta(seconds=seconds)
 

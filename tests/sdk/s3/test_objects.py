@@ -396,7 +396,7 @@ def test_an_archived_object_is_read_after_its_restore(client, raw, bucket, name)
     assert restore(raw, path, faster) == (409, "RestoreAlreadyInProgress")
     answer = raw.call("GET", path)
     assert outcome(answer) == (403, "InvalidObjectState") or answer.body == CONTENT
-    for _ in range(50):
+    for _ in range(200):
         if client.head_object(Bucket=bucket, Key="k")["Restore"].startswith('ongoing-request="false"'):
             break
         time.sleep(0.1)
