@@ -28,6 +28,7 @@ from azure.storage.blob import (AccessPolicy, AccountSasPermissions, BlobClient,
 
 from disk_full import CannotMount, free, small_file_system
 from lib import cli
+from lib.commands import command
 from lib.account import Account
 from lib.issuer import ISSUER, Issuer
 from lib.measure import wait_until
@@ -74,16 +75,6 @@ class Log:
         """The lines, once `wanted` is true of them."""
         wait_until(lambda: wanted(self.lines()[0]), seconds, every=0.1)
         return self.lines()[0]
-
-
-def command(server, *words):
-    """One of the program's own commands: its JSON."""
-    done = subprocess.run(
-        [server.binary, *words, "--json", "--admin-listen", server.admin_address, "--data", server.data[0]],
-        capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
-    return json.loads(done.stdout)
 
 
 def later():

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import schemathesis
 from schemathesis.generation import GenerationMode
 
-from lib import accounts, cli, openapi
+from lib import accounts, cli, commands, openapi
 from lib.fuzzing import Connection, Draft, World
 from lib.report import Progress, Verdicts
 
@@ -24,6 +24,8 @@ WORLD_REQUESTS = 12
 # Operations that never succeed on this server, and why.
 NEVER = {"RestoreContainer": "nothing deleted is kept", "AbortCopy": "copies of this size are done when they are answered",
          "GetUserDelegationKey": "needs a token"}
+# Operations that only succeed in containers with object lock. They are asked last, in such containers.
+LOCKING = ("SetBlobImmutabilityPolicy", "DeleteBlobImmutabilityPolicy", "SetBlobLegalHold")
 
 
 class Tally:
@@ -107,6 +109,12 @@ class Run:
         return answer.status == 500 and answer.code == "CannotVerifyCopySource"
 
 
+def lock(server, run):
+    """From now on containers are made with object lock."""
+    commands.command(server, "account", "set", accounts.DEV_NAME, "--versioning", "on", "--object-lock", "on")
+    run.left = 0
+
+
 def ask(run, described, operation, mode, options):
     """Draws `options.examples` requests of one mode."""
     @seed(options.seed)
@@ -135,13 +143,17 @@ def main(options, scratch):
     document, operations = load()
     wanted = [operation for operation in operations
               if not options.operations or definition(document, operation)["operationId"] in options.operations]
-    tally, verdicts = Tally(), Verdicts("contract")
+    wanted.sort(key=lambda operation: definition(document, operation)["operationId"] in LOCKING)
+    tally, verdicts, is_locked = Tally(), Verdicts("contract"), False
     with cli.server(options, scratch, extra=[f"--account={accounts.DEV_NAME}:{accounts.DEV_KEY}"]) as server:
         run = Run(server, openapi.Judge(document), tally)
         World(server.account).allow_origins()
         with Progress("operations", len(wanted)) as progress:
             for operation in wanted:
                 described = definition(document, operation)
+                if described["operationId"] in LOCKING and not is_locked:
+                    lock(server, run)
+                    is_locked = True
                 for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                     ask(run, described, operation, mode, options)
                 ask_each(run, described, operation, options)

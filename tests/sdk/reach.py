@@ -15,6 +15,7 @@ import threading
 from azure.core.exceptions import HttpResponseError, ServiceResponseError
 from azure.storage.blob import BlobServiceClient
 from lib import cli
+from lib.commands import command
 from lib.measure import wait_until
 from lib.report import Verdicts
 
@@ -28,16 +29,6 @@ def resolve_localhost():
         return asked("127.0.0.1" if name.endswith(".localhost") else host, *rest, **named)
 
     socket.getaddrinfo = answered
-
-
-def command(server, *words):
-    """Runs one of the program's commands against the server and returns its JSON."""
-    done = subprocess.run(
-        [server.binary, *words, "--json", "--admin-listen", server.admin_address, "--data", server.data[0]],
-        capture_output=True, text=True, timeout=60)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
-    return json.loads(done.stdout)
 
 
 def sdk(url, name, key, authority):

@@ -2,7 +2,6 @@
 
 import base64
 import datetime
-import subprocess
 import time
 import uuid
 
@@ -10,6 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, BlobSasPermissions, ImmutabilityPolicy, RetentionPolicy, generate_blob_sas
 from conftest import block_id
+from lib import commands
 from lib.account import Account
 from lib.wire import Wire
 
@@ -20,18 +20,11 @@ PROTECTED = (409, "ContainerProtectedFromDeletion")
 DAY = datetime.timedelta(days=1)
 
 
-def command(server, *words):
-    """Runs a command of the program against the server; its exit code and what it says."""
-    done = subprocess.run([server.binary, "account", *words, "--admin-listen", server.admin_address, "--data",
-                           server.data[0]], capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def immutable(server):
     """An account of its own whose new containers have object lock."""
-    assert command(server, "create", NAME, f"--key1={KEY}")[0] == 0
-    assert command(server, "set", NAME, "--versioning", "on", "--object-lock", "on")[0] == 0
+    assert commands.run(server, "account", "create", NAME, f"--key1={KEY}")[0] == 0
+    assert commands.run(server, "account", "set", NAME, "--versioning", "on", "--object-lock", "on")[0] == 0
     return Account(server.blob_address, NAME, KEY)
 
 
@@ -90,15 +83,15 @@ def test_an_account_says_whether_containers_have_it(server, account, immutable, 
     other = account.service().create_container(f"c{uuid.uuid4().hex}")
     assert other.get_container_properties().immutable_storage_with_versioning_enabled is False
     other.delete_container()
-    code, text = command(server, "set", account.name, "--object-lock", "on")
-    assert code != 0 and "--versioning on" in text
+    text = commands.refused(server, "account", "set", account.name, "--object-lock", "on")
+    assert "--versioning on" in text
     # What is refused in part changes nothing.
-    code, text = command(server, "set", account.name, "--object-lock", "on", "--container-retention", "3")
-    assert code != 0 and "--versioning on" in text
-    code, text = command(server, "show", account.name)
-    assert code == 0 and "object lock" not in text and "container retention" not in text
-    code, text = command(server, "show", NAME)
-    assert code == 0 and "object lock        on" in text
+    text = commands.refused(server, "account", "set", account.name, "--object-lock", "on", "--container-retention", "3")
+    assert "--versioning on" in text
+    _, text, _ = commands.run(server, "account", "show", account.name)
+    assert "object lock" not in text and "container retention" not in text
+    _, text, _ = commands.run(server, "account", "show", NAME)
+    assert "object lock        on" in text
 
 
 def test_a_policy_is_set_replaced_and_deleted(blob):
@@ -380,15 +373,15 @@ def test_a_write_with_a_policy_needs_the_letter_too(immutable, locked, blob):
 
 def test_an_account_with_locked_containers_is_not_deleted(server):
     name = f"locks{uuid.uuid4().hex[:8]}"
-    assert command(server, "create", name, f"--key1={KEY}")[0] == 0
+    assert commands.run(server, "account", "create", name, f"--key1={KEY}")[0] == 0
     account = Account(server.blob_address, name, KEY)
     plain = account.service().create_container("plain")
     plain.upload_blob("b", b"kept")
-    assert command(server, "set", name, "--versioning", "on", "--object-lock", "on")[0] == 0
+    assert commands.run(server, "account", "set", name, "--versioning", "on", "--object-lock", "on")[0] == 0
     container = account.service().create_container("locked")
     container.upload_blob("b", b"x", immutability_policy=policy(later(1), "Locked"))
-    code, text = command(server, "delete", name, "--force")
-    assert code != 0 and "container locked" in text and "object lock" in text
+    text = commands.refused(server, "account", "delete", name, "--force")
+    assert "container locked" in text and "object lock" in text
     assert container.download_blob("b").readall() == b"x"
     assert plain.download_blob("b").readall() == b"kept", "nothing of the account was deleted"
 
@@ -396,7 +389,7 @@ def test_an_account_with_locked_containers_is_not_deleted(server):
 def test_switching_it_off_keeps_what_is_locked(server, immutable):
     before = immutable.service().create_container(f"c{uuid.uuid4().hex}")
     try:
-        assert command(server, "set", NAME, "--object-lock", "off", "--versioning", "off")[0] == 0
+        assert commands.run(server, "account", "set", NAME, "--object-lock", "off", "--versioning", "off")[0] == 0
         after = immutable.service().create_container(f"c{uuid.uuid4().hex}")
         assert after.get_container_properties().immutable_storage_with_versioning_enabled is False
         assert before.get_container_properties().immutable_storage_with_versioning_enabled is True
@@ -405,4 +398,4 @@ def test_switching_it_off_keeps_what_is_locked(server, immutable):
         blob.upload_blob(b"two", overwrite=True)
         assert len(versions(before)) == 2, "its versions do not depend on the account"
     finally:
-        assert command(server, "set", NAME, "--versioning", "on", "--object-lock", "on")[0] == 0
+        assert commands.run(server, "account", "set", NAME, "--versioning", "on", "--object-lock", "on")[0] == 0

@@ -2,7 +2,6 @@
 
 import base64
 import datetime
-import subprocess
 import time
 import uuid
 
@@ -10,7 +9,7 @@ import pytest
 from azure.storage.blob import (BlobClient, BlobServiceClient, BlobType, ContainerClient, RetentionPolicy,
                                 generate_blob_sas)
 from conftest import block_id, refused
-from lib import s3
+from lib import commands, s3
 from lib.account import DEV_KEY, DEV_NAME, Account
 from lib.server import Server
 from lib.wire import Wire
@@ -21,16 +20,10 @@ HOUR = datetime.timedelta(hours=1)
 DAYS = 7
 
 
-def command(server, *words):
-    """Runs a command of the program against the server."""
-    subprocess.run([server.binary, "account", *words, "--admin-listen", server.admin_address, "--data",
-                    server.data[0]], check=True, capture_output=True, timeout=60)
-
-
 @pytest.fixture(scope="module")
 def softly(server):
     """An account of its own whose blobs can be restored for a week."""
-    command(server, "create", NAME, f"--key1={KEY}")
+    commands.command(server, "account", "create", NAME, f"--key1={KEY}")
     account = Account(server.blob_address, NAME, KEY)
     turn(account, True)
     return account
@@ -285,9 +278,9 @@ def test_pages_go_on_among_deleted_rows(kept):
 @pytest.fixture
 def kept_containers(server, softly):
     """The account, whose containers can be restored for five days."""
-    command(server, "set", NAME, "--container-retention=5")
+    commands.command(server, "account", "set", NAME, "--container-retention=5")
     yield softly.service()
-    command(server, "set", NAME, "--container-retention=0")
+    commands.command(server, "account", "set", NAME, "--container-retention=0")
 
 
 def containers(service, name):
@@ -343,13 +336,12 @@ def test_a_container_comes_back_under_another_name(softly, kept_containers):
 
 def test_an_account_goes_with_its_deleted_containers(server):
     name = f"gone{uuid.uuid4().hex[:8]}"
-    command(server, "create", name, f"--key1={KEY}")
-    command(server, "set", name, "--container-retention=5")
+    commands.command(server, "account", "create", name, f"--key1={KEY}")
+    commands.command(server, "account", "set", name, "--container-retention=5")
     service = Account(server.blob_address, name, KEY).service()
     service.create_container("con").delete_container()
-    with pytest.raises(subprocess.CalledProcessError):
-        command(server, "delete", name)
-    command(server, "delete", name, "--force")
+    assert "such as con" in commands.refused(server, "account", "delete", name)
+    commands.command(server, "account", "delete", name, "--force")
 
 
 def test_the_days_end(request, tmp_path):

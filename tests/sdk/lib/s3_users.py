@@ -1,8 +1,6 @@
 """Users of an account: made by the program's own commands, and clients that sign with their keys."""
 
 import dataclasses
-import json
-import subprocess
 import uuid
 
 import boto3
@@ -10,27 +8,7 @@ import botocore.config
 
 from . import s3
 from .account import Account
-
-
-def run(server, *words):
-    """One of the program's own commands: exit code, output and errors."""
-    done = subprocess.run([server.binary, *words, "--admin-listen", server.admin_address, "--data", server.data[0]],
-                          capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-def command(server, *words):
-    """The same with its JSON; it has to succeed."""
-    code, out, errors = run(server, *words, "--json")
-    assert code == 0, f"{' '.join(words)}: {out}{errors}"
-    return json.loads(out)
-
-
-def refused(server, *words):
-    """What a command says that has to fail."""
-    code, out, errors = run(server, *words)
-    assert code != 0, f"{' '.join(words)} was carried out: {out}"
-    return errors
+from .commands import command
 
 
 @dataclasses.dataclass

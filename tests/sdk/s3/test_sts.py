@@ -14,7 +14,7 @@ import botocore.client
 import botocore.config
 import pytest
 
-from lib import s3, s3_users
+from lib import commands, s3, s3_users
 
 from conftest import CONFIGURED
 
@@ -29,7 +29,7 @@ def user(server, account):
     """A user without a role."""
     made = s3_users.create(server, account)
     yield made
-    s3_users.run(server, "user", "delete", made.place)
+    commands.run(server, "user", "delete", made.place)
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def own(user, service):
 def subject(server, account):
     """A subject of the issuer that reads the account."""
     name = f"s-{uuid.uuid4().hex}"
-    s3_users.command(server, "account", "grant", account.name, "reader", name)
+    commands.command(server, "account", "grant", account.name, "reader", name)
     yield name
-    s3_users.run(server, "account", "ungrant", account.name, "reader", name)
+    commands.run(server, "account", "ungrant", account.name, "reader", name)
 
 
 @pytest.fixture
@@ -374,7 +374,7 @@ def test_revoke_ends_all_keys(server, account, user, own, sts, issuer, subject):
     temporary = clients(account, assume(user)["Credentials"])
     web = clients(account, exchange(sts, issuer.token(role=None, oid=subject), account)["Credentials"])
     assert temporary.list_buckets() and web.list_objects_v2(Bucket=own)
-    s3_users.command(server, "account", "revoke", account.name)
+    commands.command(server, "account", "revoke", account.name)
     assert refusal(temporary.list_buckets) == INVALID
     assert refusal(web.list_objects_v2, Bucket=own) == INVALID
     assert refusal(clients(account, {"AccessKeyId": "BTAAAAAAAAAAAAAAAAAA", "SecretAccessKey": "x" * 40,
@@ -490,11 +490,11 @@ def test_keys_for_a_token(client, bucket, account, sts, issuer, subject):
 def test_roles_of_a_subject_count_when_keys_are_used(server, client, bucket, account, sts, issuer, subject):
     client.put_object(Bucket=bucket, Key="k", Body=b"x")
     web = clients(account, exchange(sts, issuer.token(role=None, oid=subject), account)["Credentials"])
-    s3_users.command(server, "account", "grant", account.name, "contributor", subject, "--container", bucket)
+    commands.command(server, "account", "grant", account.name, "contributor", subject, "--container", bucket)
     web.put_object(Bucket=bucket, Key="k", Body=b"y")
-    s3_users.command(server, "account", "ungrant", account.name, "contributor", subject, "--container", bucket)
+    commands.command(server, "account", "ungrant", account.name, "contributor", subject, "--container", bucket)
     assert refusal(web.put_object, Bucket=bucket, Key="k", Body=b"z") == DENIED
-    s3_users.command(server, "account", "ungrant", account.name, "reader", subject)
+    commands.command(server, "account", "ungrant", account.name, "reader", subject)
     assert refusal(web.get_object, Bucket=bucket, Key="k") == DENIED
     assert refusal(web.list_buckets) == DENIED
 
@@ -504,10 +504,10 @@ def test_groups_of_a_token(server, client, bucket, account, sts, issuer):
     group = f"g-{uuid.uuid4().hex}"
     token = issuer.token(role=None, oid=f"s-{uuid.uuid4().hex}", groups=["other", group])
     assert refusal(sts.assume_role_with_web_identity, RoleArn=arn(account), RoleSessionName="web", WebIdentityToken=token) == DENIED
-    s3_users.command(server, "account", "grant", account.name, "reader", group, "--group", "--container", bucket)
+    commands.command(server, "account", "grant", account.name, "reader", group, "--group", "--container", bucket)
     web = clients(account, exchange(sts, token, account)["Credentials"])
     assert web.get_object(Bucket=bucket, Key="k")["Body"].read() == b"x"
-    s3_users.command(server, "account", "ungrant", account.name, "reader", group, "--group", "--container", bucket)
+    commands.command(server, "account", "ungrant", account.name, "reader", group, "--group", "--container", bucket)
     assert refusal(web.get_object, Bucket=bucket, Key="k") == DENIED
 
 

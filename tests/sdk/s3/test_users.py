@@ -10,7 +10,7 @@ import uuid
 import botocore.exceptions
 import pytest
 
-from lib import s3, s3_users
+from lib import commands, s3, s3_users
 from lib.account import Account
 from lib.server import Server
 
@@ -26,7 +26,7 @@ def user(server, account):
     """A user without a role."""
     made = s3_users.create(server, account)
     yield made
-    s3_users.run(server, "user", "delete", made.place)
+    commands.run(server, "user", "delete", made.place)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def second(server, account):
     """Another one."""
     made = s3_users.create(server, account)
     yield made
-    s3_users.run(server, "user", "delete", made.place)
+    commands.run(server, "user", "delete", made.place)
 
 
 @pytest.fixture
@@ -60,34 +60,34 @@ def refusal(call, **arguments):
 
 
 def test_a_user_is_made_shown_and_deleted(server, account):
-    made = s3_users.command(server, "user", "create", f"{account.name}/Alice.B", "--display-name", "Alice B")
+    made = commands.command(server, "user", "create", f"{account.name}/Alice.B", "--display-name", "Alice B")
     key, = made["access_keys"]
     assert (made["account"], made["name"], made["display_name"]) == (account.name, "Alice.B", "Alice B")
     assert re.fullmatch("[0-9a-f]{64}", made["canonical_id"]) and made["keys_from"] == "store"
     assert re.fullmatch("BY[A-Z2-7]{18}", key["access_key_id"]) and len(key["secret_key"]) == 40
     assert made["arn"] == f"arn:aws:iam::{s3.account_number(account.name)}:user/Alice.B"
-    shown = s3_users.command(server, "user", "show", f"{account.name}/Alice.B")
+    shown = commands.command(server, "user", "show", f"{account.name}/Alice.B")
     assert "secret_key" not in shown["access_keys"][0] and shown["created"]
-    with_keys = s3_users.command(server, "user", "show", f"{account.name}/Alice.B", "--keys")
+    with_keys = commands.command(server, "user", "show", f"{account.name}/Alice.B", "--keys")
     assert with_keys["access_keys"] == made["access_keys"]
-    listed = s3_users.command(server, "user", "list", account.name)
+    listed = commands.command(server, "user", "list", account.name)
     assert shown in listed
-    assert s3_users.command(server, "user", "delete", f"{account.name}/Alice.B") == {"deleted": f"{account.name}/Alice.B"}
-    assert "has no user Alice.B" in s3_users.refused(server, "user", "show", f"{account.name}/Alice.B")
-    assert shown not in s3_users.command(server, "user", "list", account.name)
+    assert commands.command(server, "user", "delete", f"{account.name}/Alice.B") == {"deleted": f"{account.name}/Alice.B"}
+    assert "has no user Alice.B" in commands.refused(server, "user", "show", f"{account.name}/Alice.B")
+    assert shown not in commands.command(server, "user", "list", account.name)
 
 
 def test_commands_print_text(server, account):
-    code, out, _ = s3_users.run(server, "user", "create", f"{account.name}/texts")
+    code, out, _ = commands.run(server, "user", "create", f"{account.name}/texts")
     assert code == 0 and f"{account.name}/texts" in out and "secret key 1" in out and "access key id 1" in out
     secret = re.search(r"secret key 1 +(\S+)", out).group(1)
-    code, out, _ = s3_users.run(server, "user", "show", f"{account.name}/texts")
+    code, out, _ = commands.run(server, "user", "show", f"{account.name}/texts")
     assert code == 0 and "access key id 1" in out and secret not in out
-    code, out, _ = s3_users.run(server, "user", "list", account.name)
+    code, out, _ = commands.run(server, "user", "list", account.name)
     assert code == 0 and f"{account.name}/texts" in out and secret not in out
-    code, out, _ = s3_users.run(server, "user", "rotate", f"{account.name}/texts", "key2")
+    code, out, _ = commands.run(server, "user", "rotate", f"{account.name}/texts", "key2")
     assert code == 0 and "secret key 2" in out
-    code, out, _ = s3_users.run(server, "user", "delete", f"{account.name}/texts")
+    code, out, _ = commands.run(server, "user", "delete", f"{account.name}/texts")
     assert (code, out) == (0, f"user {account.name}/texts deleted\n")
 
 
@@ -115,14 +115,14 @@ def test_commands_print_text(server, account):
     (["list", "nobodyhere"], "no account"),
 ])
 def test_wrong_commands_say_what_is_wrong(server, words, says):
-    assert says in s3_users.refused(server, "user", *words)
+    assert says in commands.refused(server, "user", *words)
 
 
 def test_names_and_ids_are_there_once(server, account, other_account, user):
-    assert "has a user" in s3_users.refused(server, "user", "create", user.place)
+    assert "has a user" in commands.refused(server, "user", "create", user.place)
     elsewhere = ["user", "create", f"{other_account.name}/x{user.name}", "--access-key-id", user.key_id]
-    assert "in use" in s3_users.refused(server, *elsewhere)
-    assert "in use" in s3_users.refused(server, "user", "rotate", user.place, "key2", "--access-key-id", user.key_id)
+    assert "in use" in commands.refused(server, *elsewhere)
+    assert "in use" in commands.refused(server, "user", "rotate", user.place, "key2", "--access-key-id", user.key_id)
     same = s3_users.create(server, other_account, name=user.name)
     assert same.canonical != user.canonical
     same.delete()
@@ -143,13 +143,13 @@ def test_given_keys_are_taken(server, account):
 @pytest.mark.parametrize("words", [["--user"], []])
 def test_roles_are_shown_as_those_of_users(server, account, user, words):
     who = user.name if words else f"user:{user.name}"
-    made = s3_users.command(server, "account", "grant", account.name, "reader", who, *words)
+    made = commands.command(server, "account", "grant", account.name, "reader", who, *words)
     assert (made["kind"], made["principal"], made["role"], made["issuer"]) == ("user", user.name, "reader", None)
-    assert made in s3_users.command(server, "account", "grants", account.name)
-    code, out, _ = s3_users.run(server, "account", "grants", account.name)
+    assert made in commands.command(server, "account", "grants", account.name)
+    code, out, _ = commands.run(server, "account", "grants", account.name)
     assert code == 0 and re.search(rf"reader +user +{user.name}\n", out)
-    s3_users.command(server, "account", "ungrant", account.name, "reader", who, *words)
-    assert made not in s3_users.command(server, "account", "grants", account.name)
+    commands.command(server, "account", "ungrant", account.name, "reader", who, *words)
+    assert made not in commands.command(server, "account", "grants", account.name)
 
 
 @pytest.mark.parametrize("words, says", [
@@ -162,13 +162,13 @@ def test_roles_are_shown_as_those_of_users(server, account, user, words):
     (["grant", "devstoreaccount1", "reader", "x", "--user", "--issuer", "i"], "cannot be used with"),
 ])
 def test_wrong_roles_of_users_are_refused(server, words, says):
-    assert says in s3_users.refused(server, "account", *words)
+    assert says in commands.refused(server, "account", *words)
 
 
 def test_deleting_a_user_takes_its_roles(server, account, user):
     user.grant("owner")
     user.delete()
-    grants = s3_users.command(server, "account", "grants", account.name)
+    grants = commands.command(server, "account", "grants", account.name)
     assert not any(grant["principal"] == user.name for grant in grants)
     again = s3_users.create(server, account, name=user.name)
     assert refusal(again.client().list_objects, Bucket="nothing") == (404, "NoSuchBucket")
@@ -256,16 +256,16 @@ def test_users_of_the_configuration(server, account, bucket):
     client.create_bucket(Bucket=own)
     assert own in [one["Name"] for one in client.list_buckets()["Buckets"]]
     assert refusal(client.list_objects_v2, Bucket=bucket) == DENIED
-    shown = s3_users.command(server, "user", "show", f"{account.name}/{name}", "--keys")
+    shown = commands.command(server, "user", "show", f"{account.name}/{name}", "--keys")
     assert shown["keys_from"] == "configuration" and shown["access_keys"] == [{"access_key_id": key_id}]
     assert shown["canonical_id"] == client.list_buckets()["Owner"]["ID"]
     for words in (["rotate", f"{account.name}/{name}", "key1"], ["delete", f"{account.name}/{name}"],
                   ["create", f"{account.name}/{name}"]):
-        assert "in the configuration" in s3_users.refused(server, "user", *words)
-    assert "in use" in s3_users.refused(server, "user", "create", f"{account.name}/other", "--access-key-id", key_id)
-    s3_users.command(server, "account", "grant", account.name, "reader", name, "--user")
+        assert "in the configuration" in commands.refused(server, "user", *words)
+    assert "in use" in commands.refused(server, "user", "create", f"{account.name}/other", "--access-key-id", key_id)
+    commands.command(server, "account", "grant", account.name, "reader", name, "--user")
     assert client.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
-    s3_users.command(server, "account", "ungrant", account.name, "reader", name, "--user")
+    commands.command(server, "account", "ungrant", account.name, "reader", name, "--user")
     assert refusal(client.list_objects_v2, Bucket=bucket) == DENIED
     client.delete_bucket(Bucket=own)
 
@@ -643,17 +643,17 @@ def test_users_of_a_closed_account_open_nothing(server, other_account):
 
 def test_a_deleted_account_takes_its_users(server):
     name = f"gone{uuid.uuid4().hex[:8]}"
-    made = s3_users.command(server, "account", "create", name)
+    made = commands.command(server, "account", "create", name)
     account = Account(server.blob_address, name, made["keys"][0])
     user = s3_users.create(server, account)
     bucket = f"g{uuid.uuid4().hex}"
     user.client().create_bucket(Bucket=bucket)
-    s3_users.command(server, "account", "delete", name, "--force")
+    commands.command(server, "account", "delete", name, "--force")
     assert refusal(user.client().list_buckets) == UNKNOWN
-    again = s3_users.command(server, "account", "create", name)
-    assert again["name"] == name and s3_users.command(server, "user", "list", name) == []
+    again = commands.command(server, "account", "create", name)
+    assert again["name"] == name and commands.command(server, "user", "list", name) == []
     assert refusal(user.client().list_buckets) == UNKNOWN
-    s3_users.command(server, "account", "delete", name, "--force")
+    commands.command(server, "account", "delete", name, "--force")
 
 
 # --- what lasts -------------------------------------------------------------------------------------------------------------
@@ -673,7 +673,7 @@ def test_users_and_temporary_keys_outlive_restarts(request, tmp_path):
         keys = kept["AccessKeyId"], kept["SecretAccessKey"], kept["SessionToken"]
         for end in ("kill", "rotation", "stop"):
             if end == "rotation":
-                assert s3_users.command(server, "key", "rotate")["resealed"] >= 3
+                assert commands.command(server, "key", "rotate")["resealed"] >= 3
             if end == "stop":
                 assert server.stop() == 0
             else:
