@@ -275,7 +275,7 @@ fn emptied_containers_are_deleted_with_nothing_in_them() {
 #[test]
 fn versions_are_kept_and_held_ones_are_not_removed() {
     let counts = counts::Counts::default();
-    check_seeds("kept", 50, |seed| kept::run(seed, &counts));
+    check_seeds("kept", 20, |seed| kept::run(seed, &counts));
     println!("{counts:#?}");
     let missing = counts.missing(&[
         "puts",
