@@ -64,6 +64,9 @@ use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::stack::reclaim_config;
 
+/// How much later than expected a request may be evaluated: a retention that ends by then may be
+/// refused as past.
+const DELAY_MAX: Duration = AHEAD.saturating_mul(9);
 const DISK_BYTES: u64 = 24 << 20;
 const CLIENTS: u64 = 3;
 const NAMES: u64 = 2;
@@ -322,8 +325,7 @@ impl Session<'_> {
         let after = chain.pushed(entry, versioning);
         // A retention may end before the request is evaluated.
         let span = self.span(asked);
-        let refusable =
-            retention.is_some_and(|of| of.until <= span.to.plus(AHEAD.saturating_mul(9)));
+        let refusable = retention.is_some_and(|of| of.until <= span.to.plus(DELAY_MAX));
         let sent =
             Sent { write: Write::PutBlob(put), after, refusable, doable: true, what: "puts" };
         let committing = stored.committing();
@@ -393,7 +395,7 @@ impl Session<'_> {
         } else {
             let new = self.draw.percent(80).then(|| self.retention());
             changed.retention = new;
-            let past = new.is_some_and(|new| new.until <= span.to.plus(AHEAD.saturating_mul(9)));
+            let past = new.is_some_and(|new| new.until <= span.to.plus(DELAY_MAX));
             let old = entry.shortened(new, bypass, span);
             (BlobChange::Retention(new), past || old.may_be(), old.may_not_be())
         };

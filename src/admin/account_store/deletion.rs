@@ -37,6 +37,7 @@ pub(super) struct AnyContainer {
 }
 
 impl AccountStore {
+    /// Deletes an account that has no containers, or by force what is in them first.
     pub(super) async fn empty_and_remove(
         &self,
         account: StoredAccount<'_>,
@@ -120,7 +121,7 @@ impl AccountStore {
             restorable_for: None,
         };
         let part = note.part(Thing::Container, "DeleteContainer", account.name, &text);
-        // One with object lock was made meanwhile. It is deleted only if it is empty.
+        // One with object lock is here only if a request made it meanwhile. It has to be empty.
         let deleted = match is_locked {
             true => self.containers.delete_if_empty(write, History::All).await,
             false => self.router.tell(write).await,

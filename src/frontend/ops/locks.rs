@@ -40,7 +40,10 @@ pub(crate) async fn get(
     found.map(Reply::Lock).ok_or_else(|| Reason::ProtectionNotFound.into())
 }
 
-/// Set and Delete Immutability Policy.
+/// Set and Delete Immutability Policy, `PutObjectRetention`.
+///
+/// # Errors
+/// `NoObjectLock`, `RetentionInPast`, `BlobImmutableDueToPolicy`; those of the blob.
 pub(crate) async fn set_retention(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
@@ -51,7 +54,10 @@ pub(crate) async fn set_retention(
     Ok(Reply::RetentionSet(retention))
 }
 
-/// Set Legal Hold.
+/// Set Legal Hold, `PutObjectLegalHold`.
+///
+/// # Errors
+/// `NoObjectLock`; those of the blob.
 pub(crate) async fn set_legal_hold(
     front: &FrontEnd,
     blob: BlobTarget<'_>,

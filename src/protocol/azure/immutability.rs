@@ -57,6 +57,9 @@ pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precon
 }
 
 /// Set Blob Immutability Policy. Who may set a policy may shorten one that is not locked.
+///
+/// # Errors
+/// `MissingRequiredHeader`, `InvalidHeaderValue`; those of the conditions.
 pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let precondition = shortening(conditions::dated(all, Dates::UnmodifiedSince)?);
     let retention = Some(policy(all)?.ok_or_else(|| missing(UNTIL))?);
@@ -64,12 +67,18 @@ pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal>
 }
 
 /// Delete Blob Immutability Policy.
+///
+/// # Errors
+/// Those of the conditions.
 pub(super) fn delete(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let precondition = shortening(conditions::dated(all, Dates::None)?);
     Ok(BlobOperation::SetBlobRetention { path, precondition, retention: None }.into())
 }
 
 /// Set Blob Legal Hold.
+///
+/// # Errors
+/// `MissingRequiredHeader`, `InvalidHeaderValue`; those of the conditions.
 pub(super) fn set_hold(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     let precondition = conditions::dated(all, Dates::None)?;
     let on = legal_hold(all)?.ok_or_else(|| missing(LEGAL_HOLD))?;
