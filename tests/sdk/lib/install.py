@@ -3,8 +3,11 @@ library, because this runs before anything is installed.
 
 Everything is kept in a cache folder under a name that depends on what was asked for, so a second run installs nothing.
 A registry that fails once is asked a second time; what fails twice raises `Unavailable`, whose text says why.
+Programs that run at the same time install one after another.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -26,6 +29,15 @@ class Unavailable(Exception):
 def cache():
     """The folder that outlives a run."""
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME", ROOT / "target"))
+
+
+@contextlib.contextmanager
+def _alone(name):
+    """Keeps other threads and processes from installing the same at the same time."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with open(cache() / f"{name}.lock", "w", encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _place(kind, wanted):
@@ -58,12 +70,13 @@ def python(requirements):
     """The Python of a virtual environment that has what this requirements file pins."""
     folder = _place("sdk-venv", requirements.read_bytes())
     program, complete = folder / "bin" / "python", folder / "complete"
-    if not complete.exists():
-        print(f"installing {requirements.name} into {folder} ...", flush=True)
-        venv.create(folder, with_pip=True, clear=True)
-        _twice([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary",
-                "-r", requirements])
-        complete.touch()
+    with _alone(folder.name):
+        if not complete.exists():
+            print(f"installing {requirements.name} into {folder} ...", flush=True)
+            venv.create(folder, with_pip=True, clear=True)
+            _twice([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary",
+                    "-r", requirements])
+            complete.touch()
     return program
 
 
@@ -71,26 +84,28 @@ def npm(packages):
     """A folder whose node_modules has these packages (`name@version`)."""
     folder = _place("sdk-npm", "\n".join(packages).encode())
     complete = folder / "complete"
-    if not complete.exists():
-        print(f"installing {' '.join(packages)} into {folder} ...", flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (folder / "package.json").write_text('{"private": true}\n')
-        _twice(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", *packages], cwd=folder)
-        complete.touch()
+    with _alone(folder.name):
+        if not complete.exists():
+            print(f"installing {' '.join(packages)} into {folder} ...", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            (folder / "package.json").write_text('{"private": true}\n')
+            _twice(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", *packages], cwd=folder)
+            complete.touch()
     return folder
 
 
 def debian(packages):
     """Sees to it that these Debian packages are there."""
-    missing = [name for name in packages if not _debian_has(name)]
-    if not missing:
-        return
-    if os.geteuid() != 0:
-        raise Unavailable(f"needs root to install {' '.join(missing)}")
-    settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    _twice(["apt-get", "update", "-qq"], env=settings)
-    _twice(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], env=settings)
+    with _alone("debian"):
+        missing = [name for name in packages if not _debian_has(name)]
+        if not missing:
+            return
+        if os.geteuid() != 0:
+            raise Unavailable(f"needs root to install {' '.join(missing)}")
+        settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        _twice(["apt-get", "update", "-qq"], env=settings)
+        _twice(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], env=settings)
 
 
 def _debian_has(package):
