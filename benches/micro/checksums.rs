@@ -5,6 +5,9 @@ use blockyard::types::ChunkWriter;
 use blockyard::types::Crc32c;
 use blockyard::types::CustomerKey;
 use blockyard::types::KeyedNonce;
+use blockyard::types::MD5_BATCH_MAX;
+use blockyard::types::Md5Batch;
+use blockyard::types::Md5Stream;
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -34,6 +37,19 @@ fn crc64_mib(bencher: Bencher<'_, '_>) {
 fn md5_mib(bencher: Bencher<'_, '_>) {
     let bytes = vec![7_u8; BYTES];
     bencher.counter(BytesCount::new(BYTES)).bench(|| Md5::digest(divan::black_box(&bytes)));
+}
+
+/// The same bytes as 16 messages in a batch, as bodies that arrive at the same time are hashed.
+#[divan::bench]
+fn md5_batch_mib(bencher: Bencher<'_, '_>) {
+    let bytes = vec![7_u8; BYTES];
+    let batch = Md5Batch::new().expect("the library is right on this processor");
+    bencher.counter(BytesCount::new(BYTES)).bench(|| {
+        let mut streams = vec![Md5Stream::default(); MD5_BATCH_MAX];
+        let pieces = divan::black_box(&bytes).chunks(BYTES / MD5_BATCH_MAX);
+        batch.update(&mut streams.iter_mut().zip(pieces).collect::<Vec<_>>());
+        streams
+    });
 }
 
 fn customer_key() -> (CustomerKey, KeyedNonce) {

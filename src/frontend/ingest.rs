@@ -7,6 +7,8 @@ use bytes::Bytes;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::md5_queue::BodyMd5;
+use crate::frontend::md5_queue::Md5Queue;
 use crate::frontend::write::BodyReservation;
 use crate::frontend::write::InMemory;
 use crate::frontend::write::Stored;
@@ -30,7 +32,6 @@ use crate::types::ContentHasher;
 use crate::types::Crc64;
 use crate::types::Crc64Hasher;
 use crate::types::Md5;
-use crate::types::Md5Hasher;
 
 #[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
 const CHUNK: usize = AUTHENTICATED_CHUNK_BYTES as usize;
@@ -81,28 +82,31 @@ struct WholeBody {
     checksum: BodyChecksum,
 }
 
-struct Hashes {
+struct Hashes<'a> {
+    queue: &'a Md5Queue,
     crc64: Crc64Hasher,
-    md5: Option<Md5Hasher>,
+    md5: Option<BodyMd5>,
     /// Of a checksum that the request names, unless it is the CRC-64.
     named: Option<ContentHasher>,
 }
 
-impl Hashes {
-    fn new(upload: &Upload, md5_wanted: bool) -> Self {
-        let md5 = (md5_wanted || upload.md5.is_some()).then(Md5Hasher::default);
+impl<'a> Hashes<'a> {
+    fn new(queue: &'a Md5Queue, upload: &Upload, md5_wanted: bool) -> Self {
+        let md5 =
+            (md5_wanted || upload.md5.is_some()).then(|| queue.begin(upload.framing.content_len()));
         let named =
             upload.checksums.wanted.filter(|wanted| *wanted != ChecksumAlgorithm::Crc64Nvme);
-        Self { crc64: Crc64Hasher::default(), md5, named: named.map(ContentHasher::new) }
+        Self { queue, crc64: Crc64Hasher::default(), md5, named: named.map(ContentHasher::new) }
     }
 
-    fn update(&mut self, bytes: &[u8]) {
-        self.crc64.update(bytes);
-        if let Some(md5) = &mut self.md5 {
-            md5.update(bytes);
-        }
+    async fn update(&mut self, piece: &Bytes) -> Result<(), Refusal> {
+        self.crc64.update(piece);
         if let Some(named) = &mut self.named {
-            named.update(bytes);
+            named.update(piece);
+        }
+        match &mut self.md5 {
+            Some(md5) => self.queue.add(md5, piece).await,
+            None => Ok(()),
         }
     }
 
@@ -110,7 +114,7 @@ impl Hashes {
     /// content.
     fn finish(self, upload: &Upload, trailer: Option<ChecksumValue>) -> Result<Checksums, Refusal> {
         let crc64 = self.crc64.finish();
-        let md5 = self.md5.map(Md5Hasher::finish);
+        let md5 = self.md5.map(BodyMd5::finish);
         match (upload.crc64, upload.md5) {
             (Some(claimed), _) if claimed != crc64 => {
                 return Err(Refusal::new(Reason::Crc64Mismatch)
@@ -158,7 +162,7 @@ struct Receiving<'a> {
     pool: &'a WritePool,
     body: &'a mut RequestBody,
     upload: &'a Upload,
-    hashes: Hashes,
+    hashes: Hashes<'a>,
     came: u64,
 }
 
@@ -184,7 +188,8 @@ impl<'a> Receiving<'a> {
         md5_wanted: bool,
     ) -> Self {
         body.expect(upload.framing);
-        Self { pool, body, upload, hashes: Hashes::new(upload, md5_wanted), came: 0 }
+        let hashes = Hashes::new(pool.md5_queue(), upload, md5_wanted);
+        Self { pool, body, upload, hashes, came: 0 }
     }
 
     /// The next piece; `None` at the end.
@@ -206,7 +211,7 @@ impl<'a> Receiving<'a> {
                     .detail(Detail::Limit, len_max.to_string()),
             });
         }
-        self.hashes.update(&piece);
+        self.hashes.update(&piece).await?;
         Ok(Some(piece))
     }
 
@@ -349,14 +354,15 @@ fn unknown() -> Refusal {
 
 /// Reads a body that is stored already, and checks its checksums. `see` gets each piece.
 pub(crate) async fn verify(
+    pool: &WritePool,
     body: &mut RequestBody,
     upload: &Upload,
     md5_wanted: bool,
     mut see: impl FnMut(&[u8]),
 ) -> Result<Checksums, Refusal> {
-    let mut hashes = Hashes::new(upload, md5_wanted);
+    let mut hashes = Hashes::new(pool.md5_queue(), upload, md5_wanted);
     while let Some(piece) = body.next().await? {
-        hashes.update(&piece);
+        hashes.update(&piece).await?;
         see(&piece);
     }
     hashes.finish(upload, None)

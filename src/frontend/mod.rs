@@ -12,8 +12,9 @@
 //! 3. `dispatch.rs` matches the operation, with a file for each group of operations (`dispatch/`).
 //!    `ops/` carries it out, with a file for each family of operations. It finds rows with
 //!    `lookup.rs`, changes them with `commit.rs`, and shows them to clients with `facts.rs`.
-//! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it, and
-//!    `encrypt.rs` encrypts it if the request has a key.
+//! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it
+//!    (MD5 together with other bodies, `md5_queue.rs`), and `encrypt.rs` encrypts it if the request
+//!    has a key.
 //! 5. `write/` appends it: small bodies of several requests share an append, a large one is
 //!    streamed into an extent of its own. **Here bytes become durable.** A very small body is not
 //!    appended: it becomes part of the row.
@@ -75,6 +76,7 @@ mod layered;
 mod linger;
 mod load;
 mod lookup;
+mod md5_queue;
 pub mod metrics;
 pub mod observe;
 pub(crate) mod opening;

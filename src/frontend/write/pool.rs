@@ -14,6 +14,7 @@ use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
 use crate::frontend::encrypt::Encrypting;
+use crate::frontend::md5_queue::Md5Queue;
 use crate::frontend::write::budget::BodyBudget;
 use crate::frontend::write::budget::BodyMemory;
 use crate::frontend::write::budget::InMemory;
@@ -75,6 +76,7 @@ pub struct WritePool {
     small: GroupAppenders,
     lanes: Vec<Arc<Lane>>,
     budget: BodyBudget,
+    md5_queue: Md5Queue,
 }
 
 impl WritePool {
@@ -99,7 +101,7 @@ impl WritePool {
             &shared,
             Waits::new(config.queue_wait_max, config.queue_patience),
         );
-        Self { config, small, shared, lanes, budget }
+        Self { config, small, shared, lanes, budget, md5_queue: Md5Queue::new() }
     }
 
     /// Whether a body of this length is held in memory and passed to [`Self::store`].
@@ -121,6 +123,11 @@ impl WritePool {
     /// Blocks up to this many bytes live in the row.
     pub(crate) const fn inline_part_bytes_max(&self) -> u64 {
         self.config.inline_part_bytes_max
+    }
+
+    /// Where the MD5 of bodies is computed.
+    pub(crate) const fn md5_queue(&self) -> &Md5Queue {
+        &self.md5_queue
     }
 
     /// Memory for bodies.

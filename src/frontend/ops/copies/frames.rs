@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::frontend::body::RequestBody;
 use crate::frontend::ingest;
 use crate::frontend::ingest::Checksums;
+use crate::frontend::write::WritePool;
 use crate::index::Frames;
 use crate::index::NewContent;
 use crate::protocol::model::Reason;
@@ -25,13 +26,15 @@ pub(super) struct Located {
 /// # Errors
 /// Those of the body and of its checksums.
 pub(super) async fn locate(
+    pool: &WritePool,
     body: &mut RequestBody,
     frames: &[Frames],
     upload: &Upload,
     md5_wanted: bool,
 ) -> Result<Located, Refusal> {
     let mut summing = Summing::new(frames);
-    let checksums = ingest::verify(body, upload, md5_wanted, |piece| summing.update(piece)).await?;
+    let checksums =
+        ingest::verify(pool, body, upload, md5_wanted, |piece| summing.update(piece)).await?;
     let locations = summing.finish().ok_or(Reason::InternalError)?;
     Ok(Located { content: NewContent::Shared(locations), checksums })
 }

@@ -175,7 +175,7 @@ async fn digest(
 ) -> Result<ChecksumValue, Refusal> {
     let upload = upload(found.len(), Some(algorithm));
     let mut body = found.reread(front).await?;
-    let checksums = ingest::verify(&mut body, &upload, false, |_| {}).await?;
+    let checksums = ingest::verify(&front.pool, &mut body, &upload, false, |_| {}).await?;
     checksums.named.ok_or_else(|| Reason::InternalError.into())
 }
 

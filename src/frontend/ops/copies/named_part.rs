@@ -137,7 +137,8 @@ async fn take_part(
             SharedContent::Frames(frames) => {
                 let upload = upload(found.len(), wanted.kept);
                 let mut body = found.reread(front).await?;
-                let located = frames::locate(&mut body, &frames, &upload, true).await?;
+                let located =
+                    frames::locate(&front.pool, &mut body, &frames, &upload, true).await?;
                 let Checksums { crc64, md5, named } = located.checksums;
                 return Ok(PartContent { content: located.content, crc64, md5, named, hold });
             }
@@ -203,7 +204,7 @@ async fn known(
             None => {
                 let upload = upload(found.len(), wanted.kept);
                 let mut body = found.reread(front).await?;
-                let read = ingest::verify(&mut body, &upload, true, |_| {}).await?;
+                let read = ingest::verify(&front.pool, &mut body, &upload, true, |_| {}).await?;
                 return Ok(Known { md5: read.md5, named: read.named });
             }
         },

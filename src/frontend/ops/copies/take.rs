@@ -89,7 +89,7 @@ pub(super) async fn take(
             SharedContent::Frames(found) => {
                 let mut body = inside.reread(front).await?;
                 let Located { content, checksums } =
-                    frames::locate(&mut body, &found, &upload, false).await?;
+                    frames::locate(&front.pool, &mut body, &found, &upload, false).await?;
                 let (crc64, md5) = (checksums.crc64, checksums.md5);
                 return Ok(Taken { content: CopiedContent::Whole(content), crc64, md5, hold });
             }
@@ -97,7 +97,7 @@ pub(super) async fn take(
                 let crc64 = crc64(&content, inside.crc64());
                 let md5 = if form == Form::Whole || source.md5.is_some() {
                     let mut body = inside.reread(front).await?;
-                    ingest::verify(&mut body, &upload, true, |_| {}).await?.md5
+                    ingest::verify(&front.pool, &mut body, &upload, true, |_| {}).await?.md5
                 } else {
                     ingest::check_crc64(&upload, crc64)?;
                     None
