@@ -33,10 +33,11 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::Versioning;
 
-pub(super) use assignments::AssignmentView;
-pub(super) use error::StoreError;
-pub(super) use users::NewKey;
-pub(super) use users::NewUser;
+pub use assignments::AssigneeKind;
+pub use assignments::AssignmentView;
+pub use error::StoreError;
+pub use users::NewKey;
+pub use users::NewUser;
 pub(super) use users::UserView;
 
 use super::audit_log::Note;
@@ -332,7 +333,8 @@ impl AccountStore {
                 Ok(())
             }
             Err(error) => {
-                self.accounts.refresh(&self.router, &name).await?;
+                // What it cannot read is read later.
+                drop(self.accounts.refresh(&self.router, &name).await);
                 Err(error)
             }
         }
@@ -342,8 +344,9 @@ impl AccountStore {
     /// exists: a concurrent read of the row would overwrite this change in the cache.
     async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
-        self.router.tell(UpdateAccount { name: name.clone(), change }).await?;
-        Ok(self.accounts.refresh(&self.router, name).await?)
+        let changed = self.router.tell(UpdateAccount { name: name.clone(), change }).await;
+        self.accounts.refresh_after(&self.router, name, changed).await?;
+        Ok(())
     }
 
     async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {

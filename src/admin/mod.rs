@@ -50,7 +50,9 @@ mod trace;
 mod users;
 mod work;
 
-pub use account_store::{AccountStore, Endpoints};
+pub use account_store::{
+    AccountStore, AssigneeKind, AssignmentView, Endpoints, KeySlot, NewKey, NewUser, StoreError,
+};
 pub use controls::{BackupControl, BackupView};
 pub use controls::{DiskControl, DiskRefusal, DiskView};
 pub use controls::{KeyControl, KeyRingView, MasterKeyView};

@@ -13,6 +13,7 @@ use std::sync::RwLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
+use tokio::sync::Notify;
 use tokio::sync::OwnedMutexGuard;
 use zeroize::Zeroizing;
 
@@ -216,8 +217,10 @@ impl From<Unread> for Error {
 pub struct Accounts {
     secrets: Secrets,
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
-    /// The parts of the list that are not read yet.
+    /// The parts of the list that are not read yet, or have to be read again.
     unread: Arc<RwLock<Vec<Unread>>>,
+    /// Notified when a part has to be read again.
+    to_reread: Arc<Notify>,
     /// Held from the read of a row until its account is cached, so that an older row never replaces
     /// a newer one.
     refreshing: Arc<Mutex<()>>,
@@ -233,7 +236,8 @@ impl Accounts {
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
         let (known, unread) = (Arc::default(), Arc::<RwLock<Vec<Unread>>>::default());
-        let (refreshing, metrics) = (Arc::default(), AccountMetrics::default());
+        let (refreshing, to_reread) = (Arc::default(), Arc::default());
+        let metrics = AccountMetrics::default();
         let user_metrics = UserMetrics::default();
         let (configured_users, access_keys) =
             (Arc::default(), AccessKeys::new(Arc::clone(&unread)));
@@ -241,6 +245,7 @@ impl Accounts {
             secrets,
             known,
             unread,
+            to_reread,
             refreshing,
             configured_users,
             access_keys,
@@ -334,6 +339,11 @@ impl Accounts {
         *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
     }
 
+    /// Waits until a part of the list has to be read again.
+    pub async fn to_reread(&self) {
+        self.to_reread.notified().await;
+    }
+
     /// Delays [`Self::refresh`] while the guard lives, so that accounts read under it never replace
     /// newer ones.
     pub async fn keep_refreshes_out(&self) -> OwnedMutexGuard<()> {
@@ -347,8 +357,31 @@ impl Accounts {
         known.values().find(|account| account.id == id).map(|account| account.name.clone())
     }
 
+    /// Renews the cache after a change of an account's row that ended with `answer`, and returns
+    /// that. The row may have changed if there was no answer.
+    ///
+    /// # Errors
+    /// That of the change, or else of [`Self::refresh`].
+    pub async fn refresh_after<T>(
+        &self,
+        router: &Router,
+        name: &AccountName,
+        answer: Result<T, Error>,
+    ) -> Result<T, Error> {
+        match answer {
+            Err(error @ (Error::Refused(_) | Error::Overloaded | Error::Full(_))) => Err(error),
+            Ok(answer) => self.refresh(router, name).await.map(|()| answer),
+            Err(error @ (Error::WrongPartition | Error::Corrupt(_) | Error::Unavailable(_))) => {
+                // What it cannot read is read later.
+                drop(self.refresh(router, name).await);
+                Err(error)
+            }
+        }
+    }
+
     /// Reads an account's row again; later requests see it. An account that was deleted, or has no
-    /// keys any more, is removed.
+    /// keys any more, is removed. One whose row cannot be read is not served until it has been
+    /// read: its keys and roles may have been revoked.
     ///
     /// # Errors
     /// The index's.
@@ -359,7 +392,11 @@ impl Accounts {
                 self.forget(name);
                 return Err(Refused::AccountNotFound.into());
             }
-            found => found?,
+            Err(error) => {
+                self.doubt(router, name);
+                return Err(error);
+            }
+            Ok(record) => record,
         };
         let configured = self.get(name).filter(|old| old.configured);
         let account = match configured {
@@ -374,6 +411,20 @@ impl Accounts {
             None => self.forget(name),
         }
         Ok(())
+    }
+
+    /// Serves an account no longer until its row has been read again.
+    fn doubt(&self, router: &Router, name: &AccountName) {
+        let key = RoutingKey::account(name);
+        let partition = router.map().owner(key.as_bytes()).map_or(PartitionId::new(0), |it| it.id);
+        let high = RoutingKey::after_prefix(key.as_bytes()).map(RoutingKey::from_bytes);
+        let unread = Unread { keys: KeyRange::new(key, high), partition };
+        self.unread.write().unwrap_or_else(PoisonError::into_inner).push(unread);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(name.as_str());
+        self.access_keys.replace(name, &Users::default());
+        self.to_reread.notify_one();
+        tracing::warn!(account = %name, "the account is not served until its row can be read");
     }
 
     /// Removes an account.
@@ -398,3 +449,6 @@ impl Accounts {
         known.insert(name, Arc::new(Account { traffic, ..account }));
     }
 }
+
+#[cfg(test)]
+mod tests;

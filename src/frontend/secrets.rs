@@ -49,11 +49,16 @@ impl Secrets {
     /// Seals a secret under the active key.
     #[must_use]
     pub fn seal(&self, context: &SecretContext, secret: &[u8]) -> Secret {
-        let (high, low) = (self.rand.next_u64().to_be_bytes(), self.rand.next_u64().to_be_bytes());
-        let mut nonce = [0; 12];
-        let random = high.into_iter().chain(low);
-        nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
-        self.ring().seal(context, secret, nonce)
+        self.ring().seal(context, secret, self.random())
+    }
+
+    /// Random bytes that need not be secret, as those of ids.
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        for part in bytes.chunks_mut(8) {
+            part.iter_mut().zip(self.rand.next_u64().to_be_bytes()).for_each(|(to, of)| *to = of);
+        }
+        bytes
     }
 
     /// Opens a secret.

@@ -45,7 +45,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// The sources of a node's accounts.
 #[derive(Debug)]
-pub(super) struct AccountList {
+pub struct AccountList {
     /// The accounts of the configuration, with their keys.
     pub configured: Vec<AccountConfig>,
     /// The users of the configuration.
@@ -68,7 +68,7 @@ impl AccountList {
     ///
     /// # Errors
     /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
-    pub(super) async fn read(&self) -> Result<Accounts, NodeError> {
+    pub async fn read(&self) -> Result<Accounts, NodeError> {
         let users = self.users.iter().map(UserConfig::configured).collect();
         let accounts = Accounts::new(Vec::new(), self.secrets.clone()).with_users(users);
         let unread = self.read_ranges(&[AccountRows::table()], &accounts).await?;
@@ -90,11 +90,8 @@ impl AccountList {
         Ok(accounts)
     }
 
-    /// Starts to read the unread accounts, until all are read or the node stops.
-    pub(super) fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
-        if accounts.unread().is_empty() {
-            return;
-        }
+    /// Starts to read the accounts that are unread, now and later, until the node stops.
+    pub fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
         let (stop, accounts, clock) =
             (env.tasks.stopping(), accounts.clone(), Arc::clone(&env.clock));
         let stopping = stop.clone();
@@ -102,15 +99,19 @@ impl AccountList {
             let (list, accounts, clock, stop) =
                 (Arc::clone(&self), accounts.clone(), Arc::clone(&clock), stop.clone());
             async move {
-                while !accounts.unread().is_empty() {
+                loop {
+                    let is_complete = accounts.unread().is_empty();
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
-                        () = clock.sleep(AGAIN) => {}
+                        () = accounts.to_reread(), if is_complete => continue,
+                        () = clock.sleep(AGAIN), if !is_complete => {}
                     }
                     list.read_more(&accounts).await;
+                    if accounts.unread().is_empty() {
+                        tracing::info!("the list of accounts is complete");
+                    }
                 }
-                tracing::info!("the list of accounts is complete");
             }
         };
         drop(env.supervise("account list", stopping, completing));

@@ -24,7 +24,7 @@
 //! Invariants: the node reports ready only when it can serve. No secret is logged. The published
 //! development key is never served beyond loopback.
 
-mod account_list;
+pub mod account_list;
 mod admin_token;
 pub mod assembly;
 pub mod backup;

@@ -21,6 +21,7 @@ mod content;
 mod contests;
 mod copies;
 mod counts;
+mod credentials;
 mod disks;
 mod draw;
 mod emptied;
@@ -289,6 +290,24 @@ fn versions_are_kept_and_held_ones_are_not_removed() {
         "protections changed refused",
         "undeletions",
         "changes of the map",
+        "kills at work",
+    ]);
+    assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");
+}
+
+/// Users, keys and roles.
+#[test]
+fn credentials_are_changed_whole_and_at_once() {
+    let counts = counts::Counts::default();
+    check_seeds("credentials", 20, |seed| credentials::run(seed, &counts));
+    println!("{counts:#?}");
+    let missing = counts.missing(&[
+        "changes",
+        "changes refused",
+        "changes without an answer",
+        "changes of the map",
+        "accounts that had to be read again",
+        "users at the end",
         "kills at work",
     ]);
     assert!(missing.is_empty() || !seeds::are_many(), "never happened: {missing:?}");

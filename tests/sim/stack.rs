@@ -14,6 +14,7 @@ use blockyard::env::Env;
 use blockyard::frontend::write::WriteConfig;
 use blockyard::frontend::write::WritePool;
 use blockyard::index::Config;
+use blockyard::index::Containers;
 use blockyard::index::InFlight;
 use blockyard::index::IndexServer;
 use blockyard::index::Router;
@@ -42,6 +43,7 @@ pub(crate) struct Stack {
     pub(crate) coordinator: Arc<dyn Coordinator>,
     pub(crate) host: Arc<IndexServer>,
     pub(crate) router: Arc<Router>,
+    pub(crate) containers: Containers,
     pub(crate) pool: WritePool,
     pub(crate) inflight: InFlight,
     pub(crate) metrics: Registry,
@@ -92,6 +94,7 @@ impl Stack {
         let pool = assembly.write_pool(&env, write_config());
         let watch = Watch::default();
         let watched = Arc::new(Watched { capacity, watch: watch.clone() });
+        let containers = assembly.containers();
         let reclaim = assembly.reclaim(&env, reclaim, watched, &mut registry);
         Ok(Self {
             env,
@@ -99,6 +102,7 @@ impl Stack {
             coordinator,
             host: assembly.index,
             router: assembly.router,
+            containers,
             pool,
             inflight: assembly.inflight,
             metrics: registry,

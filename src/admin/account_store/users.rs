@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use rand::TryRng;
-use rand::rngs::SysRng;
 use serde::Deserialize;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -178,7 +176,7 @@ impl AccountStore {
         }
         // The partition sets the time.
         let (created, keys) = (Timestamp::ZERO, vec![key]);
-        let user = UserRecord { name, display, canonical: new_canonical()?, created, keys };
+        let user = UserRecord { name, display, canonical: self.new_canonical(), created, keys };
         self.put_user(&owner.name, user).await
     }
 
@@ -265,6 +263,12 @@ impl AccountStore {
         self.user(account.as_str(), name.as_str(), true).await
     }
 
+    /// A new canonical user id: random, so that a user that is made again is another one.
+    fn new_canonical(&self) -> String {
+        let bytes: [u8; 32] = self.accounts.secrets().random();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// A key that no other user of the store has.
     fn new_user_key(&self, owner: &Owner, new: NewKey) -> Result<UserKey, StoreError> {
         let id = match new.access_key_id {
@@ -277,7 +281,7 @@ impl AccountStore {
                 }
                 id
             }
-            None => AccessKeyId::of_random(random()?),
+            None => AccessKeyId::of_random(self.accounts.secrets().random()),
         };
         let secret = match new.secret_key {
             Some(secret) => Zeroizing::new(secret),
@@ -365,17 +369,4 @@ fn user_name(text: &str) -> Result<UserName, StoreError> {
 
 fn no_user(account: &AccountName, name: &UserName) -> StoreError {
     StoreError::NoUser(account.as_str().to_owned(), name.as_str().to_owned())
-}
-
-/// A new canonical user id: random, so that a user that is made again is another one.
-fn new_canonical() -> Result<String, StoreError> {
-    let bytes: [u8; 32] = random()?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn random<const N: usize>() -> Result<[u8; N], StoreError> {
-    let mut bytes = [0; N];
-    let filled = SysRng.try_fill_bytes(&mut bytes);
-    filled.map_err(|error| StoreError::Random(error.to_string()))?;
-    Ok(bytes)
 }

@@ -39,8 +39,9 @@ pub(crate) async fn set(
     let change = AccountChange::Properties(change);
     let write = UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    commit::commit_holding(&front.rows, write, memory).await.map_err(from_index)?;
-    front.accounts.refresh(&front.rows.router, &account.name).await.map_err(from_index)?;
+    let changed = commit::commit_holding(&front.rows, write, memory).await;
+    let router = &front.rows.router;
+    front.accounts.refresh_after(router, &account.name, changed).await.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }
 

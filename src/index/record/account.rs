@@ -68,7 +68,7 @@ impl AccountRecord {
     }
 
     /// Adds a user, or replaces the one of the same name.
-    pub(in crate::index) fn put_user(&mut self, user: UserRecord) {
+    pub(crate) fn put_user(&mut self, user: UserRecord) {
         let users = &mut self.fields.get_or_insert_default().users;
         match users.iter_mut().find(|kept| kept.name == user.name) {
             Some(kept) => *kept = user,

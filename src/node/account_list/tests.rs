@@ -1,6 +1,7 @@
 use super::*;
 use crate::auth::DEVELOPMENT_KEY;
 use crate::coordinator::Coordinator;
+use crate::coordinator::SimulatedStore;
 use crate::coordinator::counter;
 use crate::env::Tasks;
 use crate::index;
@@ -8,7 +9,13 @@ use crate::index::Dependencies;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
 use crate::index::PartitionMap;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Target;
 use crate::index::UpdateAccount;
+use crate::index::client::testing::ReadIndex;
+use crate::index::client::testing::Reads;
+use crate::index::client::testing::publish;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 
@@ -138,6 +145,43 @@ async fn list_of_accounts_is_completed_when_its_partitions_open_again() {
         started.env.tasks.shutdown().await;
         started.index.shutdown().await;
     }
+}
+
+/// No row of it can be read.
+#[derive(Debug)]
+struct Away;
+
+#[async_trait::async_trait]
+impl Reads for Away {
+    async fn read(&self, _target: Target, _read: Read) -> Result<ReadReply, index::Error> {
+        Err(index::Error::Unavailable("the log cannot be written".to_owned()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_in_doubt_is_read_again() {
+    let world = four_accounts().await;
+    let started = start(&world, &[], &["zzzz"]).await;
+    let accounts = started.list.read().await.unwrap();
+    Arc::clone(&started.list).complete(&accounts, &started.env);
+    started.env.clock.sleep(Duration::from_secs(60)).await;
+    let elsewhere: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&started.env));
+    publish(elsewhere.as_ref(), (1, 1), KeyRange::new(RoutingKey::min(), None)).await;
+    let away = Arc::new(ReadIndex(Arc::new(Away)));
+    let away = Router::new(away, elsewhere, started.env.clone()).await.unwrap();
+    for _twice in 0..2 {
+        for text in ["iiii", "zzzz"] {
+            accounts.refresh(&away, &name(text)).await.unwrap_err();
+        }
+        started.env.clock.sleep(AGAIN.saturating_mul(3)).await;
+        assert_eq!(accounts.unread(), []);
+        for text in NAMES {
+            let account = accounts.find(&name(text)).unwrap().unwrap();
+            assert_eq!(account.configured, text == "zzzz");
+        }
+    }
+    started.env.tasks.shutdown().await;
+    started.index.shutdown().await;
 }
 
 /// Who knows the published key may read everything there already; any other account is opened by

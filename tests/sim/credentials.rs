@@ -1,0 +1,609 @@
+//! Users, access keys, account keys and roles amid splits, kills, power cuts and failed writes. A
+//! change that was acknowledged is in force from then on, before and after a restart; one without
+//! an answer is made or not, never half. What was revoked is never served again, and no two users
+//! share an access key.
+//!
+//! Each account has one operator, who makes one change at a time. Clients look at what the front
+//! end serves all the time.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockyard::admin::AccountStore;
+use blockyard::admin::AssigneeKind;
+use blockyard::admin::AssignmentView;
+use blockyard::admin::Endpoints;
+use blockyard::admin::KeySlot;
+use blockyard::admin::NewKey;
+use blockyard::admin::NewUser;
+use blockyard::admin::StoreError;
+use blockyard::audit_log::AuditLog;
+use blockyard::auth::AccountKeys;
+use blockyard::auth::KeyRing;
+use blockyard::coordinator::IdAllocator;
+use blockyard::coordinator::SimulatedStore;
+use blockyard::coordinator::counter;
+use blockyard::env::SimDisk;
+use blockyard::frontend::Accounts;
+use blockyard::frontend::Secrets;
+use blockyard::frontend::accounts::Account;
+use blockyard::index::Error;
+use blockyard::node::account_list::AccountList;
+use blockyard::types::AccountName;
+use blockyard::types::PartitionId;
+use blockyard::types::RoutingKey;
+use blockyard::types::Timestamp;
+use blockyard::types::UserName;
+use futures_util::future::join_all;
+use zeroize::Zeroizing;
+
+use crate::counts::Counts;
+use crate::draw::Draw;
+use crate::rig::Device;
+use crate::rig::End;
+use crate::rig::Failing;
+use crate::rig::Plan;
+use crate::rig::Rig;
+use crate::rig::Trouble;
+use crate::seeds::Run;
+use crate::seeds::Violation;
+use crate::stack::Stack;
+
+const DISK_BYTES: u64 = 24 << 20;
+/// One on either side of a border between partitions.
+const ACCOUNTS: [&str; 2] = ["aaaa", "nnnn"];
+/// Of the configuration, so that no list of accounts is empty.
+const CONFIGURED: &str =
+    "zzzz:a2V5IG9mIHRoZSBjb25maWd1cmF0aW9uIGtleSBvZiB0aGUgY29uZmlndXJhdGlvbg==";
+/// An operator makes no more changes once an account may be in more states than this.
+const POSSIBLE_MAX: usize = 16;
+const USERS: [&str; 3] = ["ann", "bob", "eve"];
+
+/// What an account has: what is served, and what the row says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    keys: Vec<String>,
+    /// The access keys of each user, the first one first.
+    users: BTreeMap<&'static str, Vec<String>>,
+    /// The users that are readers.
+    readers: BTreeSet<&'static str>,
+}
+
+/// A change, as the operator asks for it.
+#[derive(Clone, Debug)]
+enum Change {
+    Rotate(KeySlot, String),
+    CreateUser(&'static str, String),
+    RotateUser(&'static str, KeySlot, String),
+    DeleteUser(&'static str),
+    Grant(&'static str),
+    Revoke(&'static str),
+}
+
+fn replace(keys: &mut Vec<String>, slot: KeySlot, new: &str) {
+    match slot {
+        KeySlot::First => keys[0] = new.to_owned(),
+        KeySlot::Second => {
+            keys.truncate(1);
+            keys.push(new.to_owned());
+        }
+    }
+}
+
+impl State {
+    /// The state after a change; `None` if the change is refused.
+    fn after(&self, change: &Change) -> Option<Self> {
+        let mut state = self.clone();
+        match change {
+            Change::Rotate(slot, key) => replace(&mut state.keys, *slot, key),
+            Change::CreateUser(user, id) => {
+                if state.users.insert(user, vec![id.clone()]).is_some() {
+                    return None;
+                }
+            }
+            Change::RotateUser(user, slot, id) => replace(state.users.get_mut(user)?, *slot, id),
+            Change::DeleteUser(user) => {
+                state.users.remove(user)?;
+                state.readers.remove(user);
+            }
+            Change::Grant(user) => {
+                state.users.get(user)?;
+                state.readers.insert(user);
+            }
+            Change::Revoke(user) => {
+                if !state.readers.remove(user) {
+                    return None;
+                }
+            }
+        }
+        Some(state)
+    }
+
+    /// The same without the order of access keys, as far as it is seen in what is served.
+    fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        shown.keys.sort();
+        shown.users.values_mut().for_each(|ids| ids.sort());
+        shown
+    }
+}
+
+/// What is known of an account.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// The states that it may be in.
+    possible: Vec<State>,
+    /// The states that it may have once the running change has ended.
+    coming: Vec<State>,
+    /// Changes that have begun.
+    changes: u64,
+}
+
+#[derive(Debug, Default)]
+struct World {
+    accounts: BTreeMap<&'static str, Known>,
+    /// All account keys and access keys that were ever asked for.
+    keys: Vec<String>,
+    ids: Vec<String>,
+}
+
+/// Runs one history.
+pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
+    let draw = Draw::new(seed.wrapping_add(11 << 32));
+    let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
+    let store = SimulatedStore::new();
+    let world = RefCell::new(World::default());
+    let ends = [End::Kill, End::PowerCut, End::Shutdown];
+    let troubles = [Trouble::PowerCut, Trouble::WriteError, Trouble::SyncError, Trouble::None];
+    let troubled = (0..draw.between(2, 4))
+        .map(|_| Plan { trouble: *draw.one(&troubles).unwrap(), end: *draw.one(&ends).unwrap() });
+    let plans: Vec<Plan> = [Plan::CALM].into_iter().chain(troubled).chain([Plan::CALM]).collect();
+    for (number, plan) in plans.iter().enumerate() {
+        let role = match number {
+            0 => Role::First,
+            _ if number + 1 == plans.len() => Role::Last,
+            _ => Role::Middle,
+        };
+        let sims = rig.sims.clone();
+        let (draw, store, world) = (&draw, &store, &world);
+        rig.session(draw, *plan, |machine| async move {
+            let excused = || plan.trouble.fails_a_start(&sims);
+            let stack = match Stack::open(&machine, store, &borders()).await {
+                Ok(stack) => stack,
+                Err(_) if excused() => return Ok(()),
+                Err(why) => return Err(why),
+            };
+            let list = Arc::new(account_list(&stack));
+            let accounts = match list.read().await {
+                Ok(accounts) => accounts,
+                Err(_) if excused() => return Ok(()),
+                Err(error) => return Err(format!("the accounts cannot be read: {error}")),
+            };
+            list.complete(&accounts, &stack.env);
+            let admin = admin(&stack, accounts.clone());
+            let plan = *plan;
+            let sims = sims.clone();
+            let session =
+                Session { stack: &stack, draw, world, counts, sims, plan, accounts, admin };
+            session.run(role).await?;
+            drop(session);
+            if plan.end == End::Shutdown {
+                stack.shutdown().await;
+            }
+            Ok(())
+        })?;
+        store.crash();
+    }
+    Ok(rig.trace())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Creates the accounts.
+    First,
+    Middle,
+    /// Looks at everything.
+    Last,
+}
+
+fn account(name: &str) -> AccountName {
+    AccountName::new(name).unwrap()
+}
+
+fn borders() -> Vec<RoutingKey> {
+    ["bbbb", "oooo"].map(|name| RoutingKey::account(&account(name))).to_vec()
+}
+
+fn account_list(stack: &Stack) -> AccountList {
+    let ring = KeyRing::new(uuid::Uuid::nil(), Zeroizing::new([7; 32]), Timestamp::ZERO);
+    AccountList {
+        configured: vec![CONFIGURED.parse().unwrap()],
+        users: Vec::new(),
+        public_access: None,
+        router: Arc::clone(&stack.router),
+        secrets: Secrets::new(ring, Arc::clone(&stack.env.rand)),
+        ids: Arc::new(IdAllocator::new(Arc::clone(&stack.coordinator), counter::ACCOUNT_IDS)),
+        audit_log: AuditLog::default(),
+    }
+}
+
+fn admin(stack: &Stack, accounts: Accounts) -> AccountStore {
+    let ids = Arc::new(IdAllocator::new(Arc::clone(&stack.coordinator), counter::ACCOUNT_IDS));
+    let blob = "127.0.0.1:10000".parse().unwrap();
+    let endpoints = Endpoints { blob, http: true, https: false };
+    AccountStore::new(accounts, stack.containers.clone(), ids, endpoints)
+}
+
+struct Session<'a> {
+    stack: &'a Stack,
+    draw: &'a Draw,
+    world: &'a RefCell<World>,
+    counts: &'a Counts,
+    sims: Vec<SimDisk>,
+    plan: Plan,
+    accounts: Accounts,
+    admin: AccountStore,
+}
+
+impl Session<'_> {
+    fn is_down(&self) -> bool {
+        self.sims.iter().any(SimDisk::is_down)
+    }
+
+    /// Whether an account may be unreadable now.
+    fn excused(&self) -> bool {
+        self.is_down() || self.plan.trouble.excuses(Failing::Writes)
+    }
+
+    async fn pause(&self, milliseconds: u64) {
+        let time = Duration::from_millis(self.draw.between(0, milliseconds));
+        self.stack.env.clock.sleep(time).await;
+    }
+
+    async fn run(&self, role: Role) -> Result<(), Violation> {
+        if role == Role::First {
+            for name in ACCOUNTS {
+                let keys = [self.new_key(), self.new_key()];
+                let created = self.admin.create(name, keys.clone().map(Some), false).await;
+                created.map_err(|error| format!("{name} is not created: {error}"))?;
+                let state = State { keys: keys.to_vec(), ..State::default() };
+                let known = Known { possible: vec![state], ..Known::default() };
+                self.world.borrow_mut().accounts.insert(name, known);
+            }
+        }
+        for name in ACCOUNTS {
+            // What a kill interrupted has no answer.
+            self.know(name, |known| known.possible.append(&mut known.coming));
+            self.look(name)?;
+        }
+        if role == Role::Last {
+            return self.last_look().await;
+        }
+        let steps = self.draw.between(5, 30);
+        let operators = join_all(ACCOUNTS.map(|name| self.operator(name, steps)));
+        let lookers = self.looker(steps * 3);
+        let work = async {
+            let (done, looked, ()) =
+                futures_util::future::join3(operators, lookers, self.change_map(steps / 2)).await;
+            done.into_iter().chain([looked]).collect::<Result<(), Violation>>()
+        };
+        if self.plan.end == End::Kill {
+            let life = Duration::from_millis(self.draw.between(1, steps * 20));
+            if let Ok(done) = tokio::time::timeout(life, Box::pin(work)).await {
+                return done;
+            }
+            self.counts.add("kills at work", 1);
+            return Ok(());
+        }
+        Box::pin(work).await
+    }
+
+    /// Splits and merges partitions. What comes of it does not matter here.
+    async fn change_map(&self, times: u64) {
+        for _ in 0..times {
+            self.pause(60).await;
+            let map = self.stack.router.map();
+            let Some(one) = self.draw.one(map.partitions()).map(|one| one.id) else { continue };
+            let done = if map.partitions().len() < 6 && self.draw.percent(50) {
+                let border = RoutingKey::account(&account(ACCOUNTS[1]));
+                let owner = map.owner(border.as_bytes()).map_or(one, |owner| owner.id);
+                self.stack.host.split(owner, &[border]).await
+            } else {
+                let following = map.partitions().iter().skip_while(|of| of.id != one).take(2);
+                let ids: Vec<PartitionId> = following.map(|of| of.id).collect();
+                self.stack.host.merge(&ids).await
+            };
+            self.counts.add("changes of the map", u64::from(done.is_ok()));
+        }
+    }
+
+    async fn looker(&self, times: u64) -> Result<(), Violation> {
+        for _ in 0..times {
+            self.pause(25).await;
+            for name in ACCOUNTS {
+                self.look(name)?;
+                if self.draw.percent(30) {
+                    self.read(name).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn new_key(&self) -> String {
+        let mut world = self.world.borrow_mut();
+        let key = format!("a2V5IG51bWJlciBvZiBhbiBhY2NvdW50{:08}", world.keys.len());
+        world.keys.push(key.clone());
+        key
+    }
+
+    /// A new id of an access key, or one that is or was somebody's.
+    fn some_id(&self) -> String {
+        let mut world = self.world.borrow_mut();
+        if self.draw.percent(15)
+            && let Some(old) = self.draw.one(&world.ids)
+        {
+            return old.clone();
+        }
+        let id = format!("BYSIMULATED{:09}", world.ids.len());
+        world.ids.push(id.clone());
+        id
+    }
+
+    fn some_change(&self) -> Change {
+        let user = *self.draw.one(&USERS).unwrap();
+        let slot = *self.draw.one(&[KeySlot::First, KeySlot::Second]).unwrap();
+        match self.draw.between(0, 9) {
+            0 => Change::Rotate(slot, self.new_key()),
+            1..=3 => Change::CreateUser(user, self.some_id()),
+            4..=5 => Change::RotateUser(user, slot, self.some_id()),
+            6 => Change::DeleteUser(user),
+            7..=8 => Change::Grant(user),
+            _ => Change::Revoke(user),
+        }
+    }
+
+    async fn operator(&self, name: &'static str, steps: u64) -> Result<(), Violation> {
+        for _ in 0..steps {
+            self.pause(50).await;
+            if self.is_down() || self.know(name, |known| known.possible.len() > POSSIBLE_MAX) {
+                return Ok(());
+            }
+            self.change(name, self.some_change()).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a change and notes what its answer says.
+    async fn change(&self, name: &'static str, change: Change) -> Result<(), Violation> {
+        let before = self.world.borrow().accounts[name].possible.clone();
+        let coming: Vec<State> = before.iter().filter_map(|state| state.after(&change)).collect();
+        self.know(name, |known| {
+            known.coming.clone_from(&coming);
+            known.changes += 1;
+        });
+        let answer = self.ask(name, &change).await;
+        self.know(name, |known| known.coming.clear());
+        let failed = |why: &str| Err(format!("{name}: {change:?}: {why}; it may be {before:#?}"));
+        let possible = match answer {
+            Ok(()) if coming.is_empty() => return failed("done, although it had to be refused"),
+            Ok(()) => {
+                if let Some(id) = taken(&change)
+                    && self.is_anothers(name, id)
+                {
+                    return failed("two users have the same access key");
+                }
+                self.counts.add("changes", 1);
+                coming
+            }
+            Err(StoreError::AccessKeyTaken(_)) if self.may_be_taken(&change) => before,
+            Err(
+                StoreError::UserExists(..) | StoreError::NoUser(..) | StoreError::NoAssignment(_),
+            ) => {
+                if before.iter().all(|state| state.after(&change).is_some()) {
+                    return failed("refused, although it could be made");
+                }
+                self.counts.add("changes refused", 1);
+                before
+            }
+            Err(StoreError::Index(Error::Overloaded | Error::Full(_))) => before,
+            Err(StoreError::Index(_)) if self.excused() => {
+                self.counts.add("changes without an answer", 1);
+                let mut possible = before;
+                for state in coming {
+                    if !possible.contains(&state) {
+                        possible.push(state);
+                    }
+                }
+                possible
+            }
+            Err(error) => return failed(&error.to_string()),
+        };
+        self.know(name, |known| known.possible = possible);
+        self.look(name).map_err(|why| format!("after {change:?}: {why}"))
+    }
+
+    async fn ask(&self, name: &str, change: &Change) -> Result<(), StoreError> {
+        let new = |id: &String| (Some(id.clone()), Some(format!("secret/of+{id}")));
+        let reader = |user: &str| AssignmentView {
+            role: "reader".to_owned(),
+            kind: AssigneeKind::User,
+            principal: user.to_owned(),
+            issuer: None,
+            container: None,
+        };
+        let admin = &self.admin;
+        match change {
+            Change::Rotate(slot, key) => {
+                admin.rotate(name, *slot, Some(key.clone())).await.map(drop)
+            }
+            Change::CreateUser(user, id) => {
+                let (access_key_id, secret_key) = new(id);
+                let name_of = (*user).to_owned();
+                let new = NewUser { name: name_of, display_name: None, access_key_id, secret_key };
+                admin.create_user(name, new).await.map(drop)
+            }
+            Change::RotateUser(user, slot, id) => {
+                let (access_key_id, secret_key) = new(id);
+                let new = NewKey { access_key_id, secret_key };
+                admin.rotate_user(name, user, *slot, new).await.map(drop)
+            }
+            Change::DeleteUser(user) => admin.delete_user(name, user).await,
+            Change::Grant(user) => admin.assign(name, &reader(user)).await.map(drop),
+            Change::Revoke(user) => admin.unassign(name, &reader(user)).await.map(drop),
+        }
+    }
+
+    fn know<T>(&self, name: &'static str, note: impl FnOnce(&mut Known) -> T) -> T {
+        note(self.world.borrow_mut().accounts.entry(name).or_default())
+    }
+
+    /// Whether a user of another account has an access key of this id for certain.
+    fn is_anothers(&self, name: &str, id: &str) -> bool {
+        let world = self.world.borrow();
+        let mut others = world.accounts.iter().filter(|(other, _)| **other != name);
+        others.any(|(_, known)| {
+            known.possible.iter().chain(&known.coming).all(|state| has(state, id))
+        })
+    }
+
+    fn may_be_taken(&self, change: &Change) -> bool {
+        let world = self.world.borrow();
+        let mut states =
+            world.accounts.values().flat_map(|known| known.possible.iter().chain(&known.coming));
+        taken(change).is_some_and(|id| states.any(|state| has(state, id)))
+    }
+
+    /// What the front end serves of an account; `None` while its row has to be read.
+    fn served(&self, name: &str) -> Result<Option<State>, Violation> {
+        let found = match self.accounts.find(&account(name)) {
+            Ok(found) => found.ok_or_else(|| format!("{name} is not served"))?,
+            Err(unread) if self.excused() => {
+                self.counts.add("accounts that had to be read again", 1);
+                drop(unread);
+                return Ok(None);
+            }
+            Err(unread) => return Err(format!("{name} is not read: {unread}")),
+        };
+        let world = self.world.borrow();
+        let keys = world.keys.iter().filter(|key| accepts(&found, key)).cloned().collect();
+        let mut users: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+        for user in USERS {
+            let known = found.users.get(&UserName::new(user).unwrap());
+            let own = |id: &&String| {
+                found.users.key(id).is_some_and(|key| key.user.name.as_str() == user)
+            };
+            if known.is_some() {
+                users.insert(user, world.ids.iter().filter(own).cloned().collect());
+            }
+        }
+        for id in users.values().flatten() {
+            match self.accounts.access_keys().find(id) {
+                Ok(Some(owner)) if owner.as_str() == name => {}
+                other => return Err(format!("{name}: access key {id} is found as {other:?}")),
+            }
+        }
+        let is_reader = |user: &&&str| found.assignments.iter().any(|one| one.principal == **user);
+        let readers = USERS.iter().filter(is_reader).copied().collect();
+        Ok(Some(State { keys, users, readers }.shown()))
+    }
+
+    /// Compares what is served with what may be.
+    fn look(&self, name: &'static str) -> Result<(), Violation> {
+        let Some(seen) = self.served(name)? else { return Ok(()) };
+        let known = self.world.borrow().accounts[name].clone();
+        if !known.possible.iter().chain(&known.coming).any(|state| state.shown() == seen) {
+            return Err(format!("{name} is served as {seen:#?}, but {known:#?}"));
+        }
+        if known.coming.is_empty() {
+            self.settle(name, |state| state.shown() == seen);
+        }
+        Ok(())
+    }
+
+    /// Notes that a state was seen. A change is not undone. One whose write failed may still be
+    /// made by a restart, which replays what reached the disk. Without such a failure, what was not
+    /// made when the state was seen never will be.
+    fn settle(&self, name: &'static str, is_seen: impl Fn(&State) -> bool) {
+        let is_sure = !self.excused();
+        self.know(name, |known| {
+            let first = known.possible.iter().position(&is_seen).unwrap_or_default();
+            known.possible.drain(..first);
+            known.possible.retain(|state| !is_sure || is_seen(state));
+        });
+    }
+
+    /// Compares the row of an account with what may be, unless a change is made meanwhile.
+    async fn read(&self, name: &'static str) -> Result<(), Violation> {
+        let Known { coming, changes, .. } = self.world.borrow().accounts[name].clone();
+        let Ok(users) = self.admin.users(name).await else { return Ok(()) };
+        let known = self.world.borrow().accounts[name].clone();
+        if !coming.is_empty() || known.changes != changes {
+            return Ok(());
+        }
+        let mut seen = BTreeMap::new();
+        for user in users {
+            let ids = user.access_keys.into_iter().map(|key| key.access_key_id);
+            seen.insert(user.name, ids.collect::<Vec<String>>());
+        }
+        let is_seen = |state: &State| {
+            state.users.len() == seen.len()
+                && state.users.iter().all(|(user, ids)| seen.get(*user) == Some(ids))
+        };
+        if !known.possible.iter().any(is_seen) {
+            return Err(format!("{name}: the row has {seen:#?}, but {known:#?}"));
+        }
+        self.settle(name, is_seen);
+        self.look(name)
+    }
+
+    async fn last_look(&self) -> Result<(), Violation> {
+        for name in ACCOUNTS {
+            let state = self.world.borrow().accounts[name].possible[0].shown();
+            let users = self.admin.users(name).await.map_err(|error| error.to_string())?;
+            for user in &users {
+                let mut ids: Vec<String> =
+                    user.access_keys.iter().map(|key| key.access_key_id.clone()).collect();
+                ids.sort();
+                if state.users.get(user.name.as_str()) != Some(&ids) {
+                    return Err(format!("{name}/{}: {ids:?} instead of {state:#?}", user.name));
+                }
+            }
+            if users.len() != state.users.len() {
+                return Err(format!("{name} has the users {users:?} instead of {state:#?}"));
+            }
+            self.counts.add("users at the end", users.len() as u64);
+        }
+        let world = self.world.borrow();
+        for id in &world.ids {
+            let owners = world.accounts.values().flat_map(|known| known.possible.first());
+            let owners = owners.filter(|state| has(state, id)).count();
+            if owners > 1 {
+                return Err(format!("{owners} accounts have the access key {id}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The id of the access key that a change makes.
+fn taken(change: &Change) -> Option<&str> {
+    match change {
+        Change::CreateUser(_, id) | Change::RotateUser(_, _, id) => Some(id),
+        Change::Rotate(..) | Change::DeleteUser(_) | Change::Grant(_) | Change::Revoke(_) => None,
+    }
+}
+
+fn has(state: &State, id: &str) -> bool {
+    state.users.values().flatten().any(|own| own == id)
+}
+
+/// Whether the account takes what is signed with this key.
+fn accepts(found: &Account, key: &str) -> bool {
+    let signature = AccountKeys::new(&[key]).unwrap().sign(b"a request");
+    let signature = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, signature).unwrap();
+    found.keys.verify(b"a request", &signature)
+}
