@@ -25,6 +25,7 @@ def main():
         "machine": machine(),
         "load": f"{os.getloadavg()[0]:.1f}",
         "divide": divide,
+        "md5_us_per_mib": measure.md5_us_per_mib(),
         "servers": {},
     }
     driver = Driver(divide)

@@ -1,5 +1,7 @@
 """What is measured of one server: speed, disk syncs, what a crash loses, how long a restart takes."""
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -24,6 +26,15 @@ def speed(server, driver, work):
         return driver.run(server, workloads, ["--pid", str(server.process.pid)])
     finally:
         server.stop()
+
+
+def md5_us_per_mib():
+    """Processor time of the MD5 of one stream."""
+    body, mib = os.urandom(1 << 20), 256
+    digest, began = hashlib.md5(usedforsecurity=False), time.thread_time()
+    for _ in range(mib):
+        digest.update(body)
+    return (time.thread_time() - began) / mib * 1e6
 
 
 def syncs(server, driver, work):

@@ -125,7 +125,7 @@ const GROWING: Set = ordered("growing", Order::Growing);
 const SCATTERED: Set = ordered("scattered", Order::Scattered);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 23] = [
+pub(crate) const ALL: [Workload; 24] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
@@ -137,6 +137,7 @@ pub(crate) const ALL: [Workload; 23] = [
     row("mixed", Kind::Mixed(SMALL, set("mixed", 400, 4 * KIB)), 20_000, 16, Unit::Op),
     row("put1m", Kind::Put(set("put1m", 0, MIB)), 400, 4, Unit::MiB),
     row("block8m", Kind::Blocks(16, 8 * MIB), 12, 4, Unit::MiB),
+    row("part8m", Kind::Blocks(16, 8 * MIB), 16, 16, Unit::MiB),
     row("get1m", Kind::Get(MEGA), 1_000, 4, Unit::MiB),
     row("get16m", Kind::Get(HUGE), 100, 4, Unit::MiB),
     row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),

@@ -8,7 +8,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use blockyard::admin::NewKey;
 use blockyard::admin::NewUser;
 use blockyard::admin::StoreError;
 use blockyard::audit_log::AuditLog;
-use blockyard::auth::AccountKeys;
 use blockyard::auth::KeyRing;
 use blockyard::coordinator::IdAllocator;
 use blockyard::coordinator::SimulatedStore;
@@ -29,18 +27,19 @@ use blockyard::coordinator::counter;
 use blockyard::env::SimDisk;
 use blockyard::frontend::Accounts;
 use blockyard::frontend::Secrets;
-use blockyard::frontend::accounts::Account;
 use blockyard::index::Error;
 use blockyard::node::account_list::AccountList;
 use blockyard::types::AccountName;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
-use blockyard::types::UserName;
 use futures_util::future::join_all;
 use zeroize::Zeroizing;
 
 use crate::counts::Counts;
+use crate::credential_state::Change;
+use crate::credential_state::State;
+use crate::credential_state::USERS;
 use crate::draw::Draw;
 use crate::rig::Device;
 use crate::rig::End;
@@ -60,76 +59,6 @@ const CONFIGURED: &str =
     "zzzz:a2V5IG9mIHRoZSBjb25maWd1cmF0aW9uIGtleSBvZiB0aGUgY29uZmlndXJhdGlvbg==";
 /// An operator makes no more changes once an account may be in more states than this.
 const POSSIBLE_MAX: usize = 16;
-const USERS: [&str; 3] = ["ann", "bob", "eve"];
-
-/// What an account has: what is served, and what the row says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
-    keys: Vec<String>,
-    /// The access keys of each user, the first one first.
-    users: BTreeMap<&'static str, Vec<String>>,
-    /// The users that are readers.
-    readers: BTreeSet<&'static str>,
-}
-
-/// A change, as the operator asks for it.
-#[derive(Clone, Debug)]
-enum Change {
-    Rotate(KeySlot, String),
-    CreateUser(&'static str, String),
-    RotateUser(&'static str, KeySlot, String),
-    DeleteUser(&'static str),
-    Grant(&'static str),
-    Revoke(&'static str),
-}
-
-fn replace(keys: &mut Vec<String>, slot: KeySlot, new: &str) {
-    match slot {
-        KeySlot::First => keys[0] = new.to_owned(),
-        KeySlot::Second => {
-            keys.truncate(1);
-            keys.push(new.to_owned());
-        }
-    }
-}
-
-impl State {
-    /// The state after a change; `None` if the change is refused.
-    fn after(&self, change: &Change) -> Option<Self> {
-        let mut state = self.clone();
-        match change {
-            Change::Rotate(slot, key) => replace(&mut state.keys, *slot, key),
-            Change::CreateUser(user, id) => {
-                if state.users.insert(user, vec![id.clone()]).is_some() {
-                    return None;
-                }
-            }
-            Change::RotateUser(user, slot, id) => replace(state.users.get_mut(user)?, *slot, id),
-            Change::DeleteUser(user) => {
-                state.users.remove(user)?;
-                state.readers.remove(user);
-            }
-            Change::Grant(user) => {
-                state.users.get(user)?;
-                state.readers.insert(user);
-            }
-            Change::Revoke(user) => {
-                if !state.readers.remove(user) {
-                    return None;
-                }
-            }
-        }
-        Some(state)
-    }
-
-    /// The same without the order of access keys, as far as it is seen in what is served.
-    fn shown(&self) -> Self {
-        let mut shown = self.clone();
-        shown.keys.sort();
-        shown.users.values_mut().for_each(|ids| ids.sort());
-        shown
-    }
-}
 
 /// What is known of an account.
 #[derive(Clone, Debug, Default)]
@@ -391,7 +320,7 @@ impl Session<'_> {
         let possible = match answer {
             Ok(()) if coming.is_empty() => return failed("done, although it had to be refused"),
             Ok(()) => {
-                if let Some(id) = taken(&change)
+                if let Some(id) = change.access_key()
                     && self.is_anothers(name, id)
                 {
                     return failed("two users have the same access key");
@@ -399,7 +328,7 @@ impl Session<'_> {
                 self.counts.add("changes", 1);
                 coming
             }
-            Err(StoreError::AccessKeyTaken(_)) if self.may_be_taken(&change) => before,
+            Err(StoreError::AccessKeyTaken(_)) if self.may_be_change.access_key() => before,
             Err(
                 StoreError::UserExists(..) | StoreError::NoUser(..) | StoreError::NoAssignment(_),
             ) => {
@@ -465,16 +394,15 @@ impl Session<'_> {
     fn is_anothers(&self, name: &str, id: &str) -> bool {
         let world = self.world.borrow();
         let mut others = world.accounts.iter().filter(|(other, _)| **other != name);
-        others.any(|(_, known)| {
-            known.possible.iter().chain(&known.coming).all(|state| has(state, id))
-        })
+        others
+            .any(|(_, known)| known.possible.iter().chain(&known.coming).all(|state| state.has(id)))
     }
 
     fn may_be_taken(&self, change: &Change) -> bool {
         let world = self.world.borrow();
         let mut states =
             world.accounts.values().flat_map(|known| known.possible.iter().chain(&known.coming));
-        taken(change).is_some_and(|id| states.any(|state| has(state, id)))
+        change.access_key().is_some_and(|id| states.any(|state| state.has(id)))
     }
 
     /// What the front end serves of an account; `None` while its row has to be read.
@@ -489,26 +417,14 @@ impl Session<'_> {
             Err(unread) => return Err(format!("{name} is not read: {unread}")),
         };
         let world = self.world.borrow();
-        let keys = world.keys.iter().filter(|key| accepts(&found, key)).cloned().collect();
-        let mut users: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-        for user in USERS {
-            let known = found.users.get(&UserName::new(user).unwrap());
-            let own = |id: &&String| {
-                found.users.key(id).is_some_and(|key| key.user.name.as_str() == user)
-            };
-            if known.is_some() {
-                users.insert(user, world.ids.iter().filter(own).cloned().collect());
-            }
-        }
-        for id in users.values().flatten() {
+        let state = State::served(&found, &world.keys, &world.ids);
+        for id in state.users.values().flatten() {
             match self.accounts.access_keys().find(id) {
                 Ok(Some(owner)) if owner.as_str() == name => {}
                 other => return Err(format!("{name}: access key {id} is found as {other:?}")),
             }
         }
-        let is_reader = |user: &&&str| found.assignments.iter().any(|one| one.principal == **user);
-        let readers = USERS.iter().filter(is_reader).copied().collect();
-        Ok(Some(State { keys, users, readers }.shown()))
+        Ok(Some(state.shown()))
     }
 
     /// Compares what is served with what may be.
@@ -580,30 +496,11 @@ impl Session<'_> {
         let world = self.world.borrow();
         for id in &world.ids {
             let owners = world.accounts.values().flat_map(|known| known.possible.first());
-            let owners = owners.filter(|state| has(state, id)).count();
+            let owners = owners.filter(|state| state.has(id)).count();
             if owners > 1 {
                 return Err(format!("{owners} accounts have the access key {id}"));
             }
         }
         Ok(())
     }
-}
-
-/// The id of the access key that a change makes.
-fn taken(change: &Change) -> Option<&str> {
-    match change {
-        Change::CreateUser(_, id) | Change::RotateUser(_, _, id) => Some(id),
-        Change::Rotate(..) | Change::DeleteUser(_) | Change::Grant(_) | Change::Revoke(_) => None,
-    }
-}
-
-fn has(state: &State, id: &str) -> bool {
-    state.users.values().flatten().any(|own| own == id)
-}
-
-/// Whether the account takes what is signed with this key.
-fn accepts(found: &Account, key: &str) -> bool {
-    let signature = AccountKeys::new(&[key]).unwrap().sign(b"a request");
-    let signature = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, signature).unwrap();
-    found.keys.verify(b"a request", &signature)
 }

@@ -21,6 +21,7 @@ mod content;
 mod contests;
 mod copies;
 mod counts;
+mod credential_state;
 mod credentials;
 mod disks;
 mod draw;
