@@ -17,8 +17,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::coordinator::IdAllocator;
+use crate::env::Tasks;
 use crate::frontend::Accounts;
 use crate::frontend::accounts::AccountRows;
 use crate::index;
@@ -132,22 +134,37 @@ pub struct AccountStore {
     endpoints: Endpoints,
     /// The names of the trusted token issuers.
     issuers: Arc<[String]>,
-    /// Held by each change from its first read to its last write.
+    /// Held by each command from its first read to its last write.
     changing: Arc<Mutex<()>>,
+    tasks: Tasks,
 }
 
+/// What accounts are changed with.
+#[derive(Debug)]
+pub struct AccountStoreParts {
+    /// The accounts that the front end serves.
+    pub accounts: Accounts,
+    /// What changes their containers.
+    pub containers: Containers,
+    /// Issues ids of new accounts.
+    pub ids: Arc<IdAllocator>,
+    /// The endpoints that are shown.
+    pub endpoints: Endpoints,
+    /// Where changes run: a client that disconnects does not stop them half-way.
+    pub tasks: Tasks,
+}
+
+/// The right of one command at a time to change accounts, until its last write is answered.
+type Turn = Arc<OwnedMutexGuard<()>>;
+
 impl AccountStore {
-    /// A store over the accounts that the front end serves, and what changes their containers.
+    /// A store of these parts.
     #[must_use]
-    pub fn new(
-        accounts: Accounts,
-        containers: Containers,
-        ids: Arc<IdAllocator>,
-        endpoints: Endpoints,
-    ) -> Self {
+    pub fn new(parts: AccountStoreParts) -> Self {
+        let AccountStoreParts { accounts, containers, ids, endpoints, tasks } = parts;
         let (issuers, changing) = (Arc::default(), Arc::default());
         let router = Arc::clone(&containers.router);
-        Self { accounts, router, containers, ids, endpoints, issuers, changing }
+        Self { accounts, router, containers, ids, endpoints, issuers, changing, tasks }
     }
 
     /// The same with these token issuers, whose principals can be given roles.
@@ -195,20 +212,20 @@ impl AccountStore {
     ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
         let keys = keys.into_iter().map(keys::decoded).collect::<Result<Vec<_>, _>>()?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         if self.accounts.find(&name).map_err(index::Error::from)?.is_some() {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
         self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
-        self.change(&name, AccountChange::Anonymous(anonymous)).await?;
+        self.change(&turn, &name, AccountChange::Anonymous(anonymous)).await?;
         let id = self.record(&name).await?.id;
-        self.change(&name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
+        self.change(&turn, &name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
             .await?;
         // Last: an account without keys does not exist for clients, so a crash before this line
         // leaves no account with half of its settings.
         let keys = keys.iter().map(|key| self.sealed(&name, id, key)).collect();
-        self.change(&name, AccountChange::Keys(keys)).await?;
+        self.change(&turn, &name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), "account created");
         let record = self.record(&name).await?;
         self.view(&name, &record, true)
@@ -227,7 +244,7 @@ impl AccountStore {
     ) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
         let new = keys::decoded(value)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         let new = self.sealed(&name, record.id, &new);
@@ -245,7 +262,7 @@ impl AccountStore {
                 keys.push(new);
             }
         }
-        self.change(&name, AccountChange::Keys(keys)).await?;
+        self.change(&turn, &name, AccountChange::Keys(keys)).await?;
         tracing::info!(account = name.as_str(), ?slot, "key rotated");
         let record = self.record(&name).await?;
         self.view(&name, &record, true)
@@ -258,9 +275,9 @@ impl AccountStore {
     /// [`StoreError`].
     pub async fn revoke_delegation(&self, name: &str) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         let secret = self.new_delegation(&name, self.record(&name).await?.id)?;
-        self.change(&name, AccountChange::DelegationSecret(secret)).await?;
+        self.change(&turn, &name, AccountChange::DelegationSecret(secret)).await?;
         tracing::info!(account = name.as_str(), "user delegation keys revoked");
         let record = self.record(&name).await?;
         self.view(&name, &record, false)
@@ -279,27 +296,27 @@ impl AccountStore {
         let AccountSettings { anonymous, versioning, object_lock, container_retention_days } =
             settings;
         let name = parse(name)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         let record = self.record(&name).await?;
         let keeps = versioning.unwrap_or(record.versioning() == Some(Versioning::Enabled));
         if object_lock == Some(true) && !keeps {
             return Err(StoreError::NotVersioned(name.as_str().to_owned()));
         }
         if let Some(open) = anonymous {
-            self.change(&name, AccountChange::Anonymous(open)).await?;
+            self.change(&turn, &name, AccountChange::Anonymous(open)).await?;
             tracing::info!(account = name.as_str(), open, "anonymous access set");
         }
         if let Some(on) = versioning {
-            self.change(&name, AccountChange::Versioning(on)).await?;
+            self.change(&turn, &name, AccountChange::Versioning(on)).await?;
             tracing::info!(account = name.as_str(), on, "versions of blobs set");
         }
         if let Some(on) = object_lock {
-            self.change(&name, AccountChange::ObjectLock(on)).await?;
+            self.change(&turn, &name, AccountChange::ObjectLock(on)).await?;
             tracing::info!(account = name.as_str(), on, "object lock of new containers set");
         }
         if let Some(days) = container_retention_days {
             let days_if_any = Some(days).filter(|days| *days > 0);
-            self.change(&name, AccountChange::ContainerRetention(days_if_any)).await?;
+            self.change(&turn, &name, AccountChange::ContainerRetention(days_if_any)).await?;
             tracing::info!(account = name.as_str(), days, "retention of containers set");
         }
         let record = self.record(&name).await?;
@@ -318,35 +335,57 @@ impl AccountStore {
         note: &Note,
     ) -> Result<(), StoreError> {
         let name = parse(name)?;
-        let _one = self.changing.lock().await;
+        let _turn = self.turn().await;
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         self.accounts.forget(&name);
-        match self
-            .empty_and_remove(deletion::StoredAccount { name: &name, id: record.id }, force, note)
-            .await
-        {
+        // Also when this request is given up.
+        let unless_ended = self.accounts.doubt_unless_ended(&self.router, &name);
+        let account = deletion::StoredAccount { name: &name, id: record.id };
+        match self.empty_and_remove(account, force, note).await {
             Ok(()) => {
+                let _no_refresh = self.accounts.keep_refreshes_out().await;
                 // A request that was admitted before may have cached the row again.
                 self.accounts.forget(&name);
+                unless_ended.ended();
                 tracing::info!(account = name.as_str(), force, "account deleted");
                 Ok(())
             }
             Err(error) => {
-                // What it cannot read is read later.
-                drop(self.accounts.refresh(&self.router, &name).await);
+                if error.is_answered() && self.accounts.refresh(&self.router, &name).await.is_ok() {
+                    unless_ended.ended();
+                }
                 Err(error)
             }
         }
     }
 
+    /// Waits until no other command changes accounts.
+    async fn turn(&self) -> Turn {
+        Arc::new(Arc::clone(&self.changing).lock_owned().await)
+    }
+
     /// Changes the row, then the front end's cache. Refused while it is unknown whether the account
     /// exists: a concurrent read of the row would overwrite this change in the cache.
-    async fn change(&self, name: &AccountName, change: AccountChange) -> Result<(), StoreError> {
+    /// Both run in a task of their own, so that a request that is given up does not leave the row
+    /// changed and the old keys served.
+    async fn change(
+        &self,
+        turn: &Turn,
+        name: &AccountName,
+        change: AccountChange,
+    ) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
-        let changed = self.router.tell(UpdateAccount { name: name.clone(), change }).await;
-        self.accounts.refresh_after(&self.router, name, changed).await?;
-        Ok(())
+        let (accounts, router) = (self.accounts.clone(), Arc::clone(&self.router));
+        let (name, turn) = (name.clone(), Arc::clone(turn));
+        let task = self.tasks.spawn_part("account change", async move {
+            let changed = router.tell(UpdateAccount { name: name.clone(), change }).await;
+            let changed = accounts.refresh_after(&router, &name, changed).await;
+            drop(turn);
+            changed.map(drop)
+        });
+        let ended = task.await.unwrap_or_else(|error| Err(unavailable(&error)));
+        Ok(ended?)
     }
 
     async fn record(&self, name: &AccountName) -> Result<AccountRecord, StoreError> {
@@ -370,4 +409,8 @@ impl AccountStore {
 
 fn parse(name: &str) -> Result<AccountName, StoreError> {
     AccountName::new(name).map_err(|_| StoreError::Name(name.to_owned()))
+}
+
+fn unavailable(error: &tokio::task::JoinError) -> index::Error {
+    index::Error::Unavailable(error.to_string())
 }

@@ -51,7 +51,8 @@ mod users;
 mod work;
 
 pub use account_store::{
-    AccountStore, AssigneeKind, AssignmentView, Endpoints, KeySlot, NewKey, NewUser, StoreError,
+    AccountStore, AccountStoreParts, AssigneeKind, AssignmentView, Endpoints, KeySlot, NewKey,
+    NewUser, StoreError,
 };
 pub use controls::{BackupControl, BackupView};
 pub use controls::{DiskControl, DiskRefusal, DiskView};

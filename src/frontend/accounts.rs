@@ -1,11 +1,12 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
-//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts.
+//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of
+//! accounts, `unknown.rs` what could not be read.
 
 mod rows;
+mod unknown;
 mod users;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::RwLock;
@@ -26,7 +27,6 @@ use crate::frontend::metrics::accounts::Traffic;
 use crate::frontend::metrics::users::UserMetrics;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
-use crate::index::Damage;
 use crate::index::Error;
 use crate::index::ReadAccount;
 use crate::index::Refused;
@@ -34,7 +34,6 @@ use crate::index::Router;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
-use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::OwnerIds;
 use crate::types::PartitionId;
@@ -45,8 +44,11 @@ use crate::types::ServiceProperties;
 use crate::types::Versioning;
 use std::time::Duration;
 
+use unknown::Unknown;
+
 pub use rows::AccountRows;
 pub use rows::part_of_one;
+pub use unknown::Unread;
 pub use users::AccessKeys;
 pub use users::ConfiguredUser;
 pub use users::User;
@@ -175,52 +177,14 @@ pub fn stored_keys(
     record.keys.iter().map(open).collect()
 }
 
-/// A part of the list of accounts that could not be read, because its partition does not serve. Its
-/// text names the range.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
-    /// The keys of the rows.
-    pub keys: KeyRange,
-    /// The partition that owns them.
-    pub partition: PartitionId,
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = RoutingKey::container_range(AccountId::new(0), ContainerId::new(0));
-        // A bound may be a part of a key.
-        let name = |key: &RoutingKey| {
-            let name = key.as_bytes().get(16..).unwrap_or_default();
-            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            String::from_utf8_lossy(name).into_owned()
-        };
-        let low = Some(self.keys.low()).filter(|low| table.low() < *low).map(name);
-        let high = self.keys.high().filter(|high| table.contains(high.as_bytes())).map(name);
-        match (low, high) {
-            (None, None) => f.write_str("all accounts"),
-            (None, Some(high)) => write!(f, "accounts before `{high}`"),
-            (Some(low), None) => write!(f, "accounts from `{low}` on"),
-            (Some(low), Some(high)) if low == high => write!(f, "account `{low}`"),
-            (Some(low), Some(high)) => write!(f, "accounts from `{low}` to before `{high}`"),
-        }
-    }
-}
-
-impl From<Unread> for Error {
-    fn from(unread: Unread) -> Self {
-        Damage::Quarantined(unread.partition).into()
-    }
-}
-
 /// All accounts by name; clones share them.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     secrets: Secrets,
     known: Arc<RwLock<HashMap<String, Arc<Account>>>>,
-    /// The parts of the list that are not read yet, or have to be read again.
-    unread: Arc<RwLock<Vec<Unread>>>,
-    /// Notified when a part has to be read again.
-    to_reread: Arc<Notify>,
+    unknown: Arc<RwLock<Unknown>>,
+    /// Notified when an account gets in doubt.
+    doubted: Arc<Notify>,
     /// Held from the read of a row until its account is cached, so that an older row never replaces
     /// a newer one.
     refreshing: Arc<Mutex<()>>,
@@ -235,17 +199,17 @@ impl Accounts {
     /// A cache of these accounts.
     #[must_use]
     pub fn new(accounts: Vec<Account>, secrets: Secrets) -> Self {
-        let (known, unread) = (Arc::default(), Arc::<RwLock<Vec<Unread>>>::default());
-        let (refreshing, to_reread) = (Arc::default(), Arc::default());
+        let (known, unknown) = (Arc::default(), Arc::<RwLock<Unknown>>::default());
+        let (refreshing, doubted) = (Arc::default(), Arc::default());
         let metrics = AccountMetrics::default();
         let user_metrics = UserMetrics::default();
         let (configured_users, access_keys) =
-            (Arc::default(), AccessKeys::new(Arc::clone(&unread)));
+            (Arc::default(), AccessKeys::new(Arc::clone(&unknown)));
         let made = Self {
             secrets,
             known,
-            unread,
-            to_reread,
+            unknown,
+            doubted,
             refreshing,
             configured_users,
             access_keys,
@@ -294,13 +258,12 @@ impl Accounts {
     /// The account of that name; `None` when there is none.
     ///
     /// # Errors
-    /// [`Unread`] when it is not known, and may be in a part of the list that could not be read.
+    /// [`Unread`] when it is in doubt, or is not known and may be in a part of the list that could
+    /// not be read.
     pub fn find(&self, name: &AccountName) -> Result<Option<Arc<Account>>, Unread> {
-        // Locked first: accounts are cached before their range counts as read.
-        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner);
-        let key = RoutingKey::account(name);
-        let unread = unread.iter().find(|one| one.keys.contains(key.as_bytes())).cloned();
-        match (self.get(name), unread) {
+        // Locked until the end: accounts are cached before their part counts as read.
+        let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);
+        match (self.get(name), unknown.of(name)) {
             (None, Some(unread)) => Err(unread),
             (known, _) => Ok(known),
         }
@@ -311,11 +274,11 @@ impl Accounts {
     /// # Errors
     /// [`Unread`], as [`Self::find`].
     pub fn find_number(&self, number: &str) -> Result<Option<Arc<Account>>, Unread> {
-        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         // The first by name, should two have the same number.
         let found = known.values().filter(|account| account.number == number);
-        match (found.min_by_key(|account| &account.name).cloned(), unread) {
+        match (found.min_by_key(|account| &account.name).cloned(), unknown.any()) {
             (None, Some(unread)) => Err(unread),
             (found, _) => Ok(found),
         }
@@ -330,18 +293,25 @@ impl Accounts {
     /// The parts of the list of accounts that could not be read yet.
     #[must_use]
     pub fn unread(&self) -> Vec<Unread> {
-        self.unread.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.unknown.read().unwrap_or_else(PoisonError::into_inner).parts.clone()
+    }
+
+    /// The accounts in doubt.
+    #[must_use]
+    pub fn in_doubt(&self) -> Vec<AccountName> {
+        let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);
+        unknown.in_doubt.keys().cloned().collect()
     }
 
     /// Sets the parts of the list of accounts that are not read. All accounts of other parts are
     /// cached.
     pub fn set_unread(&self, unread: Vec<Unread>) {
-        *self.unread.write().unwrap_or_else(PoisonError::into_inner) = unread;
+        self.unknown.write().unwrap_or_else(PoisonError::into_inner).parts = unread;
     }
 
-    /// Waits until a part of the list has to be read again.
-    pub async fn to_reread(&self) {
-        self.to_reread.notified().await;
+    /// Waits until an account gets in doubt.
+    pub async fn doubted(&self) {
+        self.doubted.notified().await;
     }
 
     /// Delays [`Self::refresh`] while the guard lives, so that accounts read under it never replace
@@ -358,7 +328,8 @@ impl Accounts {
     }
 
     /// Renews the cache after a change of an account's row that ended with `answer`, and returns
-    /// that. The row may have changed if there was no answer.
+    /// that. Without an answer the account is in doubt: a partition that stops still answers reads,
+    /// and may have made the change when it opens again.
     ///
     /// # Errors
     /// That of the change, or else of [`Self::refresh`].
@@ -372,21 +343,26 @@ impl Accounts {
             Err(error @ (Error::Refused(_) | Error::Overloaded | Error::Full(_))) => Err(error),
             Ok(answer) => self.refresh(router, name).await.map(|()| answer),
             Err(error @ (Error::WrongPartition | Error::Corrupt(_) | Error::Unavailable(_))) => {
-                // What it cannot read is read later.
-                drop(self.refresh(router, name).await);
+                let _one_at_a_time = self.refreshing.lock().await;
+                self.doubt(router, name);
                 Err(error)
             }
         }
     }
 
     /// Reads an account's row again; later requests see it. An account that was deleted, or has no
-    /// keys any more, is removed. One whose row cannot be read is not served until it has been
-    /// read: its keys and roles may have been revoked.
+    /// usable keys any more, is removed. One whose row cannot be read is in doubt.
     ///
     /// # Errors
-    /// The index's.
+    /// The index's. [`Error::Unavailable`] for an account in doubt.
     pub async fn refresh(&self, router: &Router, name: &AccountName) -> Result<(), Error> {
         let _one_at_a_time = self.refreshing.lock().await;
+        // Whether its keys come from the configuration is known to whoever ends the doubt.
+        if let Err(unread) = self.find(name)
+            && unread.in_doubt
+        {
+            return Err(unread.into());
+        }
         let record = match router.ask(ReadAccount(name.clone())).await {
             Err(Error::Refused(Refused::AccountNotFound)) => {
                 self.forget(name);
@@ -405,26 +381,49 @@ impl Accounts {
             }
             None => Account::stored(name.clone(), record, &self.secrets),
         };
-        let sealed = |error| Error::damaged_rows(format!("a secret of account {name}: {error}"));
-        match account.map_err(sealed)? {
-            Some(account) => self.put(account),
-            None => self.forget(name),
+        match account {
+            Ok(Some(account)) => self.put(account),
+            Ok(None) => self.forget(name),
+            Err(error) => {
+                self.forget(name);
+                return Err(Error::damaged_rows(format!("a secret of account {name}: {error}")));
+            }
         }
         Ok(())
     }
 
-    /// Serves an account no longer until its row has been read again.
-    fn doubt(&self, router: &Router, name: &AccountName) {
+    /// Serves an account no longer, until [`Self::decided`]: its keys and roles may have been
+    /// revoked.
+    pub fn doubt(&self, router: &Router, name: &AccountName) {
         let key = RoutingKey::account(name);
+        // A map has an owner for every key.
         let partition = router.map().owner(key.as_bytes()).map_or(PartitionId::new(0), |it| it.id);
         let high = RoutingKey::after_prefix(key.as_bytes()).map(RoutingKey::from_bytes);
-        let unread = Unread { keys: KeyRange::new(key, high), partition };
-        self.unread.write().unwrap_or_else(PoisonError::into_inner).push(unread);
+        let unread = Unread { keys: KeyRange::new(key, high), partition, in_doubt: true };
+        let mut unknown = self.unknown.write().unwrap_or_else(PoisonError::into_inner);
+        unknown.in_doubt.insert(name.clone(), unread);
+        drop(unknown);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name.as_str());
         self.access_keys.replace(name, &Users::default());
-        self.to_reread.notify_one();
-        tracing::warn!(account = %name, "the account is not served until its row can be read");
+        self.doubted.notify_one();
+        tracing::warn!(account = %name, "the account is not served while a change has no answer");
+    }
+
+    /// Puts an account in doubt when it is dropped, unless the change has ended.
+    #[must_use]
+    pub fn doubt_unless_ended<'a>(
+        &'a self,
+        router: &'a Router,
+        name: &'a AccountName,
+    ) -> UnlessEnded<'a> {
+        UnlessEnded { accounts: self, router, name, ended: false }
+    }
+
+    /// Ends the doubt about an account, after it was put here or forgotten.
+    pub fn decided(&self, name: &AccountName) {
+        let mut unknown = self.unknown.write().unwrap_or_else(PoisonError::into_inner);
+        unknown.in_doubt.remove(name);
     }
 
     /// Removes an account.
@@ -447,6 +446,30 @@ impl Accounts {
         self.access_keys.replace(&account.name, &account.users);
         self.user_metrics.keep(&account.name, |user| account.users.has(user));
         known.insert(name, Arc::new(Account { traffic, ..account }));
+    }
+}
+
+/// A change of an account. The account is in doubt if this is dropped before the change has ended.
+#[derive(Debug)]
+pub struct UnlessEnded<'a> {
+    accounts: &'a Accounts,
+    router: &'a Router,
+    name: &'a AccountName,
+    ended: bool,
+}
+
+impl UnlessEnded<'_> {
+    /// The change has ended, and the cache is renewed.
+    pub fn ended(mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for UnlessEnded<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.accounts.doubt(self.router, self.name);
+        }
     }
 }
 

@@ -395,7 +395,7 @@ mod tests {
         let name = |name| AccountName::new(name).unwrap();
         let key = |other| RoutingKey::account(&name(other));
         let keys = KeyRange::new(key("alice"), Some(key("carol")));
-        let unread = Unread { keys, partition: PartitionId::new(7) };
+        let unread = Unread { keys, partition: PartitionId::new(7), in_doubt: false };
         assert!(unread.to_string().contains("alice"), "the log names them");
         let answer = format!("{:?}", unread_account(&name("bob"), &unread));
         assert!(answer.contains("bob"), "{answer}");

@@ -192,7 +192,7 @@ impl<'a> Receiving<'a> {
         Self { pool, body, upload, hashes, came: 0 }
     }
 
-    /// The next piece; `None` at the end.
+    /// The next piece; `None` at the end. The caller hashes it, after its memory is counted.
     ///
     /// # Errors
     /// Those of the body; `InvalidInput` when it has another length than its head says,
@@ -211,7 +211,6 @@ impl<'a> Receiving<'a> {
                     .detail(Detail::Limit, len_max.to_string()),
             });
         }
-        self.hashes.update(&piece).await?;
         Ok(Some(piece))
     }
 
@@ -223,6 +222,7 @@ impl<'a> Receiving<'a> {
                 return Ok(Received { pieces, held, whole: true });
             };
             held.push(self.pool.budget().take(self.body.memory(), piece.len())?);
+            self.hashes.update(&piece).await?;
             pieces.push(piece);
         }
         Ok(Received { pieces, held, whole: false })
@@ -330,13 +330,15 @@ async fn ingest_large(
         }
     }
     while let Some(piece) = receiving.next().await? {
-        let Some(writer) = &mut writer else {
-            stream.push(piece).await?;
-            continue;
-        };
-        for chunk in writer.push(&piece) {
-            stream.push(chunk).await?;
+        match &mut writer {
+            None => stream.push(piece.clone()).await?,
+            Some(writer) => {
+                for chunk in writer.push(&piece) {
+                    stream.push(chunk).await?;
+                }
+            }
         }
+        receiving.hashes.update(&piece).await?;
     }
     let Checksums { crc64, md5, named } = receiving.finish()?;
     if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {

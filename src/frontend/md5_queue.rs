@@ -1,8 +1,8 @@
 //! MD5 of bodies that arrive at the same time, in batches (ADR 0042).
 //!
-//! A body adds a piece and waits until it is hashed. The first one yields once, so that the other
-//! ready tasks of its thread run and add theirs. Then it hashes all of them. So a lone body waits
-//! for nothing, and the more bodies arrive at once, the less each of them costs.
+//! A body adds a piece and yields once, so that other ready tasks run and add theirs. Whoever runs
+//! first after that hashes all of them. So a lone body waits for no timer, and the more bodies
+//! arrive at once, the less each of them costs.
 
 use std::mem::take;
 use std::sync::Mutex;
@@ -92,14 +92,22 @@ impl Md5Queue {
             (BodyMd5::Alone(hasher), _) => hasher.update(piece),
             (BodyMd5::Batched(stream), Some(batch)) if piece.len() >= PIECE_BYTES_MIN => {
                 let mut rest = piece.clone();
-                while !rest.is_empty() {
+                while rest.len() >= PIECE_BYTES_MIN {
                     let part = rest.split_to(rest.len().min(PIECE_BYTES_MAX));
                     *stream = self.hashed(batch, take(stream), part).await?;
                 }
+                stream.update(&rest);
             }
             (BodyMd5::Batched(stream), _) => stream.update(piece),
         }
         Ok(())
+    }
+
+    /// Adds a piece; whether the queue is full now.
+    fn push(&self, piece: Waiting) -> bool {
+        let mut waiting = self.lock();
+        waiting.push(piece);
+        waiting.len() >= MD5_BATCH_MAX
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
@@ -113,46 +121,51 @@ impl Md5Queue {
         stream: Md5Stream,
         piece: Bytes,
     ) -> Result<Md5Stream, Refusal> {
-        let (done, hashed) = oneshot::channel();
-        let mut turn = None;
-        {
-            let mut waiting = self.lock();
-            if waiting.is_empty() {
-                turn = Some(Turn { queue: self, batch });
-            }
-            waiting.push(Waiting { stream, piece, done });
-            if waiting.len() == MD5_BATCH_MAX {
-                let full = take(&mut *waiting);
-                drop(waiting);
-                hash(batch, full);
-            }
-        }
-        if let Some(turn) = turn {
+        let (done, mut hashed) = oneshot::channel();
+        let turn = Turn { queue: self, batch, is_over: false };
+        if !self.push(Waiting { stream, piece, done }) {
             tokio::task::yield_now().await;
-            drop(turn);
         }
+        if let Ok(stream) = hashed.try_recv() {
+            turn.over();
+            return Ok(stream);
+        }
+        // It waits still, or another thread is hashing it.
+        drop(turn);
         hashed.await.map_err(|_| Reason::InternalError.into())
     }
 }
 
-/// The duty to hash what waits. It is carried out on drop, so also when the request that has it is
-/// given up meanwhile.
+/// The duty to hash what waits. It is carried out on drop, so also when the request is given up.
 struct Turn<'a> {
     queue: &'a Md5Queue,
     batch: Md5Batch,
+    is_over: bool,
+}
+
+impl Turn<'_> {
+    /// Another one has hashed the piece.
+    fn over(mut self) {
+        self.is_over = true;
+    }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let waiting = take(&mut *self.queue.lock());
-        hash(self.batch, waiting);
+        if !self.is_over {
+            let waiting = take(&mut *self.queue.lock());
+            hash(self.batch, waiting);
+        }
     }
 }
 
 fn hash(batch: Md5Batch, mut waiting: Vec<Waiting>) {
-    let mut messages: Vec<_> =
-        waiting.iter_mut().map(|one| (&mut one.stream, &one.piece[..])).collect();
-    batch.update(&mut messages);
+    // Several threads may have added pieces to a full queue.
+    for some in waiting.chunks_mut(MD5_BATCH_MAX) {
+        let mut messages: Vec<_> =
+            some.iter_mut().map(|one| (&mut one.stream, &one.piece[..])).collect();
+        batch.update(&mut messages);
+    }
     for Waiting { stream, done, .. } in waiting {
         // A request that was given up does not wait any more.
         drop(done.send(stream));

@@ -28,6 +28,7 @@ use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::CreateAccount;
+use crate::index::ReadAccount;
 use crate::index::Router;
 use crate::index::UpdateAccount;
 use crate::types::AccountId;
@@ -90,7 +91,8 @@ impl AccountList {
         Ok(accounts)
     }
 
-    /// Starts to read the accounts that are unread, now and later, until the node stops.
+    /// Starts to read the accounts that are unread, and those that get in doubt, until the node
+    /// stops.
     pub fn complete(self: Arc<Self>, accounts: &Accounts, env: &Env) {
         let (stop, accounts, clock) =
             (env.tasks.stopping(), accounts.clone(), Arc::clone(&env.clock));
@@ -99,33 +101,88 @@ impl AccountList {
             let (list, accounts, clock, stop) =
                 (Arc::clone(&self), accounts.clone(), Arc::clone(&clock), stop.clone());
             async move {
-                loop {
-                    let is_complete = accounts.unread().is_empty();
-                    tokio::select! {
-                        biased;
-                        () = stop.cancelled() => return,
-                        () = accounts.to_reread(), if is_complete => continue,
-                        () = clock.sleep(AGAIN), if !is_complete => {}
+                let reading = async {
+                    loop {
+                        if accounts.unread().is_empty() && accounts.in_doubt().is_empty() {
+                            accounts.doubted().await;
+                        }
+                        clock.sleep(AGAIN).await;
+                        list.read_more(&accounts).await;
                     }
-                    list.read_more(&accounts).await;
-                    if accounts.unread().is_empty() {
-                        tracing::info!("the list of accounts is complete");
-                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    () = reading => {}
                 }
             }
         };
         drop(env.supervise("account list", stopping, completing));
     }
 
-    /// Tries once to read the unread accounts.
+    /// Tries once to read the unread accounts and those in doubt.
     async fn read_more(&self, accounts: &Accounts) {
+        for name in accounts.in_doubt() {
+            match self.decide(&name, accounts).await {
+                Ok(()) => tracing::info!(account = %name, "the account is served again"),
+                Err(error) => tracing::debug!(account = %name, %error, "it stays in doubt"),
+            }
+        }
+        if accounts.unread().is_empty() {
+            return;
+        }
         // Rows that are read here are older than those of concurrent changes.
         let _no_refresh = accounts.keep_refreshes_out().await;
         let ranges: Vec<KeyRange> = accounts.unread().into_iter().map(|one| one.keys).collect();
         match self.read_ranges(&ranges, accounts).await {
-            Ok(unread) => accounts.set_unread(unread),
+            Ok(unread) => {
+                if unread.is_empty() {
+                    tracing::info!("the list of accounts is complete");
+                }
+                accounts.set_unread(unread);
+            }
             Err(error) => tracing::warn!(%error, "the list of accounts stays incomplete"),
         }
+    }
+
+    /// Ends the doubt about an account. A change of nothing that is answered comes after all that
+    /// were not.
+    async fn decide(&self, name: &AccountName, accounts: &Accounts) -> Result<(), NodeError> {
+        let nothing = AccountChange::Reseal(Vec::new());
+        let answer = self.router.tell(UpdateAccount { name: name.clone(), change: nothing }).await;
+        let not_found = index::Error::Refused(index::Refused::AccountNotFound);
+        if let Err(error) = answer
+            && error != not_found
+        {
+            return Err(error.into());
+        }
+        let _no_refresh = accounts.keep_refreshes_out().await;
+        if let Some(config) = self.configured.iter().find(|config| config.name() == name) {
+            accounts.put(self.configure(config).await?);
+        } else {
+            match self.router.ask(ReadAccount(name.clone())).await {
+                Ok(record) => self.put_stored(name.clone(), record, accounts).await?,
+                Err(error) if error == not_found => accounts.forget(name),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        accounts.decided(name);
+        Ok(())
+    }
+
+    /// Adds the account of a row, if it can be served.
+    async fn put_stored(
+        &self,
+        name: AccountName,
+        record: AccountRecord,
+        accounts: &Accounts,
+    ) -> Result<(), NodeError> {
+        let record = self.with_delegation_secret(&name, record).await?;
+        match Account::stored(name.clone(), record, &self.secrets) {
+            Ok(account) => account.into_iter().for_each(|account| accounts.put(account)),
+            Err(error) => tracing::error!(account = %name, %error, "the account is not served"),
+        }
+        Ok(())
     }
 
     /// Adds the accounts of some ranges to `accounts`, and returns the ranges that could not be
@@ -158,13 +215,7 @@ impl AccountList {
             if self.configured.iter().any(|config| *config.name() == name) {
                 continue;
             }
-            let record = self.with_delegation_secret(&name, record).await?;
-            match Account::stored(name.clone(), record, &self.secrets) {
-                Ok(account) => account.into_iter().for_each(|account| accounts.put(account)),
-                Err(error) => {
-                    tracing::error!(account = %name, %error, "the account is not served");
-                }
-            }
+            self.put_stored(name, record, accounts).await?;
         }
         Ok(unread)
     }

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::AccountStore;
+use crate::admin::AccountStoreParts;
 use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
@@ -340,7 +341,8 @@ fn account_store(
     endpoints: Endpoints,
 ) -> AccountStore {
     let ids = assembly.base.ids(counter::ACCOUNT_IDS);
-    AccountStore::new(accounts, assembly.containers(), ids, endpoints)
+    let (containers, tasks) = (assembly.containers(), assembly.base.env.tasks.clone());
+    AccountStore::new(AccountStoreParts { accounts, containers, ids, endpoints, tasks })
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
 }
 

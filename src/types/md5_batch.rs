@@ -44,69 +44,60 @@ impl Md5Batch {
         (1..=MD5_BATCH_MAX).all(|messages| batch.agrees(messages)).then_some(batch)
     }
 
-    /// Whether the digests of so many messages are right.
+    /// Whether the digests of so many messages are right. The library has other code for pieces of
+    /// one length that are whole blocks, as those of the first round are.
     fn agrees(self, messages: usize) -> bool {
         let text: Vec<u8> = (0..=u8::MAX).cycle().take(4096).collect();
-        let pieces = |turn| (1..=messages).map(move |number| (number * 67 + turn * 129, turn));
+        let piece = |number: usize, round: usize| match round {
+            0 => text.get(number * 64..number * 64 + 192).unwrap_or_default(),
+            _ => text.get(number..number + number * 67 + round * 129).unwrap_or_default(),
+        };
         let mut streams = vec![Md5Stream::default(); messages];
-        for turn in 1..=2 {
-            let added = pieces(turn).filter_map(|(len, from)| text.get(from..from + len));
-            self.update(&mut streams.iter_mut().zip(added).collect::<Vec<_>>());
+        for round in 0..3 {
+            let pieces = (0..messages).map(|number| piece(number, round));
+            self.update(&mut streams.iter_mut().zip(pieces).collect::<Vec<_>>());
         }
-        streams.iter().zip(pieces(1)).zip(pieces(2)).all(|((stream, first), second)| {
-            let part = |(len, from)| text.get(from..from + len).unwrap_or_default();
-            stream.finish() == Md5::of(&[part(first), part(second)].concat())
+        streams.iter().enumerate().all(|(number, stream)| {
+            stream.finish() == Md5::of(&[0, 1, 2].map(|round| piece(number, round)).concat())
         })
     }
 
-    /// Adds a piece to each of these messages, at most [`MD5_BATCH_MAX`]. Changes their order.
+    /// Adds a piece to each of these messages, at most [`MD5_BATCH_MAX`]. Changes their order and
+    /// their pieces.
     ///
     /// # Panics
     /// If there are more messages.
     pub fn update(self, messages: &mut [(&mut Md5Stream, &[u8])]) {
         assert!(messages.len() <= MD5_BATCH_MAX, "at most {MD5_BATCH_MAX} messages in a batch");
         messages.sort_unstable_by_key(|(_, piece)| piece.len());
-        // All that have not ended advance together to the end of the shortest.
-        let mut done = 0;
-        for ended in 0..messages.len() {
-            let Some(rest) = messages.get_mut(ended..) else { return };
-            if rest.len() < BATCH_MIN {
-                for (stream, piece) in rest {
-                    stream.update(piece.get(done..).unwrap_or_default());
-                }
-                return;
+        let mut rest = messages;
+        // All that are left advance together to the end of the shortest, which then leaves.
+        while rest.len() >= BATCH_MIN {
+            let shortest = rest.first().map_or(0, |(_, piece)| piece.len());
+            if shortest > 0 {
+                self.step(rest, shortest);
             }
-            let end = rest.first().map_or(done, |(_, shortest)| shortest.len());
-            if end > done {
-                self.step(rest, done, end);
-                done = end;
-            }
+            (_, rest) = rest.split_at_mut(1);
+        }
+        for (stream, piece) in rest {
+            stream.update(piece);
         }
     }
 
-    /// Adds the bytes from `start` to `end` of each piece.
-    fn step(self, messages: &mut [(&mut Md5Stream, &[u8])], start: usize, end: usize) {
+    /// Adds the first `len` bytes of each piece, and leaves the rest of it.
+    fn step(self, messages: &mut [(&mut Md5Stream, &[u8])], len: usize) {
         let mut states = [Md5State::new(); MD5_BATCH_MAX];
         let mut inputs: [&[u8]; MD5_BATCH_MAX] = [&[]; MD5_BATCH_MAX];
         // The places that are left over repeat the messages; their states are dropped.
         let repeated = messages.iter().cycle();
         for ((state, input), (stream, piece)) in states.iter_mut().zip(&mut inputs).zip(repeated) {
-            *state = stream.0;
-            *input = piece.get(start..end).unwrap_or_default();
+            (*state, *input) = (stream.0, piece.split_at(len).0);
         }
         let width = if messages.len() <= HALF { HALF } else { MD5_BATCH_MAX };
-        let ([half, ..], [half_of_inputs, ..]) =
-            (states.as_chunks_mut::<HALF>().0, inputs.as_chunks::<HALF>().0)
-        else {
-            return;
-        };
-        if width == HALF {
-            self.0.update_many(half, half_of_inputs);
-        } else {
-            self.0.update_many(&mut states, &inputs);
-        }
-        for ((stream, _), state) in messages.iter_mut().zip(states) {
+        self.0.update_many(states.split_at_mut(width).0, inputs.split_at(width).0);
+        for ((stream, piece), state) in messages.iter_mut().zip(states) {
             stream.0 = state;
+            *piece = piece.split_at(len).1;
         }
     }
 }

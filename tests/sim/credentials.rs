@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockyard::admin::AccountStore;
+use blockyard::admin::AccountStoreParts;
 use blockyard::admin::AssigneeKind;
 use blockyard::admin::AssignmentView;
 use blockyard::admin::Endpoints;
@@ -27,7 +28,9 @@ use blockyard::coordinator::counter;
 use blockyard::env::SimDisk;
 use blockyard::frontend::Accounts;
 use blockyard::frontend::Secrets;
+use blockyard::index::AccountChange;
 use blockyard::index::Error;
+use blockyard::index::UpdateAccount;
 use blockyard::node::account_list::AccountList;
 use blockyard::types::AccountName;
 use blockyard::types::PartitionId;
@@ -41,6 +44,7 @@ use crate::credential_state::Change;
 use crate::credential_state::State;
 use crate::credential_state::USERS;
 use crate::draw::Draw;
+use crate::index::coordinator_faults;
 use crate::rig::Device;
 use crate::rig::End;
 use crate::rig::Failing;
@@ -67,6 +71,9 @@ struct Known {
     possible: Vec<State>,
     /// The states that it may have once the running change has ended.
     coming: Vec<State>,
+    /// Whether a change may be running. One that was given up has ended when the next one is
+    /// made; a refusal may come before that.
+    running: bool,
     /// Changes that have begun.
     changes: u64,
 }
@@ -86,7 +93,13 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
     let store = SimulatedStore::new();
     let world = RefCell::new(World::default());
     let ends = [End::Kill, End::PowerCut, End::Shutdown];
-    let troubles = [Trouble::PowerCut, Trouble::WriteError, Trouble::SyncError, Trouble::None];
+    let troubles = [
+        Trouble::PowerCut,
+        Trouble::WriteError,
+        Trouble::SyncError,
+        Trouble::Coordinator,
+        Trouble::None,
+    ];
     let troubled = (0..draw.between(2, 4))
         .map(|_| Plan { trouble: *draw.one(&troubles).unwrap(), end: *draw.one(&ends).unwrap() });
     let plans: Vec<Plan> = [Plan::CALM].into_iter().chain(troubled).chain([Plan::CALM]).collect();
@@ -96,6 +109,7 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
             _ if number + 1 == plans.len() => Role::Last,
             _ => Role::Middle,
         };
+        store.set_faults(coordinator_faults(*plan));
         let sims = rig.sims.clone();
         let (draw, store, world) = (&draw, &store, &world);
         rig.session(draw, *plan, |machine| async move {
@@ -163,7 +177,8 @@ fn admin(stack: &Stack, accounts: Accounts) -> AccountStore {
     let ids = Arc::new(IdAllocator::new(Arc::clone(&stack.coordinator), counter::ACCOUNT_IDS));
     let blob = "127.0.0.1:10000".parse().unwrap();
     let endpoints = Endpoints { blob, http: true, https: false };
-    AccountStore::new(accounts, stack.containers.clone(), ids, endpoints)
+    let (containers, tasks) = (stack.containers.clone(), stack.env.tasks.clone());
+    AccountStore::new(AccountStoreParts { accounts, containers, ids, endpoints, tasks })
 }
 
 struct Session<'a> {
@@ -205,7 +220,10 @@ impl Session<'_> {
         }
         for name in ACCOUNTS {
             // What a kill interrupted has no answer.
-            self.know(name, |known| known.possible.append(&mut known.coming));
+            self.know(name, |known| {
+                known.possible.append(&mut known.coming);
+                known.running = false;
+            });
             self.look(name)?;
         }
         if role == Role::Last {
@@ -227,7 +245,25 @@ impl Session<'_> {
             self.counts.add("kills at work", 1);
             return Ok(());
         }
-        Box::pin(work).await
+        Box::pin(work).await?;
+        self.all_served().await
+    }
+
+    /// An account whose row takes changes is served, soon.
+    async fn all_served(&self) -> Result<(), Violation> {
+        self.stack.env.clock.sleep(Duration::from_secs(5)).await;
+        for name in ACCOUNTS {
+            let (name, change) = (account(name), AccountChange::Reseal(Vec::new()));
+            let written =
+                self.stack.router.tell(UpdateAccount { name: name.clone(), change }).await;
+            self.stack.env.clock.sleep(Duration::from_secs(15)).await;
+            if let (Ok(_), Err(unread)) = (written, self.accounts.find(&name))
+                && !self.is_down()
+            {
+                return Err(format!("{unread} is not served, although its row takes changes"));
+            }
+        }
+        Ok(())
     }
 
     /// Splits and merges partitions. What comes of it does not matter here.
@@ -310,12 +346,23 @@ impl Session<'_> {
     async fn change(&self, name: &'static str, change: Change) -> Result<(), Violation> {
         let before = self.world.borrow().accounts[name].possible.clone();
         let coming: Vec<State> = before.iter().filter_map(|state| state.after(&change)).collect();
-        self.know(name, |known| {
+        let was_running = self.know(name, |known| {
             known.coming.clone_from(&coming);
             known.changes += 1;
+            std::mem::replace(&mut known.running, true)
         });
-        let answer = self.ask(name, &change).await;
-        self.know(name, |known| known.coming.clear());
+        let given_up = Duration::from_millis(self.draw.between(0, 12));
+        let patience = if self.draw.percent(15) { given_up } else { Duration::from_secs(600) };
+        let asked = tokio::time::timeout(patience, self.ask(name, &change)).await;
+        let Ok(answer) = asked else {
+            self.counts.add("changes given up", 1);
+            self.no_answer(name, before, coming);
+            return Ok(());
+        };
+        self.know(name, |known| {
+            known.coming.clear();
+            known.running = was_running && answer.is_err();
+        });
         let failed = |why: &str| Err(format!("{name}: {change:?}: {why}; it may be {before:#?}"));
         let possible = match answer {
             Ok(()) if coming.is_empty() => return failed("done, although it had to be refused"),
@@ -328,7 +375,7 @@ impl Session<'_> {
                 self.counts.add("changes", 1);
                 coming
             }
-            Err(StoreError::AccessKeyTaken(_)) if self.may_be_change.access_key() => before,
+            Err(StoreError::AccessKeyTaken(_)) if self.may_be_taken(&change) => before,
             Err(
                 StoreError::UserExists(..) | StoreError::NoUser(..) | StoreError::NoAssignment(_),
             ) => {
@@ -341,18 +388,24 @@ impl Session<'_> {
             Err(StoreError::Index(Error::Overloaded | Error::Full(_))) => before,
             Err(StoreError::Index(_)) if self.excused() => {
                 self.counts.add("changes without an answer", 1);
-                let mut possible = before;
-                for state in coming {
-                    if !possible.contains(&state) {
-                        possible.push(state);
-                    }
-                }
-                possible
+                self.no_answer(name, before, coming);
+                return self.look(name).map_err(|why| format!("after {change:?}: {why}"));
             }
             Err(error) => return failed(&error.to_string()),
         };
         self.know(name, |known| known.possible = possible);
         self.look(name).map_err(|why| format!("after {change:?}: {why}"))
+    }
+
+    /// A change was sent and has no answer: it was made, will be made or never is.
+    fn no_answer(&self, name: &'static str, before: Vec<State>, coming: Vec<State>) {
+        let mut possible = before;
+        for state in coming {
+            if !possible.contains(&state) {
+                possible.push(state);
+            }
+        }
+        self.know(name, |known| *known = Known { possible, coming: Vec::new(), ..known.clone() });
     }
 
     async fn ask(&self, name: &str, change: &Change) -> Result<(), StoreError> {
@@ -434,7 +487,7 @@ impl Session<'_> {
         if !known.possible.iter().chain(&known.coming).any(|state| state.shown() == seen) {
             return Err(format!("{name} is served as {seen:#?}, but {known:#?}"));
         }
-        if known.coming.is_empty() {
+        if !known.running {
             self.settle(name, |state| state.shown() == seen);
         }
         Ok(())
@@ -454,10 +507,10 @@ impl Session<'_> {
 
     /// Compares the row of an account with what may be, unless a change is made meanwhile.
     async fn read(&self, name: &'static str) -> Result<(), Violation> {
-        let Known { coming, changes, .. } = self.world.borrow().accounts[name].clone();
+        let Known { running, changes, .. } = self.world.borrow().accounts[name].clone();
         let Ok(users) = self.admin.users(name).await else { return Ok(()) };
         let known = self.world.borrow().accounts[name].clone();
-        if !coming.is_empty() || known.changes != changes {
+        if running || known.changes != changes {
             return Ok(());
         }
         let mut seen = BTreeMap::new();

@@ -240,7 +240,7 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
     Ok(rig.trace())
 }
 
-fn coordinator_faults(plan: Plan) -> coordinator::Faults {
+pub(crate) fn coordinator_faults(plan: Plan) -> coordinator::Faults {
     let per_mille = if plan.trouble == Trouble::Coordinator { 100 } else { 0 };
     coordinator::Faults {
         unavailable_per_mille: per_mille,

@@ -300,12 +300,13 @@ fn versions_are_kept_and_held_ones_are_not_removed() {
 #[test]
 fn credentials_are_changed_whole_and_at_once() {
     let counts = counts::Counts::default();
-    check_seeds("credentials", 20, |seed| credentials::run(seed, &counts));
+    check_seeds("credentials", 10, |seed| credentials::run(seed, &counts));
     println!("{counts:#?}");
     let missing = counts.missing(&[
         "changes",
         "changes refused",
         "changes without an answer",
+        "changes given up",
         "changes of the map",
         "accounts that had to be read again",
         "users at the end",

@@ -88,18 +88,19 @@ impl AccountStore {
     ) -> Result<AssignmentView, StoreError> {
         let name = parse(name)?;
         let assignment = self.assignment(wanted)?;
+        // Before the user is looked up, which may be deleted meanwhile.
+        let turn = self.turn().await;
         if assignment.issuer == USER_ISSUER {
             self.check_user(&name, &assignment.principal).await?;
         } else if !self.issuers.contains(&assignment.issuer) {
             let configured = self.issuers.join(", ");
             return Err(StoreError::UnknownIssuer(assignment.issuer, configured));
         }
-        let _one = self.changing.lock().await;
         let given = self.record(&name).await?.assignments;
         if given.len() >= AccountRecord::ASSIGNMENTS_MAX && !given.contains(&assignment) {
             return Err(StoreError::TooManyAssignments(name.as_str().to_owned()));
         }
-        self.change(&name, AccountChange::Assign(assignment.clone())).await?;
+        self.change(&turn, &name, AccountChange::Assign(assignment.clone())).await?;
         let role = assignment.role.name();
         tracing::info!(account = name.as_str(), role, who = assignment.principal, "role assigned");
         Ok(AssignmentView::of(&assignment))
@@ -117,11 +118,11 @@ impl AccountStore {
         let name = parse(name)?;
         // The issuer may have left the configuration since.
         let assignment = self.assignment(unwanted)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         if !self.record(&name).await?.assignments.contains(&assignment) {
             return Err(StoreError::NoAssignment(name.as_str().to_owned()));
         }
-        self.change(&name, AccountChange::Unassign(assignment.clone())).await?;
+        self.change(&turn, &name, AccountChange::Unassign(assignment.clone())).await?;
         let role = assignment.role.name();
         tracing::info!(account = name.as_str(), role, who = assignment.principal, "role revoked");
         Ok(AssignmentView::of(&assignment))

@@ -131,6 +131,14 @@ pub enum StoreError {
     Coordinator(coordinator::Error),
 }
 
+impl StoreError {
+    /// Whether it is known that nothing was changed in the end.
+    pub(super) const fn is_answered(&self) -> bool {
+        let (Self::Index(error) | Self::Container(_, error)) = self else { return true };
+        matches!(error, index::Error::Refused(_) | index::Error::Overloaded | index::Error::Full(_))
+    }
+}
+
 impl From<coordinator::Error> for StoreError {
     fn from(error: coordinator::Error) -> Self {
         if error.is_full() {

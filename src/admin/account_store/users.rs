@@ -26,6 +26,7 @@ use crate::types::UserName;
 use super::AccountStore;
 use super::KeySlot;
 use super::StoreError;
+use super::Turn;
 use super::parse;
 
 /// The most characters of a display name.
@@ -156,7 +157,7 @@ impl AccountStore {
         if !(1..=DISPLAY_CHARS_MAX).contains(&length) || !display.chars().all(is_shown) {
             return Err(StoreError::DisplayName);
         }
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         let owner = self.owner(account).await?;
         self.refuse_configured_user(&owner.name, &name)?;
         if owner.user(&name).is_some() {
@@ -172,12 +173,12 @@ impl AccountStore {
             |role: &RoleAssignment| role.issuer == USER_ISSUER && role.principal == name.as_str();
         if owner.record.assignments.iter().any(is_stale) {
             // Roles of a user of that name who was in the configuration before.
-            self.change(&owner.name, AccountChange::RemoveUser(name.clone())).await?;
+            self.change(&turn, &owner.name, AccountChange::RemoveUser(name.clone())).await?;
         }
         // The partition sets the time.
         let (created, keys) = (Timestamp::ZERO, vec![key]);
         let user = UserRecord { name, display, canonical: self.new_canonical(), created, keys };
-        self.put_user(&owner.name, user).await
+        self.put_user(&turn, &owner.name, user).await
     }
 
     /// Replaces one access key by the given or a new one. Requests signed with the old one are
@@ -193,7 +194,7 @@ impl AccountStore {
         new: NewKey,
     ) -> Result<UserView, StoreError> {
         let name = user_name(name)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         let owner = self.owner(account).await?;
         self.refuse_configured_user(&owner.name, &name)?;
         let user = owner.user(&name).ok_or_else(|| no_user(&owner.name, &name))?;
@@ -209,7 +210,7 @@ impl AccountStore {
                 user.keys.push(key);
             }
         }
-        self.put_user(&owner.name, user).await
+        self.put_user(&turn, &owner.name, user).await
     }
 
     /// Deletes a user and its roles. Requests signed with its keys are refused from now on. Its
@@ -219,11 +220,11 @@ impl AccountStore {
     /// [`StoreError`].
     pub async fn delete_user(&self, account: &str, name: &str) -> Result<(), StoreError> {
         let name = user_name(name)?;
-        let _one = self.changing.lock().await;
+        let turn = self.turn().await;
         let owner = self.owner(account).await?;
         self.refuse_configured_user(&owner.name, &name)?;
         owner.user(&name).ok_or_else(|| no_user(&owner.name, &name))?;
-        self.change(&owner.name, AccountChange::RemoveUser(name.clone())).await?;
+        self.change(&turn, &owner.name, AccountChange::RemoveUser(name.clone())).await?;
         tracing::info!(account = owner.name.as_str(), user = name.as_str(), "user deleted");
         Ok(())
     }
@@ -254,11 +255,12 @@ impl AccountStore {
 
     async fn put_user(
         &self,
+        turn: &Turn,
         account: &AccountName,
         user: UserRecord,
     ) -> Result<UserView, StoreError> {
         let name = user.name.clone();
-        self.change(account, AccountChange::PutUser(Box::new(user))).await?;
+        self.change(turn, account, AccountChange::PutUser(Box::new(user))).await?;
         tracing::info!(account = account.as_str(), user = name.as_str(), "user written");
         self.user(account.as_str(), name.as_str(), true).await
     }

@@ -16,6 +16,7 @@ use tokio::io::DuplexStream;
 
 use super::*;
 use crate::admin::AccountStore;
+use crate::admin::AccountStoreParts;
 use crate::admin::Control;
 use crate::admin::DiskControl;
 use crate::admin::DiskRefusal;
@@ -113,7 +114,9 @@ async fn accounts(env: &Env) -> AccountStore {
     let (inflight, clock) = (InFlight::default(), Arc::clone(&env.clock));
     let requests = LocalRequests::shared(inflight.clone(), Arc::clone(&clock));
     let containers = Containers { router: Arc::new(router), inflight, requests, clock };
-    AccountStore::new(known, containers, ids, endpoints).with_issuers(issuers)
+    let (accounts, tasks) = (known, env.tasks.clone());
+    AccountStore::new(AccountStoreParts { accounts, containers, ids, endpoints, tasks })
+        .with_issuers(issuers)
 }
 
 fn token() -> String {

@@ -115,7 +115,7 @@ pub fn part_of_one(router: &Router, keys: &KeyRange, error: &Error) -> Result<Un
         .and_then(|owner| Some((owner.id, owner.keys.range().intersect(keys)?)))
         .ok_or(Error::WrongPartition)?;
     tracing::debug!(%partition, ?keys, %error, "accounts cannot be read");
-    Ok(Unread { keys, partition })
+    Ok(Unread { keys, partition, in_doubt: false })
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn with_a_user(secrets: &Secrets) -> AccountRecord {
 
 /// Its keys may have been revoked by the change.
 #[tokio::test(start_paused = true)]
-async fn an_account_whose_row_cannot_be_read_after_a_change_is_not_served() {
+async fn an_account_is_not_served_while_a_change_has_no_answer() {
     let env = env();
     let secrets = Secrets::known(&env.rand);
     let row = OneRow { record: with_a_user(&secrets), is_away: AtomicBool::new(false) };
@@ -72,20 +72,27 @@ async fn an_account_whose_row_cannot_be_read_after_a_change_is_not_served() {
     assert!(served());
     assert_eq!(accounts.access_keys().find("KEYOFANN"), Ok(Some(name.clone())));
 
-    for answer in [Ok(()), Err(Error::Unavailable("the log cannot be written".to_owned()))] {
-        row.is_away.store(true, Ordering::Relaxed);
+    let away = || Error::Unavailable("the log cannot be written".to_owned());
+    for (answer, is_away) in [(Ok(()), true), (Err(away()), true), (Err(away()), false)] {
+        row.is_away.store(is_away, Ordering::Relaxed);
         accounts.refresh_after(&router, &name, answer).await.unwrap_err();
         let unread = accounts.find(&name).unwrap_err();
         assert_eq!(unread.to_string(), "account `aaaa`");
-        assert_eq!(unread.partition, PartitionId::new(3));
+        assert_eq!((unread.partition, unread.in_doubt), (PartitionId::new(3), true));
         assert_eq!(accounts.access_keys().find("KEYOFANN"), Err(unread));
         assert!(accounts.find(&other).unwrap().is_none(), "others are known");
-        accounts.to_reread().await;
+        assert_eq!(accounts.in_doubt(), std::slice::from_ref(&name));
+        accounts.doubted().await;
         row.is_away.store(false, Ordering::Relaxed);
+        accounts.refresh(&router, &name).await.expect_err("a read does not end the doubt");
+        accounts.decided(&name);
         accounts.refresh(&router, &name).await.unwrap();
         assert!(served());
-        accounts.set_unread(Vec::new());
     }
+    drop(accounts.doubt_unless_ended(&router, &name));
+    assert_eq!(accounts.in_doubt(), std::slice::from_ref(&name), "the request was given up");
+    accounts.decided(&name);
+    accounts.refresh(&router, &name).await.unwrap();
 
     let refused = accounts.refresh_after(&router, &name, Err::<(), _>(Error::Overloaded)).await;
     assert_eq!(refused, Err(Error::Overloaded));

@@ -9,6 +9,7 @@ use std::sync::RwLock;
 use crate::auth::S3Secrets;
 use crate::auth::SecretContext;
 use crate::frontend::accounts::Unread;
+use crate::frontend::accounts::unknown::Unknown;
 use crate::frontend::secrets::Secrets;
 use crate::index::AccountRecord;
 use crate::types::AccessKeyId;
@@ -130,13 +131,13 @@ impl Users {
 #[derive(Clone, Default)]
 pub struct AccessKeys {
     owners: Arc<RwLock<HashMap<String, AccountName>>>,
-    unread: Arc<RwLock<Vec<Unread>>>,
+    unknown: Arc<RwLock<Unknown>>,
 }
 
 impl AccessKeys {
-    /// None yet. `unread` are the parts of the list of accounts that are not read.
-    pub(super) fn new(unread: Arc<RwLock<Vec<Unread>>>) -> Self {
-        Self { owners: Arc::default(), unread }
+    /// None yet. `unknown` is what is not known of the list of accounts.
+    pub(super) fn new(unknown: Arc<RwLock<Unknown>>) -> Self {
+        Self { owners: Arc::default(), unknown }
     }
 
     /// The account that has a key; `None` when there is no such key.
@@ -145,10 +146,10 @@ impl AccessKeys {
     /// [`Unread`] when it is not known, and may be in a part of the list of accounts that could not
     /// be read.
     pub fn find(&self, id: &str) -> Result<Option<AccountName>, Unread> {
-        // Locked first: keys are known before their range counts as read.
-        let unread = self.unread.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        // Locked until the end: keys are known before their part counts as read.
+        let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);
         let owners = self.owners.read().unwrap_or_else(PoisonError::into_inner);
-        match (owners.get(id).cloned(), unread) {
+        match (owners.get(id).cloned(), unknown.any()) {
             (None, Some(unread)) => Err(unread),
             (known, _) => Ok(known),
         }
@@ -249,13 +250,15 @@ mod tests {
 
     #[test]
     fn while_accounts_are_not_read_an_unknown_key_may_be_one_of_theirs() {
-        let unread = Unread { keys: KeyRange::all(), partition: PartitionId::new(1) };
-        let parts = Arc::new(RwLock::new(vec![unread.clone()]));
-        let keys = AccessKeys::new(Arc::clone(&parts));
+        let partition = PartitionId::new(1);
+        let unread = Unread { keys: KeyRange::all(), partition, in_doubt: false };
+        let unknown = Unknown { parts: vec![unread.clone()], ..Unknown::default() };
+        let unknown = Arc::new(RwLock::new(unknown));
+        let keys = AccessKeys::new(Arc::clone(&unknown));
         keys.replace(&account("one"), &users(&[configured("one", "a", &["KEY1"])]));
         assert_eq!(keys.find("KEY2"), Err(unread));
         assert_eq!(keys.find("KEY1"), Ok(Some(account("one"))));
-        parts.write().unwrap().clear();
+        unknown.write().unwrap().parts.clear();
         assert_eq!(keys.find("KEY2"), Ok(None));
     }
 }

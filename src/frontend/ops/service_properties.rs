@@ -39,9 +39,13 @@ pub(crate) async fn set(
     let change = AccountChange::Properties(change);
     let write = UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
-    let changed = commit::commit_holding(&front.rows, write, memory).await;
     let router = &front.rows.router;
-    front.accounts.refresh_after(router, &account.name, changed).await.map_err(from_index)?;
+    // A client may disconnect in between.
+    let unless_ended = front.accounts.doubt_unless_ended(router, &account.name);
+    let changed = commit::commit_holding(&front.rows, write, memory).await;
+    let changed = front.accounts.refresh_after(router, &account.name, changed).await;
+    unless_ended.ended();
+    changed.map_err(from_index)?;
     Ok(Reply::ServicePropertiesSet)
 }
 

@@ -172,9 +172,10 @@ async fn an_account_in_doubt_is_read_again() {
     for _twice in 0..2 {
         for text in ["iiii", "zzzz"] {
             accounts.refresh(&away, &name(text)).await.unwrap_err();
+            assert!(accounts.find(&name(text)).unwrap_err().in_doubt);
         }
         started.env.clock.sleep(AGAIN.saturating_mul(3)).await;
-        assert_eq!(accounts.unread(), []);
+        assert_eq!(accounts.in_doubt(), []);
         for text in NAMES {
             let account = accounts.find(&name(text)).unwrap().unwrap();
             assert_eq!(account.configured, text == "zzzz");
@@ -213,7 +214,7 @@ fn text_of_a_range_names_its_accounts() {
     let key = |text: &str| RoutingKey::account(&name(text));
     let text = |low: RoutingKey, high: Option<RoutingKey>| {
         let partition = crate::types::PartitionId::new(3);
-        Unread { keys: KeyRange::new(low, high), partition }.to_string()
+        Unread { keys: KeyRange::new(low, high), partition, in_doubt: false }.to_string()
     };
     let others = RoutingKey::container_range(AccountId::new(5), ContainerId::new(0));
     assert_eq!(text(RoutingKey::min(), None), "all accounts");
