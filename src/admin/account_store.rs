@@ -339,7 +339,7 @@ impl AccountStore {
         self.refuse_configured(&name)?;
         let record = self.record(&name).await?;
         self.accounts.forget(&name);
-        // Also when this request is given up.
+        // The account must not stay unserved if this request is given up.
         let unless_ended = self.accounts.doubt_unless_ended(&self.router, &name);
         let account = deletion::StoredAccount { name: &name, id: record.id };
         match self.empty_and_remove(account, force, note).await {

@@ -40,7 +40,7 @@ pub(crate) async fn set(
     let write = UpdateAccount { name: account.name.clone(), change };
     let from_index = |error| errors::from_index(&error, Subject::Container);
     let router = &front.rows.router;
-    // A client may disconnect in between.
+    // A client that disconnects in between must not leave the old account served.
     let unless_ended = front.accounts.doubt_unless_ended(router, &account.name);
     let changed = commit::commit_holding(&front.rows, write, memory).await;
     let changed = front.accounts.refresh_after(router, &account.name, changed).await;
