@@ -15,6 +15,7 @@ class Row:
 
 ROWS = [
     Row("put4k", "PUT 4 KiB, c=16", "op", 100),
+    Row("sha4k", "PUT 4 KiB, body signed (S3), c=16", "op", 100),
     Row("get4k", "GET 4 KiB, c=16", "op", 65),
     Row("head", "HEAD, c=16", "op", 45),
     Row("delete", "DELETE, c=16", "op", 60),
@@ -30,6 +31,8 @@ ROWS = [
 
 # S3 beside Blob of this server: the most that an operation may take, and how many times less than SeaweedFS's.
 S3_OF_BLOB = {"put4k": 1.25, "get4k": 1.2, "head": 1.2, "delete": 1.2, "list": 1.2}
+# A signed body costs its SHA-256, which Put Blob has not: at most this of Put Blob, and a SHA-256 of as many bytes.
+S3_OF_BLOB_PLUS_SHA256 = {"sha4k": (1.25, 4 / 1024)}
 # A part of an upload computes an MD5, which Put Block does not: beside Put Block and an MD5 of one stream.
 S3_OF_BLOB_AND_MD5 = {"part8m": 0.6}
 S3_BELOW_PEER = {"put4k": 5, "get4k": 5, "head": 3.5, "list": 6}

@@ -20,7 +20,7 @@ from comparison.turns import BAR, SIDES
 # A program under callgrind is slow, which would look like load and split partitions.
 SERVE_ARGS = ["--split-requests", "0"]
 # Under callgrind a request takes milliseconds: fewer operations of each workload.
-OPS = {"list": 20, "put1m": 24, "block8m": 1, "get1m": 60, "get16m": 6, "idle": 1}
+OPS = {"list": 20, "put1m": 24, "block8m": 1, "part8m": 1, "get1m": 60, "get16m": 6, "idle": 1}
 DEFAULT_OPS = 1_000
 WORKLOADS = ["idle", *[row.workload for row in ROWS]]
 

@@ -26,6 +26,7 @@ def main():
         "load": f"{os.getloadavg()[0]:.1f}",
         "divide": divide,
         "md5_us_per_mib": measure.md5_us_per_mib(),
+        "sha256_us_per_mib": measure.sha256_us_per_mib(),
         "servers": {},
     }
     driver = Driver(divide)

@@ -37,6 +37,15 @@ def md5_us_per_mib():
     return (time.thread_time() - began) / mib * 1e6
 
 
+def sha256_us_per_mib():
+    """Processor time of the SHA-256 of one stream."""
+    body, mib = os.urandom(1 << 20), 256
+    digest, began = hashlib.sha256(), time.thread_time()
+    for _ in range(mib):
+        digest.update(body)
+    return (time.thread_time() - began) / mib * 1e6
+
+
 def syncs(server, driver, work):
     """Disk syncs per 4 KiB PUT, one at a time and 16 at once, counted by the kernel's tracer from outside.
 

@@ -1,6 +1,7 @@
 """The tables, from the figures of every server."""
 
-from comparison.budgets import BURST_RSS_MIB, IDLE_RSS_MIB, RESTART_SECONDS, ROWS, S3_BELOW_PEER, S3_OF_BLOB, S3_OF_BLOB_AND_MD5
+from comparison.budgets import BURST_RSS_MIB, IDLE_RSS_MIB, RESTART_SECONDS, ROWS, S3_BELOW_PEER
+from comparison.budgets import S3_OF_BLOB, S3_OF_BLOB_AND_MD5, S3_OF_BLOB_PLUS_SHA256
 
 # This server, driven over S3.
 OVER_S3 = "blockyard-s3"
@@ -26,7 +27,7 @@ def render(results):
         "",
         *memory_table(servers),
         "",
-        *s3_table(servers, results.get("md5_us_per_mib")),
+        *s3_table(servers, results.get("md5_us_per_mib"), results.get("sha256_us_per_mib")),
         "## Durability beside the speed",
         "",
         *durability_table(servers),
@@ -67,8 +68,8 @@ def cpu_table(servers):
         ])
 
 
-def s3_table(servers, md5):
-    """What an operation takes over S3: beside Blob of this server, and beside SeaweedFS. `md5` is what the MD5 of one stream takes."""
+def s3_table(servers, md5, sha256):
+    """What an operation takes over S3: beside Blob of this server, and beside SeaweedFS. `md5` and `sha256` are what those of one stream take."""
     if OVER_S3 not in servers:
         return
     yield from ["## S3 beside Blob", ""]
@@ -81,6 +82,9 @@ def s3_table(servers, md5):
         most, least = S3_OF_BLOB.get(row.workload), S3_BELOW_PEER.get(row.workload)
         if row.workload in S3_OF_BLOB_AND_MD5 and md5 and blob:
             blob, most = blob + md5, S3_OF_BLOB_AND_MD5[row.workload]
+        if row.workload in S3_OF_BLOB_PLUS_SHA256 and sha256 and blob:
+            share, mib = S3_OF_BLOB_PLUS_SHA256[row.workload]
+            most = share + sha256 * mib / blob
         of_blob = ours / blob if ours and blob else None
         below = peer / ours if ours and peer else None
         bars = [met(of_blob, most)] if most else []

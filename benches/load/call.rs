@@ -13,6 +13,8 @@ pub(crate) enum Call {
         name: String,
         /// Its bytes.
         body: Bytes,
+        /// Whether the signature covers the SHA-256 of the bytes, where the protocol has that.
+        signed: bool,
     },
     /// Read a blob or a part of it; the answer must be exactly `expect`.
     Get {

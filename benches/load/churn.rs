@@ -47,7 +47,8 @@ pub(crate) async fn step(
             let body = shared.pool.body(number, pick(number << 1, LARGEST) as usize + 1);
             // Until the answer the content of the name is unknown.
             own.blobs.remove(&name);
-            let tag = client.call(&Call::Put { name: name.clone(), body: body.clone() }).await?.tag;
+            let put = Call::Put { name: name.clone(), body: body.clone(), signed: false };
+            let tag = client.call(&put).await?.tag;
             own.blobs.insert(name, (tag, body));
         }
         40..65 => get(client, own, name).await?,

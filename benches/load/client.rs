@@ -171,7 +171,7 @@ async fn compare(mut body: Incoming, expect: &Bytes) -> Result<(), String> {
 /// The call without its bytes.
 fn describe(call: &Call) -> String {
     match call {
-        Call::Put { name, body } => format!("Put {name} ({} bytes)", body.len()),
+        Call::Put { name, body, .. } => format!("Put {name} ({} bytes)", body.len()),
         Call::Get { name, from, expect } => {
             format!("Get {name} ({} bytes from {from:?})", expect.len())
         }

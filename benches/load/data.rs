@@ -52,6 +52,7 @@ fn mixed(seed: u64) -> u64 {
 pub(crate) fn name(set: Set, number: u64) -> String {
     match set.order {
         Order::Counted => format!("{}/{number:08}", set.name),
+        Order::Between => format!("{}/{number:08}-gone", set.name),
         Order::Growing => format!("{}/{number:016}", set.name),
         Order::Scattered => format!("{}/{:016x}", set.name, mixed(number)),
     }

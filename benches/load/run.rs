@@ -88,9 +88,9 @@ impl Driver {
         match workload.kind {
             Kind::Idle => tokio::time::sleep(SETTLE).await,
             Kind::Ready(set) => return self.ready(workload, set).await,
-            Kind::Put(_) | Kind::Blocks(..) => self.prepare(WARM, 0).await?,
+            Kind::Put(_) | Kind::PutSigned(_) | Kind::Blocks(..) => self.prepare(WARM, 0).await?,
             Kind::Churn => self.container().await?,
-            Kind::Audit(_) => {}
+            Kind::Audit(_) | Kind::Pages(..) => {}
             Kind::Get(set)
             | Kind::Range(set, _)
             | Kind::Head(set)

@@ -43,6 +43,11 @@ pub(crate) async fn run(
             client.call(&put(shared, set, number)).await?;
             Ok(worth(shared, set.size))
         }
+        Kind::PutSigned(set) => {
+            let body = shared.pool.body(number, set.size);
+            client.call(&Call::Put { name: name(set, number), body, signed: true }).await?;
+            Ok(worth(shared, set.size))
+        }
         Kind::Get(set) => {
             client.call(&get(shared, set, number)).await?;
             Ok(worth(shared, set.size))
@@ -64,7 +69,7 @@ pub(crate) async fn run(
             client.call(&Call::Delete { name: name(set, number) }).await?;
             Ok(1.0)
         }
-        Kind::List(set, limit) => {
+        Kind::List(set, limit) | Kind::Pages(set, limit) => {
             let prefix = format!("{}/", set.name);
             let page =
                 client.call(&Call::List { prefix, limit, marker: own.marker.take() }).await?;
@@ -150,7 +155,7 @@ fn drawn(set: Set, number: u64) -> String {
 }
 
 fn put(shared: &Shared, set: Set, number: u64) -> Call {
-    Call::Put { name: name(set, number), body: shared.pool.body(number, set.size) }
+    Call::Put { name: name(set, number), body: shared.pool.body(number, set.size), signed: false }
 }
 
 fn get(shared: &Shared, set: Set, number: u64) -> Call {

@@ -25,6 +25,8 @@ pub(crate) enum Order {
     Growing,
     /// Sixteen digits in no order.
     Scattered,
+    /// Between the names of `Counted` with the same number and the next one.
+    Between,
 }
 
 /// What one operation does.
@@ -32,6 +34,8 @@ pub(crate) enum Order {
 pub(crate) enum Kind {
     /// Writes a new blob of a set.
     Put(Set),
+    /// The same, with the SHA-256 of the body in the signature where the protocol has it (S3).
+    PutSigned(Set),
     /// Reads a whole blob of a set, drawn at random.
     Get(Set),
     /// Reads `length` bytes of a blob of a set, at a random multiple of it.
@@ -42,6 +46,8 @@ pub(crate) enum Kind {
     Delete(Set),
     /// Lists the next page of a set, from the front again after the last page.
     List(Set, u32),
+    /// The same, of a set that an earlier run has written.
+    Pages(Set, u32),
     /// 45 % reads and 30 % properties of the first set, 15 % writes and 10 % deletes of the second.
     Mixed(Set, Set),
     /// Stages this many blocks of this size as a new blob and commits it.
@@ -115,6 +121,8 @@ const HUGE: Set = set("huge", 4, 16 * MIB);
 pub(crate) const WARM: Set = set("warm", 64, 4 * KIB);
 /// Tiny blobs that fill the store before a restart is timed.
 const FILL: Set = set("fill", 0, 64);
+/// Blobs that are written and deleted between those of `FILL`.
+const GONE: Set = Set { name: "fill", count: 0, size: 64, order: Order::Between };
 /// The set of blobs that are written in blocks.
 pub(crate) const BLOCKS: Set = set("blocks", 0, 0);
 /// The blobs that a burst of readers reads.
@@ -125,9 +133,10 @@ const GROWING: Set = ordered("growing", Order::Growing);
 const SCATTERED: Set = ordered("scattered", Order::Scattered);
 
 /// Every workload, in the order of the table of performance figures.
-pub(crate) const ALL: [Workload; 24] = [
+pub(crate) const ALL: [Workload; 27] = [
     row("idle", Kind::Idle, 1, 1, Unit::Op),
     row("put4k", Kind::Put(set("put4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
+    row("sha4k", Kind::PutSigned(set("sha4k", 0, 4 * KIB)), 20_000, 16, Unit::Op),
     row("get4k", Kind::Get(SMALL), 40_000, 16, Unit::Op),
     row("hot4k", Kind::Get(set("hot", 1, 4 * KIB)), 40_000, 16, Unit::Op),
     row("head", Kind::Head(SMALL), 40_000, 16, Unit::Op),
@@ -148,6 +157,8 @@ pub(crate) const ALL: [Workload; 24] = [
     row("random", Kind::Put(SCATTERED), 200_000, 32, Unit::Op),
     row("churn", Kind::Churn, 20_000, 16, Unit::Op),
     row("fill", Kind::Put(FILL), 100_000, 32, Unit::Op),
+    row("gone", Kind::Delete(GONE), 100_000, 32, Unit::Op),
+    row("pages", Kind::Pages(FILL, 1_000), 400, 1, Unit::Key),
     row("audit", Kind::Audit(FILL), 100_000, 32, Unit::Op),
     row("ready", Kind::Ready(FILL), 1, 1, Unit::Op),
 ];

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Large things through S3: an object of 10,000 parts, copies of 1 GiB, many buckets.
+"""Large things through S3: an object of 10,000 parts, copies of 1 GiB, many buckets, many versions of one key.
 
 The parts are copies of one object of 5 MiB, so that they take no space. The object is completed in one request, and read back by
-part and by range, through Blob too. Buckets are listed in pages. The figures are processor time of the server; nothing fails
-because of them.
+part and by range, through Blob too. Buckets are listed in pages. The versions are written by many clients, listed, read by their ids
+and removed. The figures are processor time of the server; nothing fails because of them.
 """
 
+import base64
+import concurrent.futures
 import hashlib
 import os
 import random
 
 from lib import cli
-from lib.faces import Faces
+from lib.faces import Faces, S3Face
 from lib.report import Progress, Verdicts
 
 PART = 5 << 20
 GIB = 1 << 30
+WRITERS = 8
 # A clock tick is 10 ms: one copy is too short to be measured.
 COPIES = 50
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -115,6 +118,68 @@ def many_buckets(faces, server, verdicts, count):
     verdicts.equal("buckets listed", [name for name in found if name in set(names)] == names, True)
 
 
+def written_versions(server, key, numbers, progress):
+    """Puts of one key, one after the other. The numbers that are their contents, by version id."""
+    face, written = S3Face(server.account, "versions"), {}
+    for number in numbers:
+        answer = face.call("PUT", key, body=str(number).encode())
+        assert answer.status == 200, answer
+        written[answer.headers["x-amz-version-id"]] = number
+        progress.advance()
+    return written
+
+
+def listed_versions(faces, key):
+    """The versions of a key in the order of their list: (id, whether it is the latest)."""
+    found, marker = [], []
+    while marker is not None:
+        page = faces.s3.call("GET", "", [("versions", ""), ("prefix", key), *marker])
+        found += [(one.findtext("VersionId"), one.findtext("IsLatest")) for one in page.tree().iter("Version")]
+        marker = None
+        if page.text("IsTruncated") == "true":
+            marker = [("key-marker", page.text("NextKeyMarker")), ("version-id-marker", page.text("NextVersionIdMarker"))]
+    return found
+
+
+def many_versions(server, verdicts, count, draw):
+    """One key with many versions."""
+    faces = Faces(server.account, "versions")
+    enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    assert faces.s3.call("PUT", "", [("versioning", "")], body=enabled).status == 200
+    with Progress("versions of one key", count, "versions") as progress, concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+        parts = pool.map(lambda first: written_versions(server, "one", range(first, count, WRITERS), progress), range(WRITERS))
+        written = {version: number for part in parts for version, number in part.items()}
+    before = cpu_seconds(server.process.pid)
+    found = listed_versions(faces, "one")
+    verdicts.figure(f"processor time of a list of {count:,} versions, ms", f"{1000 * (cpu_seconds(server.process.pid) - before):.0f}")
+    verdicts.equal("versions of one key", len(written), count)
+    verdicts.equal("each is listed once", sorted(version for version, _ in found) == sorted(written), True)
+    verdicts.equal("the first is the latest, and only it", [latest for _, latest in found] == ["true"] + ["false"] * (count - 1), True)
+    for writer in range(WRITERS):
+        # A writer's own puts are one after the other, so their order is known.
+        own = [written[version] for version, _ in found if written[version] % WRITERS == writer]
+        verdicts.equal(f"newest first, writer {writer}", own == sorted(own, reverse=True), True)
+    wrong = []
+    for version in draw.sample(sorted(written), min(count, 500)):
+        body = faces.s3.call("GET", "one", [("versionId", version)]).body
+        if body != str(written[version]).encode():
+            wrong.append(f"{version}: {body[:40]}")
+    verdicts.none("versions that read wrong", wrong)
+    verdicts.equal("the current one", faces.blob.call("GET", "one").body, str(written[found[0][0]]).encode())
+    for start in range(0, count, 1_000):
+        named = "".join(f"<Object><Key>one</Key><VersionId>{version}</VersionId></Object>" for version, _ in found[start:start + 1_000])
+        document = f"<Delete><Quiet>true</Quiet>{named}</Delete>".encode()
+        answer = faces.s3.call("POST", "", [("delete", "")], {"content-md5": md5_of(document)}, document)
+        assert (answer.status, b"<Error>" in answer.body) == (200, False), answer
+    verdicts.equal("versions left", listed_versions(faces, "one"), [])
+    verdicts.equal("the bucket is empty and can be deleted", faces.s3.call("DELETE", "").status, 204)
+
+
+def md5_of(document):
+    """The value of Content-MD5."""
+    return base64.b64encode(hashlib.md5(document).digest()).decode()
+
+
 def main(options, scratch):
     verdicts = Verdicts("sizes of S3")
     with cli.server(options, scratch) as server:
@@ -122,6 +187,7 @@ def main(options, scratch):
         large_object(faces, server, verdicts, 1_000 if options.small else 10_000, random.Random(1))
         large_copies(faces, server, verdicts)
         many_buckets(faces, server, verdicts, 500 if options.small else 10_000)
+        many_versions(server, verdicts, 3_000 if options.small else 100_000, random.Random(2))
         server.stop()
         verdicts.sound(server)
     return verdicts.exit_code()

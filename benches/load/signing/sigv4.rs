@@ -1,7 +1,8 @@
-//! AWS Signature Version 4 for S3, path-style, payload unsigned.
+//! AWS Signature Version 4 for S3, path-style.
 //!
-//! The payload hash is `UNSIGNED-PAYLOAD`: neither side computes SHA-256 over the body. This is the
-//! cheapest form for a server, so its figures do not include hashing.
+//! The payload hash is `UNSIGNED-PAYLOAD` in all workloads but `sha4k`: neither side computes
+//! SHA-256 over the body. This is the cheapest form for a server, so its figures do not include
+//! hashing.
 
 use http::HeaderMap;
 use http::Method;
@@ -21,7 +22,7 @@ pub(crate) struct SigV4 {
     pub(crate) region: String,
 }
 
-/// The value of `x-amz-content-sha256` in every request of this driver.
+/// The value of `x-amz-content-sha256` in a request whose signature does not cover the body.
 pub(crate) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 impl SigV4 {
@@ -49,8 +50,10 @@ impl SigV4 {
             signed.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
         let mut pairs: Vec<String> = query.iter().map(|(n, v)| format!("{n}={v}")).collect();
         pairs.sort_unstable();
+        let payload = headers.get("x-amz-content-sha256").and_then(|value| value.to_str().ok());
+        let payload = payload.unwrap_or(UNSIGNED);
         let canonical =
-            format!("{method}\n{path}\n{}\n{lines}\n{names}\n{UNSIGNED}", pairs.join("&"));
+            format!("{method}\n{path}\n{}\n{lines}\n{names}\n{payload}", pairs.join("&"));
         let day = stamp.get(..8).unwrap_or(stamp);
         let scope = format!("{day}/{}/s3/aws4_request", self.region);
         let digest = hex(&Sha256::digest(canonical.as_bytes()));
@@ -86,6 +89,11 @@ pub(crate) fn stamp(unix_seconds: u64) -> String {
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+}
+
+/// The value of `x-amz-content-sha256` in a request whose signature covers `body`.
+pub(crate) fn payload_hash(body: &[u8]) -> String {
+    hex(&Sha256::digest(body))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -47,7 +47,7 @@ fn unsigned(target: &Target, call: &Call) -> Result<Option<Draft>, String> {
             draft.query.push(("restype", "container".to_owned()));
             draft
         }
-        Call::Put { name, body } => {
+        Call::Put { name, body, .. } => {
             let mut draft = Draft::new(Method::PUT, target.blob_path(name));
             draft.header("x-ms-blob-type", "BlockBlob")?;
             draft.body = body.clone();

@@ -20,7 +20,11 @@ pub(super) fn draft(target: &Target, key: &SigV4, call: &Call) -> Result<Option<
     let stamp = sigv4::stamp(now.as_secs());
     draft.header("host", &target.authority)?;
     draft.header("x-amz-date", &stamp)?;
-    draft.header("x-amz-content-sha256", sigv4::UNSIGNED)?;
+    let payload = match call {
+        Call::Put { body, signed: true, .. } => sigv4::payload_hash(body),
+        _ => sigv4::UNSIGNED.to_owned(),
+    };
+    draft.header("x-amz-content-sha256", &payload)?;
     if draft.method == Method::PUT || draft.method == Method::POST {
         let length = draft.body.len().to_string();
         draft.header("content-length", &length)?;
@@ -34,7 +38,7 @@ pub(super) fn draft(target: &Target, key: &SigV4, call: &Call) -> Result<Option<
 fn unsigned(target: &Target, call: &Call) -> Result<Draft, String> {
     let draft = match call {
         Call::CreateContainer => Draft::new(Method::PUT, target.container_path()),
-        Call::Put { name, body } => {
+        Call::Put { name, body, .. } => {
             let mut draft = Draft::new(Method::PUT, target.blob_path(name));
             draft.body = body.clone();
             draft
