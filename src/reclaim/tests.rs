@@ -1,5 +1,7 @@
 //! Reclaim over partitions in memory and a capacity that only keeps books.
 
+mod audits;
+mod containers;
 mod fakes;
 mod invariants;
 mod panics;

@@ -1,4 +1,4 @@
-//! Client requests to an account whose commands are tested (`admin/server/tests.rs`).
+//! Client requests to an account whose commands are tested (`admin/server/tests/accounts.rs`).
 
 use super::*;
 use crate::types::CannedAcl;

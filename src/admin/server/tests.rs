@@ -1,18 +1,15 @@
+mod accounts;
 mod changes;
+mod connections;
 mod partitions;
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
-use tokio::io::DuplexStream;
 
 use super::*;
 use crate::admin::AccountStore;
@@ -23,7 +20,6 @@ use crate::admin::DiskRefusal;
 use crate::admin::DiskView;
 use crate::admin::Endpoints;
 use crate::admin::Token;
-use crate::admin::connections::CONNECTIONS_MAX;
 use crate::audit_log::AuditLog;
 use crate::audit_log::testing::Kept;
 use crate::auth::AccountKeys;
@@ -35,7 +31,6 @@ use crate::coordinator::counter;
 use crate::env::clock::SimClock;
 use crate::env::net::PipeConnect;
 use crate::env::net::PipeListen;
-use crate::env::net::Stream;
 use crate::env::rand::SeededRand;
 use crate::env::tasks::Tasks;
 use crate::frontend::Accounts;
@@ -147,43 +142,6 @@ fn serve_with_log(log: AuditLog) -> Served {
 fn about(line: &serde_json::Value) -> (String, String, String) {
     let field = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
     (field("of"), field("operation"), field("resource"))
-}
-
-/// Panics at its first connections.
-#[derive(Debug)]
-struct Stumbles(PipeListen, AtomicUsize);
-
-#[async_trait]
-impl Listener for Stumbles {
-    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
-        let left = self.1.load(Ordering::SeqCst);
-        if left > 0 {
-            self.1.store(left - 1, Ordering::SeqCst);
-            panic!("stumbled");
-        }
-        self.0.accept().await
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn admin_listener_that_panicked_serves_again() {
-    let tasks = Tasks::new();
-    let env = Env { clock: Arc::new(SimClock::new()), rand: Arc::new(SeededRand::new(1)), tasks };
-    let (listener, connect) = PipeListen::new();
-    let state = AdminState::new(Token::new(TOKEN));
-    let listener = Box::new(Stumbles(listener, AtomicUsize::new(2)));
-    AdminServer::new(listener, state.clone(), env.clone()).start(env.tasks.stopping());
-    env.clock.sleep(Duration::from_secs(10)).await;
-    let served = Served { state, connect, env };
-    served.state.readiness.set(Phase::Ready);
-    let answered = tokio::time::timeout(Duration::from_secs(60), served.get("/readyz")).await;
-    assert_eq!(answered, Ok((200, "ready\n".to_owned())));
-    assert_eq!(served.env.tasks.health().panics("admin"), 2);
-    served.env.tasks.shutdown().await;
 }
 
 impl Served {
@@ -310,107 +268,6 @@ async fn other_paths_and_methods_are_refused() {
     served.env.tasks.shutdown().await;
 }
 
-/// Opens connections that ask `request`, and reads nothing of the answers but their first byte.
-async fn ask_and_stall(served: &Served, count: usize, request: &str) -> Vec<DuplexStream> {
-    let mut stalled = Vec::new();
-    for _ in 0..count {
-        let mut stream = served.connect.connect().await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        if !request.is_empty() {
-            stream.read_exact(&mut [0]).await.unwrap();
-        }
-        stalled.push(stream);
-    }
-    stalled
-}
-
-#[tokio::test]
-async fn silent_connections_do_not_keep_health_from_being_answered() {
-    tokio::time::pause();
-    let served = serve();
-    served.state.readiness.set(Phase::Ready);
-    let _silent = ask_and_stall(&served, 3 * CONNECTIONS_MAX, "").await;
-    let begun = served.env.clock.monotonic();
-    assert_eq!(served.get("/healthz").await.0, 200);
-    assert_eq!(served.get("/readyz").await.0, 200);
-    assert_eq!(served.env.clock.monotonic(), begun, "nobody's time had to run out");
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn requests_that_never_end_do_not_keep_health_from_being_answered() {
-    tokio::time::pause();
-    let served = serve();
-    served.ready().await;
-    served.state.readiness.set(Phase::Ready);
-    let watch = format!("GET /admin/trace HTTP/1.1\r\nHost: localhost\r\n{}\r\n", token());
-    let _watchers = ask_and_stall(&served, WORK_MAX, &watch).await;
-    let (status, refused) = served.command("GET", "/admin/faults", "").await;
-    assert_eq!((status, refused["error"]["code"].as_str()), (503, Some("Busy")));
-    let _silent = ask_and_stall(&served, 3 * CONNECTIONS_MAX, "").await;
-    assert_eq!(served.get("/healthz").await.0, 200);
-    assert_eq!(served.get("/readyz").await.0, 200);
-    served.env.tasks.shutdown().await;
-}
-
-/// Opens connections that ask for `path` again and again until the server takes no more, because
-/// none of the answers is read.
-async fn ask_until_full(served: &Served, count: usize, path: &str) -> Vec<DuplexStream> {
-    let (mut full, mut pad) = (Vec::new(), String::new());
-    while full.len() < count {
-        let request = format!("GET {path}?{pad} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        let requests = request.repeat(20_000);
-        let mut stream = served.connect.connect().await.unwrap();
-        let asked = stream.write_all(requests.as_bytes());
-        match tokio::time::timeout(Duration::from_millis(1), asked).await {
-            Err(_) => full.push(stream),
-            Ok(asked) => {
-                // One read ended between a head and its body: hyper closed the connection.
-                assert!(asked.is_err() && pad.len() < 100, "{path} {asked:?} {}", full.len());
-                pad.push('x');
-            }
-        }
-    }
-    full
-}
-
-#[tokio::test]
-async fn health_checks_that_are_not_read_do_not_keep_others_from_being_answered() {
-    tokio::time::pause();
-    let served = serve();
-    served.state.readiness.set(Phase::Ready);
-    for path in ["/healthz", "/readyz"] {
-        let _full = ask_until_full(&served, CONNECTIONS_MAX, path).await;
-        let begun = served.env.clock.monotonic();
-        for _ in 0..CONNECTIONS_MAX {
-            assert_eq!(served.get("/healthz").await.0, 200, "{path}");
-        }
-        assert_eq!(served.env.clock.monotonic(), begun, "nobody's time had to run out");
-    }
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn connection_whose_client_does_not_read_is_cut() {
-    tokio::time::pause();
-    let served = serve();
-    let mut registry = Registry::default();
-    for number in 0..10_000 {
-        registry.register(format!("things_{number}"), "Things", Counter::<u64>::default());
-    }
-    served.state.registry.set(registry).unwrap();
-    let whole = served.get("/metrics").await.1.len();
-    let metrics = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    for (pause, is_cut) in [(50, false), (62, true)] {
-        let mut stalled = ask_and_stall(&served, 1, metrics).await;
-        served.env.clock.sleep(Duration::from_secs(pause)).await;
-        let mut answer = vec![0; whole];
-        let read = stalled[0].read_exact(&mut answer).await;
-        assert_eq!(read.is_err(), is_cut, "after {pause} s");
-    }
-    served.env.tasks.shutdown().await;
-}
-
 #[tokio::test]
 async fn commands_need_the_token() {
     let served = serve();
@@ -485,189 +342,5 @@ async fn fault_rules_are_set_listed_and_cleared() {
     assert_eq!(served.command("DELETE", "/admin/faults/9", "").await.0, 404);
     assert_eq!(served.command("DELETE", "/admin/faults", "").await.1["cleared"], 1);
     assert!(control.faults.list().is_empty());
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_connection_without_a_request_is_closed() {
-    tokio::time::pause();
-    let served = serve();
-    let mut idle = served.connect.connect().await.unwrap();
-    let mut nothing = Vec::new();
-    idle.read_to_end(&mut nothing).await.unwrap();
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn accounts_are_made_shown_rotated_and_deleted() {
-    let served = serve();
-    served.ready().await;
-    let (status, made) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    assert_eq!(status, 201, "{made}");
-    assert_eq!(made["keys"].as_array().unwrap().len(), 2);
-    assert_eq!(made["endpoints"][1], "https://127.0.0.1:10000/fresh");
-    let (status, again) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    assert_eq!((status, again["error"]["code"].as_str()), (409, Some("AccountExists")));
-    let (_, list) = served.command("GET", "/admin/accounts", "").await;
-    assert_eq!(list["unread"], serde_json::json!([]));
-    let shown: Vec<_> = list["accounts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|a| (a["name"].clone(), a["keys_from"].clone()))
-        .collect();
-    assert_eq!(
-        shown,
-        [("configured".into(), "configuration".into()), ("fresh".into(), "store".into())]
-    );
-    assert!(!list.to_string().contains(made["keys"][0].as_str().unwrap()), "no keys in a list");
-
-    let rotate = r#"{"key":"key2"}"#;
-    let (_, rotated) = served.command("POST", "/admin/accounts/fresh/rotate", rotate).await;
-    assert_eq!(rotated["keys"][0], made["keys"][0]);
-    assert_ne!(rotated["keys"][1], made["keys"][1]);
-    let (_, shown) = served.command("GET", "/admin/accounts/fresh?keys=true", "").await;
-    assert_eq!(shown, rotated);
-    let (_, changed) =
-        served.command("PATCH", "/admin/accounts/fresh", r#"{"anonymous":false}"#).await;
-    assert_eq!((changed["anonymous"].as_bool(), changed.get("keys")), (Some(false), None));
-    for on in [true, false] {
-        let body = format!(r#"{{"versioning":{on}}}"#);
-        let (_, changed) = served.command("PATCH", "/admin/accounts/fresh", &body).await;
-        assert_eq!(changed["versioning"].as_bool(), Some(on));
-    }
-    let (status, _) = served.command("PATCH", "/admin/accounts/fresh", "{}").await;
-    assert_eq!(status, 400);
-
-    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh", &token(), "").await;
-    assert_eq!(status, 204);
-    let (status, gone) = served.command("GET", "/admin/accounts/fresh", "").await;
-    assert_eq!((status, gone["error"]["code"].as_str()), (404, Some("NoSuchAccount")));
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn roles_are_given_listed_and_taken_back() {
-    let served = serve();
-    let control = served.ready().await;
-    let (_, made) = served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    assert_eq!(made["anonymous"], false, "a new account is closed");
-    let path = "/admin/accounts/fresh/grants";
-    let body = |role: &str, more: &str| {
-        format!(r#"{{"role":"{role}","kind":"subject","principal":"s"{more}}}"#)
-    };
-    let issuer = r#","issuer":"https://i""#;
-    let whole = body("reader", issuer);
-    let (status, given) = served.command("POST", path, &whole).await;
-    assert_eq!((status, given["role"].as_str()), (200, Some("reader")), "{given}");
-    served.command("POST", path, &whole).await;
-    let within = body("Storage Blob Data Owner", &format!(r#"{issuer},"container":"photos""#));
-    served.command("POST", path, &within).await;
-    let group = whole.replace("subject", "group");
-    served.command("POST", path, &group).await;
-    let shown = |list: &serde_json::Value| {
-        let rows = list.as_array().unwrap().iter();
-        rows.map(|row| format!("{} {} {}", row["role"], row["kind"], row["container"])).collect()
-    };
-    let (_, list) = served.command("GET", path, "").await;
-    let rows: Vec<String> = shown(&list);
-    assert_eq!(
-        rows,
-        [
-            "\"reader\" \"subject\" null",
-            "\"owner\" \"subject\" \"photos\"",
-            "\"reader\" \"group\" null"
-        ]
-    );
-    assert_eq!(control.accounts.served_assignments("fresh"), 3, "the front end knows them");
-
-    for (body, status, code) in [
-        (body("reader", ""), 400, "Invalid"),
-        (body("reader", r#","issuer":"https://k""#), 400, "Invalid"),
-        (body("admin", issuer), 400, "Invalid"),
-        (body("reader", &format!(r#"{issuer},"container":"No""#)), 400, "Invalid"),
-        (body("reader", issuer).replace(r#""s""#, r#""""#), 400, "Invalid"),
-        (body("reader", &format!(r#"{issuer},"more":1"#)), 400, "Invalid"),
-    ] {
-        let (found, refused) = served.command("POST", path, &body).await;
-        assert_eq!((found, refused["error"]["code"].as_str()), (status, Some(code)), "{body}");
-    }
-    let revoke = "/admin/accounts/fresh/grants/revoke";
-    let (status, _) = served.command("POST", revoke, &whole).await;
-    assert_eq!(status, 200);
-    let (status, gone) = served.command("POST", revoke, &whole).await;
-    assert_eq!((status, gone["error"]["code"].as_str()), (404, Some("NoSuchGrant")));
-    assert_eq!(control.accounts.served_assignments("fresh"), 2);
-    let (status, _) = served.command("GET", "/admin/accounts/nobody/grants", "").await;
-    assert_eq!(status, 404);
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn deleted_account_gets_no_container_by_a_request_let_in_before() {
-    let served = serve();
-    let control = served.ready().await;
-    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    assert!(!control.accounts.add_container_late("fresh", "photos").await);
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn accounts_with_data_or_of_the_configuration_are_kept() {
-    let served = serve();
-    let control = served.ready().await;
-    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    control.accounts.add_container("fresh", "photos").await;
-    let (status, kept) = served.command("DELETE", "/admin/accounts/fresh", "").await;
-    assert_eq!((status, kept["error"]["code"].as_str()), (409, Some("AccountNotEmpty")));
-    assert!(kept["error"]["message"].as_str().unwrap().contains("photos"), "{kept}");
-    let (_, shown) = served.command("GET", "/admin/accounts/fresh", "").await;
-    assert_eq!(shown["keys_from"], "store", "it is served again");
-    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh?force=true", &token(), "").await;
-    assert_eq!(status, 204);
-
-    for (method, path) in
-        [("DELETE", "/admin/accounts/configured"), ("POST", "/admin/accounts/configured/rotate")]
-    {
-        let (status, kept) = served.command(method, path, r#"{"key":"key1"}"#).await;
-        assert_eq!((status, kept["error"]["code"].as_str()), (409, Some("AccountConfigured")));
-    }
-    let (status, _) = served.command("POST", "/admin/accounts", r#"{"name":"Not A Name"}"#).await;
-    assert_eq!(status, 400);
-    for weak in ["c2hvcnQ=", crate::auth::DEVELOPMENT_KEY] {
-        let body = format!(r#"{{"name":"weak","key1":"{weak}"}}"#);
-        let (status, refused) = served.command("POST", "/admin/accounts", &body).await;
-        assert_eq!(status, 400, "{refused}");
-    }
-    served.env.tasks.shutdown().await;
-}
-
-#[tokio::test]
-async fn containers_deleted_with_their_account_have_lines_of_their_own() {
-    let kept = Kept::new();
-    let served = serve_with_log(kept.log());
-    let control = served.ready().await;
-    served.command("POST", "/admin/accounts", r#"{"name":"fresh"}"#).await;
-    for (name, id) in [("photos", 1), ("films", 2)] {
-        control.accounts.add_container_as("fresh", name, id).await;
-    }
-    served.command("DELETE", "/admin/accounts/fresh", "").await;
-    assert_eq!(kept.changes().len(), 1, "what is refused deletes nothing");
-    let (status, _) = served.ask("DELETE", "/admin/accounts/fresh?force=true", &token(), "").await;
-    assert_eq!(status, 204);
-    let told = kept.changes();
-    let field = |line: &serde_json::Value, name: &str| line[name].as_str().unwrap().to_owned();
-    let of: Vec<_> =
-        told.iter().map(|line| (field(line, "of"), field(line, "operation"))).collect();
-    let deleted = ("container".to_owned(), "DeleteContainer".to_owned());
-    let last = ("account".to_owned(), "DeleteAccount".to_owned());
-    assert_eq!(of, [deleted.clone(), deleted, last]);
-    let names: Vec<_> = told[..2].iter().map(|line| field(line, "resource")).collect();
-    assert_eq!(names, ["films", "photos"]);
-    for line in &told {
-        assert_eq!(line["account"], "fresh");
-        assert_eq!(line["principal"]["kind"], "admin_token");
-        assert_eq!(line["request_id"], told[2]["request_id"], "by which command");
-    }
     served.env.tasks.shutdown().await;
 }

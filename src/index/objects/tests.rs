@@ -27,6 +27,7 @@ mod snapshots;
 mod support;
 mod sweeps;
 mod tiers;
+mod upload_checksums;
 mod upload_lists;
 mod uploads;
 mod vectors;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::containers::make_and_delete_container;
 use super::fakes::*;
-use super::steps::make_and_delete_container;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::Sealed;
 use crate::index;

@@ -1,5 +1,6 @@
 //! Commits on a full disk, after which the file opens again immediately.
 
+use super::small_disk::assert_names_file_and_free_bytes;
 use super::*;
 use crate::env::Clock;
 use crate::env::OsClock;

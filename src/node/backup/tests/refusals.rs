@@ -206,3 +206,79 @@ async fn lost_extent_is_named_and_its_older_copy_stays() {
     restored(&at.backup, &at.other("restored"), &at.key).await.unwrap();
     sound(&at.other("restored"), &at.key).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
+    let at = Folders::new();
+    made(&at.data).await;
+    let summary = of_stopped(&at.data, &at.backup).await.unwrap();
+    let to = at.other("restored");
+    let half = Destination { path: &to, mark: Mark::Restore };
+    marks::begin(half, &summary, &attempt()).unwrap();
+    let refused = Running::start(&to).await.err().unwrap().to_string();
+    assert!(refused.contains("half restored"), "{refused}");
+    let refused = of_stopped(&to, &at.other("b")).await.unwrap_err().to_string();
+    assert!(refused.contains("half restored"), "{refused}");
+    flip_row(&at.backup, b"zzzz");
+    let refused = restored(&at.backup, &to, &at.key).await.unwrap_err().to_string();
+    assert!(refused.contains("extent"), "{refused}");
+    flip_row(&at.backup, b"zzz\x7b");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    assert_eq!(sound(&to, &at.key).await, 2);
+
+    let half = Destination { path: &at.backup, mark: Mark::Backup };
+    marks::begin(half, &summary, &attempt()).unwrap();
+    let refused = restored(&at.backup, &at.other("c"), &at.key).await.unwrap_err().to_string();
+    assert!(refused.contains("not a complete backup"), "{refused}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    restored(&at.backup, &at.other("d"), &at.key).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_directories_are_refused_by_name() {
+    let at = Folders::new();
+    made(&at.data).await;
+    // Whoever opens a store seals the extents that were open at its end.
+    sound(&at.data, &at.key).await;
+    let before = files(&at.data);
+    let other = at.other("other");
+    made(&other).await;
+    let wrong = of_stopped(&at.data, &other).await.unwrap_err().to_string();
+    assert!(wrong.contains("neither empty nor a backup"), "{wrong}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    let wrong = of_stopped(&other, &at.backup).await.unwrap_err().to_string();
+    assert!(wrong.contains("another store"), "{wrong}");
+    let wrong = of_stopped(&at.backup, &at.other("b")).await.unwrap_err().to_string();
+    assert!(wrong.contains("is a backup"), "{wrong}");
+    let wrong = restored(&at.data, &at.other("c"), &at.key).await.unwrap_err().to_string();
+    assert!(wrong.contains("not a complete backup"), "{wrong}");
+    let wrong = restored(&at.backup, &at.data, &at.key).await.unwrap_err().to_string();
+    assert!(wrong.contains("is not empty"), "{wrong}");
+    let lost = at.other("lost.key");
+    let wrong = restored(&at.backup, &at.other("d"), &lost).await.unwrap_err().to_string();
+    assert!(wrong.contains("lost.key") && wrong.contains("--master-key-file"), "{wrong}");
+    for name in ["b", "c", "d"] {
+        assert!(!at.other(name).exists(), "{name}");
+    }
+    let is_cache = |path: &Path| {
+        let text = path.to_string_lossy();
+        text.contains("/catalog") || text.ends_with("/journal")
+    };
+    let data = |mut files: BTreeMap<PathBuf, Vec<u8>>| {
+        files.retain(|path, _| !is_cache(path));
+        files
+    };
+    let (after, before) = (data(files(&at.data)), data(before));
+    assert!(after.keys().eq(before.keys()), "{:?} {:?}", after.keys(), before.keys());
+    let changed = after.iter().filter(|(path, bytes)| before.get(*path) != Some(bytes));
+    let changed: Vec<_> = changed.map(|(path, _)| path).collect();
+    assert!(changed.is_empty(), "{changed:?}");
+
+    // A restored store goes its own way: its extents are not those of the other under these ids.
+    let to = at.other("restored");
+    restored(&at.backup, &to, &at.key).await.unwrap();
+    let wrong = of_stopped(&to, &at.backup).await.unwrap_err().to_string();
+    assert!(wrong.contains("before it was restored"), "{wrong}");
+    of_stopped(&at.data, &at.backup).await.unwrap();
+    of_stopped(&to, &at.other("of restored")).await.unwrap();
+}
