@@ -21,6 +21,7 @@ use blockyard::types::LeaseAction;
 use blockyard::types::Timestamp;
 use bytes::Bytes;
 
+use crate::answer::Answer;
 use crate::change::Change;
 use crate::change::Demand;
 use crate::change::Scope;
@@ -29,7 +30,6 @@ use crate::content::Segment;
 use crate::draw::content;
 use crate::index::Session;
 use crate::index::key;
-use crate::model::Answer;
 use crate::model::Blob;
 use crate::requests;
 use crate::requests::Given;

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use blockyard::types::Crc64;
 
+use crate::answer::Answer;
+use crate::answer::Done;
+use crate::answer::More;
 use crate::change::Change;
 use crate::change::Demand;
 use crate::change::TagDemand;
@@ -13,9 +16,6 @@ use crate::content::Body;
 use crate::content::Segment;
 use crate::draw::content;
 use crate::index::key;
-use crate::model::Answer;
-use crate::model::Done;
-use crate::model::More;
 use crate::reads::Found;
 use crate::reads::Seen;
 use crate::requests;

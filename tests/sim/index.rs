@@ -1,6 +1,9 @@
 //! Capacity and index with concurrent clients: every answer, read and list fits the reference
 //! model, for all faults of disks and at any moment of a power failure.
 
+mod aftermath;
+mod last_look;
+
 use std::cell::Cell;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,12 +11,9 @@ use std::time::Duration;
 
 use blockyard::capacity::Capacity;
 use blockyard::capacity::ExtentInfo;
-use blockyard::capacity::ExtentKind;
-use blockyard::capacity::ExtentState;
 use blockyard::coordinator;
 use blockyard::coordinator::SimulatedStore;
 use blockyard::env::Fault;
-use blockyard::env::Faults;
 use blockyard::env::SimDisk;
 use blockyard::index::CreateContainer;
 use blockyard::index::Damage;
@@ -58,21 +58,12 @@ use crate::stumble;
 
 const DISK_BYTES: u64 = 24 << 20;
 pub(crate) const CLIENTS: u64 = 4;
-
-/// Reads may fail, as with any failing disk; nothing else may.
-const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
-
 /// Names of a client. There are few, so that they are changed repeatedly.
 pub(crate) const NAMES: u64 = 6;
-
 /// The most slow readers of a session.
 const READERS_MAX: u64 = 3;
-
 /// The number of names that all clients change.
 pub(crate) const SHARED: u64 = 2;
-
-/// The time after a fault within which all names can be written again.
-const RESUMED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The reference model of all blobs.
 #[derive(Debug)]
@@ -143,11 +134,6 @@ pub(crate) fn shared_name(number: u64) -> String {
 /// Whether all clients change it.
 pub(crate) fn is_shared(name: &str) -> bool {
     name.starts_with("shared/")
-}
-
-/// A name next to one of a client. Such names lie in every partition.
-fn probe(client: u64, name: u64, attempt: u64) -> String {
-    format!("{client}/{name}-probe{attempt}")
 }
 
 /// The names of a client, each with its key.
@@ -405,209 +391,5 @@ impl Session<'_> {
             return Ok(());
         }
         work.await
-    }
-
-    /// Checks the state after the fault is over, before a restart: everything that can continue
-    /// does.
-    async fn aftermath(&self, stack: &Stack) -> Result<(), Violation> {
-        let quarantined = self.check_service(stack)?;
-        if quarantined > 0 {
-            // They stay quarantined until the next start.
-            self.counts.add("partitions quarantined", quarantined as u64);
-            return Ok(());
-        }
-        if self.is_down() || self.plan.end == End::Kill {
-            return Ok(());
-        }
-        let client = Client { number: 0, stack, session: self };
-        let waiting = self.sims.iter().any(|sim| sim.faults_left() > 0);
-        match self.plan.trouble {
-            Trouble::Full => self.make_room(&client).await?,
-            Trouble::SyncError | Trouble::WriteError | Trouble::OneDisk if waiting => {
-                return Ok(());
-            }
-            Trouble::OneDisk => return self.goes_on_beside_it(&client).await,
-            Trouble::SyncError | Trouble::WriteError => return self.is_poisoned(&client).await,
-            Trouble::None
-            | Trouble::PowerCut
-            | Trouble::ReadErrors
-            | Trouble::Stalls
-            | Trouble::Coordinator => {
-                self.sims.iter().for_each(|sim| sim.set_faults(Faults::default()));
-                self.store.set_faults(coordinator::Faults::default());
-            }
-        }
-        self.counts.add("troubles lifted", u64::from(self.plan.trouble != Trouble::None));
-        self.writes_resume(&client).await?;
-        if self.draw.percent(50) {
-            self.garbage_is_gone(stack, |one| one.state == ExtentState::Sealed).await?;
-            self.counts.add("garbage gone afterwards", 1);
-        }
-        Ok(())
-    }
-
-    /// Checks that a disk is poisoned only after an injected fault, and that a partition is
-    /// quarantined only because of such a disk: no session damages files that it needs, not even by
-    /// a power failure. Returns the number of quarantined partitions.
-    fn check_service(&self, stack: &Stack) -> Result<usize, Violation> {
-        let trouble = self.plan.trouble;
-        let poisoned = stack.capacity.disks().iter().any(|disk| disk.poisoned);
-        if poisoned && trouble != Trouble::OneDisk && !trouble.has_struck(&self.sims) {
-            return Err(format!("a disk takes no writes with {:?}", self.plan));
-        }
-        let lacks_a_disk = poisoned || !stack.capacity.is_whole();
-        let mut quarantined = 0;
-        for one in stack.host.status().into_iter().filter(|one| one.quarantined) {
-            let why = one.stopped.unwrap_or_default();
-            if !(lacks_a_disk && why.contains("disk that is out of service")) {
-                return Err(format!("{} is {why}, with {:?}", one.id, self.plan));
-            }
-            quarantined += 1;
-        }
-        Ok(quarantined)
-    }
-
-    /// Checks that a disk takes no writes after a failed write or sync, and that its bytes can be
-    /// read.
-    async fn is_poisoned(&self, client: &Client<'_>) -> Result<(), Violation> {
-        if self.plan.trouble == Trouble::SyncError && self.sims.len() == 1 {
-            self.counts.add("failed syncs", 1);
-            if client.can_write(&probe(0, 0, 0)).await? {
-                return Err("a write was acknowledged after a failed sync".to_owned());
-            }
-        }
-        for number in 0..CLIENTS {
-            Client { number, ..*client }.check_all().await?;
-        }
-        client.check_shared().await
-    }
-
-    /// Checks that bytes on a poisoned disk can be read, that the other disk takes all writes, and
-    /// that garbage on it is freed.
-    async fn goes_on_beside_it(&self, client: &Client<'_>) -> Result<(), Violation> {
-        self.is_poisoned(client).await?;
-        self.writes_resume(client).await?;
-        let first = client.stack.first_disk;
-        let sound = |one: &ExtentInfo| one.disk != first && one.state == ExtentState::Sealed;
-        self.garbage_is_gone(client.stack, sound).await?;
-        self.counts.add("sound disks beside a poisoned one", 1);
-        Ok(())
-    }
-
-    /// Makes room on a full disk, with a larger disk or by deletes.
-    async fn make_room(&self, client: &Client<'_>) -> Result<(), Violation> {
-        if self.draw.percent(50) {
-            Rig::heal(&self.sims, DISK_BYTES);
-            self.counts.add("disks grown", 1);
-            return Ok(());
-        }
-        for sim in &self.sims {
-            sim.set_faults(Faults::default());
-        }
-        self.counts.add("disks emptied", 1);
-        client.delete_all().await
-    }
-
-    /// Checks that every partition takes writes again within a limit of time.
-    async fn writes_resume(&self, client: &Client<'_>) -> Result<(), Violation> {
-        let clock = &client.stack.env.clock;
-        let end = clock.monotonic() + RESUMED_WITHIN;
-        for (number, name) in (0..CLIENTS).flat_map(|n| (0..NAMES).map(move |name| (n, name))) {
-            for attempt in 0.. {
-                // Another name for each try: a change with an unknown outcome adds possible states
-                // to its name.
-                let name = probe(number, name, attempt);
-                if client.can_write(&name).await? || self.is_down() {
-                    break;
-                }
-                if clock.monotonic() > end {
-                    let map = client.stack.router.map();
-                    let at = map.at(RoutingKey::blob(&key(&name)).as_bytes());
-                    return Err(format!("the trouble is over, {name} cannot be written: {at:?}"));
-                }
-                clock.sleep(Duration::from_millis(500)).await;
-            }
-        }
-        self.counts.add("partitions written to afterwards", client.stack.host.partitions() as u64);
-        Ok(())
-    }
-
-    /// Checks at the end that all blobs are right and can be changed.
-    async fn last_look(self, machine: Machine) -> Result<(), Violation> {
-        disks::are_missed(&machine, self.store).await?;
-        let stack = Stack::open(&machine, self.store, self.borders).await?;
-        disks::are_remembered(&machine, stack.coordinator.as_ref()).await?;
-        let clients: Vec<Client<'_>> =
-            (0..CLIENTS).map(|number| Client { number, stack: &stack, session: &self }).collect();
-        for client in &clients {
-            client.check_all().await?;
-        }
-        clients[0].check_shared().await?;
-        clients[0].check_contests().await?;
-        clients[0].check_search().await?;
-        self.garbage_is_gone(&stack, |_| true).await?;
-        extents::are_all_used(&stack, self.store).await?;
-        self.writes_resume(&clients[0]).await?;
-        join_all(clients.into_iter().map(|client| client.run(5)))
-            .await
-            .into_iter()
-            .collect::<Result<Vec<()>, Violation>>()?;
-        if self.draw.percent(40) {
-            return self.flips_are_never_served(&stack).await;
-        }
-        stack.shutdown().await;
-        Ok(())
-    }
-
-    /// Checks that after a pass and an audit no more bytes are stored than blobs may refer to
-    /// (I11). An open extent may have bytes of a write with an unknown outcome, so `what` is
-    /// checked only after it is sealed.
-    async fn garbage_is_gone(
-        &self,
-        stack: &Stack,
-        what: impl Fn(&ExtentInfo) -> bool,
-    ) -> Result<(), Violation> {
-        let live = self.model.borrow().stored_max();
-        let mut left = Vec::new();
-        // Layers of deleted page blobs are removed one per pass.
-        for wait in (0..40).map(|wait| 100 + 50 * wait) {
-            stack.env.clock.sleep(Duration::from_millis(wait)).await;
-            left = stack.capacity.extents().await;
-            left.retain(|one| one.kind == ExtentKind::Data && one.len > one.freed && what(one));
-            let stored: u64 = left.iter().map(|info| info.len - info.freed).sum();
-            if stored <= live || self.is_down() {
-                return Ok(());
-            }
-        }
-        Err(format!("at most {live} bytes are referred to, but there are {left:?}"))
-    }
-
-    /// Flips bits everywhere and checks that only right bytes are served (I13).
-    async fn flips_are_never_served(&self, stack: &Stack) -> Result<(), Violation> {
-        let flips = self.draw.between(1, 60);
-        let flipped =
-            (0..flips).filter_map(|_| self.draw.one(&self.sims)?.flip_random("extents/")).count();
-        self.counts.add("flips", flipped as u64);
-        for number in 0..CLIENTS {
-            let reader =
-                Client { number, stack, session: &Session { plan: FLIPPED, ..self.again() } };
-            reader.check_all().await?;
-        }
-        Ok(())
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            plan: self.plan,
-            draw: self.draw,
-            stumbles: self.stumbles,
-            streams: self.streams,
-            releases: self.releases,
-            store: self.store,
-            model: self.model,
-            sims: self.sims.clone(),
-            borders: self.borders,
-            counts: self.counts,
-        }
     }
 }

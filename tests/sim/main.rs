@@ -10,6 +10,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod answer;
 mod audits;
 mod calls;
 mod capacity;

@@ -8,71 +8,24 @@
 //! Clients share some names. Overlapping answers are compared with all orders that their times
 //! allow.
 //!
-//! `state.rs` has the effect of a change (`change.rs`) on one state, `content.rs` the content of
-//! blobs, `lease.rs`, `tier.rs` and `when.rs` what depends on time.
+//! `answer.rs` has the answers, `state.rs` the effect of a change (`change.rs`) on one state,
+//! `content.rs` the content of blobs, `lease.rs`, `tier.rs` and `when.rs` what depends on time.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use blockyard::index::Leased;
 use blockyard::types::Etag;
 use blockyard::types::Timestamp;
 
+use crate::answer::Answer;
+use crate::answer::settle;
 use crate::change::Change;
 use crate::change::Demand;
 use crate::content::Body;
-use crate::lease;
 use crate::seeds::Violation;
 use crate::state::Outcomes;
 use crate::state::State;
 use crate::when::When;
-
-/// The answer to a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Done(Done),
-    /// Not done, because of the state of the blob.
-    Refused,
-    /// Not done, for another reason than the state of the blob.
-    NotDone,
-    /// The outcome is unknown.
-    Unknown,
-}
-
-/// What the answer to a change shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
-    pub(crate) etag: Option<Etag>,
-    /// The exact time of the change.
-    pub(crate) at: Option<Timestamp>,
-    pub(crate) more: More,
-}
-
-/// Fields that only the answers of some changes have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum More {
-    #[default]
-    Nothing,
-    Appended {
-        offset: u64,
-        blocks: u32,
-    },
-    Sequence(u64),
-    Taken(Timestamp),
-    Leased(Leased),
-}
-
-impl Answer {
-    /// Its name in the counts.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Done(_) => "changes done",
-            Self::Refused => "changes refused",
-            Self::NotDone => "changes not done",
-            Self::Unknown => "changes unknown",
-        }
-    }
-}
 
 /// A requested change.
 #[derive(Clone, Debug)]
@@ -166,7 +119,6 @@ impl fmt::Debug for Blob {
 
 /// With more possible states than this, a blob is not changed further.
 const STATES_MAX: usize = 64;
-
 /// The most overlapping answers whose orders are searched. The number of orders grows fast.
 const TOLD_MAX: usize = 10;
 
@@ -437,212 +389,5 @@ fn after(state: &State, asked: &Asked) -> Outcomes {
     state.after(&asked.change, asked.demand, asked.when)
 }
 
-/// Whether the answer fits this state. If so, the state takes over what the answer shows.
-fn settle(state: &mut State, change: &Change, done: Done) -> bool {
-    let renewed = change.renews_etag() || matches!(change, Change::Seal { .. });
-    if let Some(committed) = state.committed.as_mut().filter(|_| renewed) {
-        if committed.etag.is_some() && committed.etag != done.etag {
-            return false;
-        }
-        committed.etag = done.etag;
-    }
-    if let Change::Complete { upload, .. } = change
-        && !settle_completion(state, *upload, done.etag)
-    {
-        return false;
-    }
-    match done.more {
-        More::Nothing => true,
-        More::Appended { offset, blocks } => {
-            let Some(body) = state.committed.as_ref().map(|committed| &committed.body) else {
-                return false;
-            };
-            let last = body.segments().last().map_or(0, |segment| segment.len);
-            body.len() - last == offset && body.segments().len() == blocks as usize
-        }
-        More::Sequence(sequence) => {
-            let body = state.committed.as_ref().map(|committed| &committed.body);
-            matches!(body, Some(Body::Pages(pages)) if pages.sequence == sequence)
-        }
-        More::Taken(at) => {
-            let Some(taken) = state.snapshots.last_mut() else { return false };
-            let fits = taken.was.etag.is_none_or(|etag| Some(etag) == done.etag);
-            (taken.at, taken.was.etag) = (Some(at), done.etag);
-            fits
-        }
-        More::Leased(leased) => state
-            .committed
-            .as_mut()
-            .is_some_and(|committed| lease::answered(&mut committed.lease, &leased)),
-    }
-}
-
-/// Whether the tag that a completion answered fits this state: each completion of an upload answers
-/// the same, and the blob has this tag until it changes.
-fn settle_completion(state: &mut State, upload: u64, etag: Option<Etag>) -> bool {
-    let Some(completed) = state.completed.get_mut(&upload) else { return false };
-    if completed.etag.is_some_and(|known| Some(known) != etag) {
-        return false;
-    }
-    completed.etag = etag;
-    match &mut state.committed {
-        Some(committed) if committed.upload == Some(upload) => {
-            let fits = committed.etag.is_none_or(|known| Some(known) == etag);
-            committed.etag = etag;
-            fits
-        }
-        Some(_) | None => true,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::content::Segment;
-    use crate::state::Marks;
-
-    fn at(ticks: u64) -> Timestamp {
-        Timestamp::from_ticks(ticks)
-    }
-
-    fn put(tag: u64) -> Change {
-        let body = Body::Blocks(vec![Segment { id: None, tag, len: 8 }]);
-        Change::Make { body, marks: Marks::default() }
-    }
-
-    fn done(etag: &str) -> Answer {
-        Answer::Done(Done { etag: Etag::parse(etag), at: None, more: More::Nothing })
-    }
-
-    /// A read that shows this content.
-    fn shows(tag: Option<u64>) -> impl Fn(&mut State) -> bool + 'static {
-        move |state| {
-            let body = state.committed.as_ref().map(|committed| &committed.body);
-            body.and_then(|body| body.segments().first()).map(|one| one.tag) == tag
-        }
-    }
-
-    #[test]
-    fn changes_that_overlap_may_come_in_either_order_and_a_read_then_decides_it() {
-        for last in [1, 2] {
-            let mut blob = Blob::default();
-            let first = blob.ask(put(1), Demand::default(), at(1));
-            let second = blob.ask(put(2), Demand::default(), at(1));
-            blob.answer(second, done("0x2"), at(9)).unwrap();
-            blob.answer(first, done("0x1"), at(9)).unwrap();
-            assert!(blob.known().is_none(), "nobody knows which came last");
-            blob.see("it", shows(Some(last))).unwrap();
-            blob.see("it again", shows(Some(3 - last))).unwrap_err();
-        }
-    }
-
-    #[test]
-    fn a_read_that_overlaps_a_change_shows_either_side_of_it_and_one_after_it_does_not() {
-        for seen in [None, Some(1)] {
-            let mut blob = Blob::default();
-            let change = blob.ask(put(1), Demand::default(), at(1));
-            let read = blob.look();
-            blob.seen_by(read, "it", shows(seen)).unwrap();
-            blob.answer(change, done("0x1"), at(9)).unwrap();
-        }
-        let mut blob = Blob::default();
-        let change = blob.ask(put(1), Demand::default(), at(1));
-        let other = blob.look();
-        blob.answer(change, done("0x1"), at(9)).unwrap();
-        let late = blob.look();
-        blob.seen_by(late, "nothing", shows(None)).unwrap();
-        // Now no request is in progress: the late read was right at no moment.
-        blob.looked_away(other).unwrap_err();
-    }
-
-    #[test]
-    fn two_reads_do_not_see_a_change_come_and_go() {
-        let mut blob = Blob::default();
-        let change = blob.ask(put(1), Demand::default(), at(1));
-        for seen in [Some(1), None] {
-            let read = blob.look();
-            blob.seen_by(read, "it", shows(seen)).unwrap();
-        }
-        blob.answer(change, done("0x1"), at(9)).unwrap_err();
-    }
-
-    #[test]
-    fn what_nobody_answered_may_happen_until_the_process_is_gone() {
-        let mut blob = Blob::default();
-        let lost = blob.ask(put(1), Demand::default(), at(1));
-        blob.answer(lost, Answer::Unknown, at(2)).unwrap();
-        blob.see("nothing", shows(None)).unwrap();
-        blob.see("it", shows(Some(1))).unwrap();
-        let mut blob = Blob::default();
-        let _cut = blob.ask(put(1), Demand::default(), at(1));
-        blob.cut_off(at(2)).unwrap();
-        blob.see("nothing", shows(None)).unwrap();
-        blob.see("it", shows(Some(1))).unwrap_err();
-    }
-
-    /// A log that is replayed twice must be detected (I14).
-    #[test]
-    fn what_nobody_answered_happens_once_at_most() {
-        let append = |tag| {
-            let segment = Segment { id: None, tag, len: 8 };
-            Change::Append { segment, position: None, len_max: None }
-        };
-        let count = |wanted: usize| {
-            move |state: &mut State| {
-                let body = state.committed.as_ref().map(|committed| &committed.body);
-                body.is_some_and(|body| body.segments().len() == wanted)
-            }
-        };
-        let mut blob = Blob::default();
-        let made = blob.ask(
-            Change::Make {
-                body: Body::Appended { segments: Vec::new(), sealed: false },
-                marks: Marks::default(),
-            },
-            Demand::default(),
-            at(1),
-        );
-        blob.answer(made, done("0x1"), at(2)).unwrap();
-        let lost = blob.ask(append(7), Demand::default(), at(3));
-        blob.answer(lost, Answer::Unknown, at(4)).unwrap();
-        let look = blob.look();
-        blob.seen_by(look, "one", count(1)).unwrap();
-        let look = blob.look();
-        blob.seen_by(look, "two", count(2)).unwrap_err();
-    }
-
-    /// Several lingering changes may happen between two answers, in any order.
-    #[test]
-    fn what_lingers_happens_in_any_order() {
-        for last in [1, 2] {
-            let mut blob = Blob::default();
-            for tag in [1, 2] {
-                let lost = blob.ask(put(tag), Demand::default(), at(1));
-                blob.answer(lost, Answer::Unknown, at(2)).unwrap();
-            }
-            let look = blob.look();
-            blob.seen_by(look, "either", |_| true).unwrap();
-            blob.see("the other", shows(Some(3 - last))).unwrap();
-            blob.see("the last", shows(Some(last))).unwrap();
-            blob.see("the other again", shows(Some(3 - last))).unwrap_err();
-        }
-    }
-
-    /// The number of states grows with what answers can distinguish, not with the orders of
-    /// answers.
-    #[test]
-    fn answers_that_overlap_while_changes_linger_leave_few_states() {
-        let mut blob = Blob::default();
-        for tag in 1..=3 {
-            let lost = blob.ask(put(tag), Demand::default(), at(1));
-            blob.answer(lost, Answer::Unknown, at(2)).unwrap();
-        }
-        let looks: Vec<Ticket> = (0..9).map(|_| blob.look()).collect();
-        let last = blob.ask(put(4), Demand::default(), at(3));
-        for look in looks {
-            blob.seen_by(look, "anything", |_| true).unwrap();
-        }
-        blob.answer(last, done("0x4"), at(9)).unwrap();
-        assert!(blob.states.len() <= 16, "{} states", blob.states.len());
-    }
-}
+mod tests;

@@ -41,13 +41,13 @@ use blockyard::types::TierState;
 use blockyard::types::Timestamp;
 use bytes::Bytes;
 
+use crate::answer::Done;
+use crate::answer::More;
 use crate::change::Change;
 use crate::change::Demand;
 use crate::change::Scope;
 use crate::change::TagDemand;
 use crate::content::Body;
-use crate::model::Done;
-use crate::model::More;
 use crate::state::Marks;
 use crate::tier::REHYDRATION;
 use crate::uploads;
