@@ -9,6 +9,11 @@ import json
 from lib import s3
 from lib.multipart import KIND, body
 
+# The file of a form, unless a test sends another one.
+CONTENT = b"content"
+# A time that policies end at, far in the future.
+END = "2999-01-01T00:00:00.000Z"
+
 
 def later(seconds=600):
     """A time in the future, or in the past, as policies write it."""
@@ -64,3 +69,23 @@ class Form:
     def post(self, raw, headers=None, target=None, **parts):
         """Sends it."""
         return raw.send("POST", target or f"/{self.bucket}", {"content-type": KIND, **(headers or {})}, body(self.all(), **parts))
+
+
+def outcome(answer):
+    """Status, code and text of a refusal."""
+    return answer.status, answer.code(), answer.text("Message")
+
+
+def missing(name):
+    """What a refusal says when a field is not there."""
+    return f"Bucket POST must contain a field named '{name}'.  If it is specified, please check the order of the fields."
+
+
+def is_empty(client, bucket):
+    """Whether a bucket has no objects."""
+    return "Contents" not in client.list_objects_v2(Bucket=bucket)
+
+
+def stored(client, bucket, key="k"):
+    """What an object holds."""
+    return client.get_object(Bucket=bucket, Key=key)["Body"].read()

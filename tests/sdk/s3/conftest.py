@@ -1,18 +1,22 @@
-"""One server for the whole run, one fresh bucket for each test."""
+"""One server for the whole run, one fresh bucket for each test; what several files of tests use."""
 
+import datetime
 import pathlib
 import sys
 import uuid
 
+import botocore
+import botocore.exceptions
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
-from lib import s3
+from lib import commands, s3, s3_users
 from lib.account import DEV_KEY, DEV_NAME, Account
 from lib.cli import remember_operations
 from lib.issuer import ISSUER, Issuer
+from lib.s3_forms import Form
 from lib.server import Server
 
 
@@ -21,6 +25,18 @@ OTHER_KEY = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgb3RoZXIga2V5IG90aGVyIGtleSB
 
 # A user of the configuration: name, access key id, secret.
 CONFIGURED = ("configured", "CONFIGUREDKEY1", "a/secret+of=the-configuration")
+
+
+def refusal(call, **arguments):
+    """Status and code of a boto3 call that has to be refused."""
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        call(**arguments)
+    return s3.code(caught.value)
+
+
+def outcome(answer):
+    """Status and code of an answer."""
+    return answer.status, answer.code()
 
 
 def pytest_addoption(parser):
@@ -92,3 +108,73 @@ def bucket(client, service):
         service.delete_container(name)
     except Exception:  # pylint: disable=broad-except
         pass  # The test deleted it itself.
+
+
+@pytest.fixture
+def user(server, account):
+    """A user without a role."""
+    made = s3_users.create(server, account)
+    yield made
+    commands.run(server, "user", "delete", made.place)
+
+
+@pytest.fixture
+def second(server, account):
+    """Another user without a role."""
+    made = s3_users.create(server, account)
+    yield made
+    commands.run(server, "user", "delete", made.place)
+
+
+@pytest.fixture
+def own(user, service):
+    """A bucket that the user owns."""
+    name = f"o{uuid.uuid4().hex}"
+    user.client().create_bucket(Bucket=name)
+    yield name
+    try:
+        service.delete_container(name)
+    except Exception:  # pylint: disable=broad-except
+        pass  # The test deleted it itself.
+
+
+@pytest.fixture
+def subject(server, account):
+    """A subject of the issuer that reads the account."""
+    name = f"s-{uuid.uuid4().hex}"
+    commands.command(server, "account", "grant", account.name, "reader", name)
+    yield name
+    commands.run(server, "account", "ungrant", account.name, "reader", name)
+
+
+@pytest.fixture
+def sts(account):
+    """A client that does not sign."""
+    return s3_users.keyed(account, "unused", "unused", service="sts", signature_version=botocore.UNSIGNED)
+
+
+@pytest.fixture
+def form(account, bucket):
+    """A form for the key `k`."""
+    return Form(account, bucket)
+
+
+@pytest.fixture(name="made")
+def fixture_made(client, bucket):
+    """An object with everything that a copy may take over."""
+    return client.put_object(
+        Bucket=bucket, Key="from", Body=b"hello", ContentType="text/plain", ContentEncoding="identity",
+        ContentLanguage="de", ContentDisposition="inline", CacheControl="no-cache", Metadata={"k": "v"},
+        Expires=datetime.datetime(2030, 1, 1), WebsiteRedirectLocation="/there", StorageClass="STANDARD_IA")
+
+
+@pytest.fixture(scope="module")
+def shared(server):
+    """A bucket of all tests of a file, with one object, which none of them changes."""
+    client = s3.client(server.account)
+    name = f"b{uuid.uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    client.put_object(Bucket=name, Key="k", Body=b"content")
+    yield name
+    assert client.get_object(Bucket=name, Key="k")["Body"].read() == b"content"
+    assert [one["Key"] for one in client.list_objects_v2(Bucket=name)["Contents"]] == ["k"], "a refused request stored"
