@@ -8,43 +8,26 @@ use clap::CommandFactory;
 
 use crate::tree;
 
-/// Lines of a source file without its tests.
+/// Lines of a file of code: of the program, of its tests and of benchmarks, in Rust or Python.
 const LINES_MAX: usize = 500;
-/// Longer ones, from before this test: may only shrink, and leave the list below the limit.
-const LONGER: [(&str, usize); 0] = [];
-
-/// Lines before the tests of a file.
-fn lines(text: &str) -> usize {
-    let tests = text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    text[..tests].lines().count()
-}
 
 #[test]
 fn source_files_are_small() {
     let mut long = Vec::new();
-    let mut unlisted: BTreeSet<&str> = LONGER.iter().map(|(name, _)| *name).collect();
-    for file in tree::files("src", "rs") {
-        let is_test = file.name.ends_with("/tests.rs") || file.name.contains("/tests/");
-        let listed = LONGER.iter().find(|(name, _)| *name == file.name);
-        let limit = listed.map_or(LINES_MAX, |(_, limit)| *limit);
-        let count = lines(&file.text);
-        if !is_test && count > limit {
-            long.push(format!("{}: {count} lines, at most {limit}", file.name));
-        }
+    for file in ["rs", "py"].into_iter().flat_map(tree::code) {
+        let count = file.text.lines().count();
         if count > LINES_MAX {
-            unlisted.remove(file.name.as_str());
+            long.push(format!("{}: {count} lines, at most {LINES_MAX}", file.name));
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
-    assert!(unlisted.is_empty(), "short enough now, drop from the list: {unlisted:?}");
 }
 
 /// rustfmt leaves comments as they are.
 #[test]
 fn comments_fit_into_100_columns() {
     let mut wide = Vec::new();
-    let ours = ["src", "tests", "benches"].into_iter().flat_map(|folder| tree::files(folder, "rs"));
-    for file in ours.filter(|file| !file.name.contains("/target/")) {
+    for file in tree::code("rs") {
         for (number, line) in file.text.lines().enumerate() {
             if line.trim_start().starts_with("//") && line.chars().count() > 100 {
                 wide.push(format!("{}:{}", file.name, number + 1));

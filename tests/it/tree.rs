@@ -25,12 +25,30 @@ pub(crate) fn write(name: &str, text: &str) {
     std::fs::write(root().join(name), text).unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// All files below a folder with that extension, by name.
+/// All files below a folder with that extension, by name. There is one at least.
 pub(crate) fn files(folder: &str, extension: &str) -> Vec<File> {
+    let found = files_if_any(folder, extension);
+    assert!(!found.is_empty(), "no .{extension} below {folder}");
+    found
+}
+
+/// All files below a folder with that extension, by name.
+fn files_if_any(folder: &str, extension: &str) -> Vec<File> {
     let mut found = Vec::new();
     collect(&root().join(folder), extension, &mut found);
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    assert!(!found.is_empty(), "no .{extension} below {folder}");
+    found
+}
+
+/// Where builds of programs of their own put what they make.
+const BUILT: [&str; 2] = ["tests/fuzz/target/", "tests/power/target/"];
+
+/// All files of code with that extension, those of tests included; what a build made is left out.
+pub(crate) fn code(extension: &str) -> Vec<File> {
+    let folders = ["src", "tests", "benches"].into_iter();
+    let mut found: Vec<File> = folders.flat_map(|folder| files_if_any(folder, extension)).collect();
+    found.retain(|file| !BUILT.iter().any(|folder| file.name.starts_with(folder)));
+    assert!(!found.is_empty(), "no .{extension} in the tree");
     found
 }
 
