@@ -20,9 +20,10 @@ pub(super) fn draft(target: &Target, key: &SigV4, call: &Call) -> Result<Option<
     let stamp = sigv4::stamp(now.as_secs());
     draft.header("host", &target.authority)?;
     draft.header("x-amz-date", &stamp)?;
-    let payload = match call {
-        Call::Put { body, signed: true, .. } => sigv4::payload_hash(body),
-        _ => sigv4::UNSIGNED.to_owned(),
+    let payload = if let Call::Put { body, signed: true, .. } = call {
+        sigv4::payload_hash(body)
+    } else {
+        sigv4::UNSIGNED.to_owned()
     };
     draft.header("x-amz-content-sha256", &payload)?;
     if draft.method == Method::PUT || draft.method == Method::POST {
