@@ -215,6 +215,45 @@ class SeaweedFS(Server):
         ]
 
 
+class Garage(Server):
+    """Garage as one node that syncs metadata and data, from crates.io."""
+
+    name = "garage"
+    durability = "metadata_fsync and data_fsync, which are off by default"
+    divide = 4
+    version = "2.5.0"
+    key = ("GK31c2f218a2e44f485b94239e", "b892c0665f0ada8a4755dae98baa3b133590e11dae3bcc1f9d769d67f16c3835")
+
+    def install(self):
+        home = self.cache / "garage"
+        self.program = home / "bin" / "garage"
+        if not self.program.exists():
+            say("building garage from crates.io: a quarter of an hour")
+            subprocess.run(
+                ["cargo", "install", "garage", "--version", f"={self.version}", "--locked", "--root", str(home),
+                 "--no-default-features", "--features", "bundled-libs,lmdb"],
+                check=True, stdout=subprocess.DEVNULL,
+            )
+        return self.version
+
+    def command(self, data):
+        config = data.parent / "garage.toml"
+        config.write_text("\n".join([
+            f'metadata_dir = "{data}/meta"', f'data_dir = "{data}/data"', 'db_engine = "lmdb"', "replication_factor = 1",
+            "metadata_fsync = true", "data_fsync = true", f'rpc_bind_addr = "127.0.0.1:{self.base + 1}"', f'rpc_secret = "{"1" * 64}"',
+            "[s3_api]", 's3_region = "us-east-1"', f'api_bind_addr = "127.0.0.1:{self.base}"',
+        ]) + "\n")
+        access, secret = self.key
+        return [
+            "env", f"GARAGE_DEFAULT_ACCESS_KEY={access}", f"GARAGE_DEFAULT_SECRET_KEY={secret}", "GARAGE_DEFAULT_BUCKET=bench",
+            str(self.program), "-c", str(config), "server", "--single-node", "--default-bucket",
+        ]
+
+    def driver_args(self):
+        access, secret = self.key
+        return ["--endpoint", f"http://127.0.0.1:{self.base}", "--protocol", "s3", "--account", access, "--key", secret]
+
+
 def executable(messages, target):
     """Path of the program `target` in cargo's JSON messages."""
     for line in messages.splitlines():
@@ -229,4 +268,4 @@ def target_dir():
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 
 
-ALL = [Blockyard, BlockyardS3, Azurite, SeaweedFS]
+ALL = [Blockyard, BlockyardS3, Azurite, SeaweedFS, Garage]

@@ -8,6 +8,7 @@ mod bed;
 mod capacity;
 mod checksums;
 mod flights;
+mod heads;
 mod index;
 mod map;
 mod protocol;

@@ -1,0 +1,76 @@
+//! What it costs that hyper notes how the names of a head are spelled (ADR 0043): a request served
+//! in memory without it and with it.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+
+use bytes::Bytes;
+use divan::Bencher;
+use http::Response;
+use http_body_util::Empty;
+use hyper::rt::ReadBufCursor;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+
+/// A HEAD as the Python client sends it.
+const HEAD: &[u8] = b"HEAD /devstoreaccount1/container/blob HTTP/1.1\r\n\
+    Host: 127.0.0.1:10000\r\nx-ms-version: 2026-10-06\r\nAccept: application/xml\r\n\
+    User-Agent: azsdk-python-storage-blob/12.28.0 Python/3.11.7\r\n\
+    x-ms-date: Fri, 27 Nov 2026 14:00:00 GMT\r\n\
+    x-ms-client-request-id: 5a3c2c2e-0000-11f0-9c2e-0242ac120002\r\n\
+    Authorization: SharedKey devstoreaccount1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\
+    Connection: close\r\nAccept-Encoding: gzip, deflate\r\n\r\n";
+
+/// A connection in memory.
+struct Memory(Bytes);
+
+impl hyper::rt::Read for Memory {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let len = self.0.len().min(buf.remaining());
+        buf.put_slice(&self.0.split_to(len));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for Memory {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// One request, from its bytes to those of its answer.
+#[divan::bench(args = [false, true])]
+fn head_with_spelling(bencher: Bencher<'_, '_>, spelled: bool) {
+    bencher.bench(|| {
+        let service = service_fn(|request| async move {
+            divan::black_box(request);
+            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+        });
+        let mut builder = http1::Builder::new();
+        builder.preserve_header_case(spelled);
+        let mut served =
+            Box::pin(builder.serve_connection(Memory(Bytes::from_static(HEAD)), service));
+        let done = served.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(done.is_ready(), "a connection in memory does not wait");
+    });
+}
