@@ -83,9 +83,8 @@ struct WholeBody {
 }
 
 struct Hashes<'a> {
-    queue: &'a Md5Queue,
     crc64: Crc64Hasher,
-    md5: Option<BodyMd5>,
+    md5: Option<BodyMd5<'a>>,
     /// Of a checksum that the request names, unless it is the CRC-64.
     named: Option<ContentHasher>,
 }
@@ -96,7 +95,7 @@ impl<'a> Hashes<'a> {
             (md5_wanted || upload.md5.is_some()).then(|| queue.begin(upload.framing.content_len()));
         let named =
             upload.checksums.wanted.filter(|wanted| *wanted != ChecksumAlgorithm::Crc64Nvme);
-        Self { queue, crc64: Crc64Hasher::default(), md5, named: named.map(ContentHasher::new) }
+        Self { crc64: Crc64Hasher::default(), md5, named: named.map(ContentHasher::new) }
     }
 
     async fn update(&mut self, piece: &Bytes) -> Result<(), Refusal> {
@@ -105,16 +104,23 @@ impl<'a> Hashes<'a> {
             named.update(piece);
         }
         match &mut self.md5 {
-            Some(md5) => self.queue.add(md5, piece).await,
+            Some(md5) => md5.add(piece).await,
             None => Ok(()),
         }
     }
 
     /// Compares the checksums with those that the client gave. `trailer` is what stood behind the
     /// content.
-    fn finish(self, upload: &Upload, trailer: Option<ChecksumValue>) -> Result<Checksums, Refusal> {
+    async fn finish(
+        self,
+        upload: &Upload,
+        trailer: Option<ChecksumValue>,
+    ) -> Result<Checksums, Refusal> {
         let crc64 = self.crc64.finish();
-        let md5 = self.md5.map(BodyMd5::finish);
+        let md5 = match self.md5 {
+            Some(md5) => Some(md5.finish().await?),
+            None => None,
+        };
         match (upload.crc64, upload.md5) {
             (Some(claimed), _) if claimed != crc64 => {
                 return Err(Refusal::new(Reason::Crc64Mismatch)
@@ -229,9 +235,9 @@ impl<'a> Receiving<'a> {
     }
 
     /// Compares the checksums with those that the client gave.
-    fn finish(self) -> Result<Checksums, Refusal> {
+    async fn finish(self) -> Result<Checksums, Refusal> {
         let trailer = self.body.trailer_checksum()?;
-        self.hashes.finish(self.upload, trailer)
+        self.hashes.finish(self.upload, trailer).await
     }
 }
 
@@ -290,7 +296,7 @@ async fn ingest_small(
 ) -> Result<Ingested, Refusal> {
     let (pool, len) = (receiving.pool, receiving.came);
     // Checked before anything is stored, so that a wrong body leaves no garbage.
-    let Checksums { crc64, md5, named } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish().await?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     if let Some(encrypting) = encrypting {
         let mut writer = encrypting.begin(len);
@@ -340,7 +346,7 @@ async fn ingest_large(
         }
         receiving.hashes.update(&piece).await?;
     }
-    let Checksums { crc64, md5, named } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish().await?;
     if let Some(last) = writer.as_mut().and_then(ChunkWriter::finish) {
         stream.push(last).await?;
     }
@@ -367,7 +373,7 @@ pub(crate) async fn verify(
         hashes.update(&piece).await?;
         see(&piece);
     }
-    hashes.finish(upload, None)
+    hashes.finish(upload, None).await
 }
 
 /// Checks the CRC-64 that the client gave against that of bytes stored already.
@@ -392,7 +398,7 @@ pub(crate) async fn ingest_pages(
     let len = upload.framing.content_len().ok_or_else(unknown)?;
     let mut receiving = Receiving::begin(pool, body, upload, false);
     let content = receiving.collect(len).await?.in_memory();
-    let Checksums { crc64, md5, named } = receiving.finish()?;
+    let Checksums { crc64, md5, named } = receiving.finish().await?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     let stored = pool.store_pages_under(content, start, encrypting.as_ref()).await?.under(nonce);
     Ok(Ingested { stored, crc64, md5, named })
@@ -422,7 +428,10 @@ pub(crate) async fn check_empty(
     upload: &Upload,
 ) -> Result<(), Refusal> {
     let whole = read_whole(pool, body, upload).await?;
-    if whole.content.pieces.is_empty() { Ok(()) } else { Err(Reason::InvalidInput.into()) }
+    if whole.content.pieces.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(Reason::InvalidInput).detail(Detail::HeaderName, "Content-Length"))
 }
 
 async fn read_whole(
@@ -432,7 +441,7 @@ async fn read_whole(
 ) -> Result<WholeBody, Refusal> {
     let mut receiving = Receiving::begin(pool, body, upload, false);
     let content = receiving.collect(upload.framing.len_max()).await?.in_memory();
-    let Checksums { crc64, md5, .. } = receiving.finish()?;
+    let Checksums { crc64, md5, .. } = receiving.finish().await?;
     Ok(WholeBody { content, checksum: BodyChecksum::new(crc64, md5) })
 }
 

@@ -1,56 +1,56 @@
 //! MD5 of bodies that arrive at the same time, in batches (ADR 0042).
 //!
-//! A body adds a piece and yields once, so that other ready tasks run and add theirs. Whoever runs
-//! first after that hashes all of them. So a lone body waits for no timer, and the more bodies
-//! arrive at once, the less each of them costs.
+//! A body leaves its pieces here and goes on: its MD5 lags behind by up to 256 KiB. The body that
+//! lags further behind catches up, and takes a piece of each of the others along. So a batch is
+//! full wherever many bodies arrive at once. A body waits only while another thread has its stream.
+//!
+//! Invariants: the stream of a body is with one thread at a time; pieces are hashed in their order;
+//! what waits here has at most 16 MiB in all, beside what the budget of bodies counts, and what a
+//! thread hashes at most 2 MiB.
 
-use std::mem::take;
+mod backlog;
+
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 
+use crate::frontend::md5_queue::backlog::Backlog;
+use crate::frontend::md5_queue::backlog::Lane;
+use crate::frontend::md5_queue::backlog::PIECE_BYTES_MIN;
+use crate::frontend::md5_queue::backlog::Step;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::types::MD5_BATCH_MAX;
 use crate::types::Md5;
 use crate::types::Md5Batch;
 use crate::types::Md5Hasher;
 use crate::types::Md5Stream;
 
-/// A body adds at most this many bytes at a time: one long piece would be hashed alone after the
-/// others of its batch.
-const PIECE_BYTES_MAX: usize = 64 << 10;
-/// Shorter pieces are hashed at once: waiting costs more than it saves.
-const PIECE_BYTES_MIN: usize = 8 << 10;
+/// A body that lags behind by more than this catches up, bytes.
+const LAG_BYTES_MAX: usize = 256 << 10;
+/// A batch is worth while from so many bodies on.
+const COMPANY: usize = 8;
+/// How often a body lets others receive what they could add to its batch.
+const TURNS_GIVEN: u32 = 4;
+/// What all bodies together may have left here, bytes.
+const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
 /// The MD5 of a body.
 #[derive(Debug)]
-pub(crate) enum BodyMd5 {
+pub(crate) enum BodyMd5<'a> {
     /// Hashed by itself.
     Alone(Md5Hasher),
     /// Hashed in batches with others.
-    Batched(Md5Stream),
+    Batched(Batched<'a>),
 }
 
-impl BodyMd5 {
-    /// The digest of everything added.
-    pub(crate) fn finish(self) -> Md5 {
-        match self {
-            Self::Alone(hasher) => hasher.finish(),
-            Self::Batched(stream) => stream.finish(),
-        }
-    }
-}
-
-/// A piece that waits to be hashed.
+/// A body that has a place in the queue.
 #[derive(Debug)]
-struct Waiting {
-    stream: Md5Stream,
-    piece: Bytes,
-    done: oneshot::Sender<Md5Stream>,
+pub(crate) struct Batched<'a> {
+    queue: &'a Md5Queue,
+    batch: Md5Batch,
+    id: u64,
 }
 
 /// Pieces of bodies that wait to be hashed together.
@@ -58,7 +58,7 @@ struct Waiting {
 pub(crate) struct Md5Queue {
     /// `None` if the library is wrong on this processor.
     batch: Option<Md5Batch>,
-    waiting: Mutex<Vec<Waiting>>,
+    backlog: Mutex<Backlog>,
 }
 
 impl Md5Queue {
@@ -70,180 +70,141 @@ impl Md5Queue {
                  are hashed one by one. Please report the processor's model."
             );
         }
-        Self { batch, waiting: Mutex::default() }
+        Self { batch, backlog: Mutex::default() }
     }
 
     /// The MD5 of a body of this length; `None` when the length is unknown.
-    pub(crate) fn begin(&self, len: Option<u64>) -> BodyMd5 {
+    pub(crate) fn begin(&self, len: Option<u64>) -> BodyMd5<'_> {
         let long = len.is_none_or(|len| len > PIECE_BYTES_MIN as u64);
-        if long && self.batch.is_some() {
-            BodyMd5::Batched(Md5Stream::default())
-        } else {
-            BodyMd5::Alone(Md5Hasher::default())
+        match self.batch {
+            Some(batch) if long => {
+                let id = self.lock().enter();
+                BodyMd5::Batched(Batched { queue: self, batch, id })
+            }
+            Some(_) | None => BodyMd5::Alone(Md5Hasher::default()),
         }
     }
 
-    /// Adds a piece of a body.
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BodyMd5<'_> {
+    /// Adds a piece of the body.
     ///
     /// # Errors
-    /// `InternalError` if hashing of the batch panicked.
-    pub(crate) async fn add(&self, md5: &mut BodyMd5, piece: &Bytes) -> Result<(), Refusal> {
-        match (md5, self.batch) {
-            (BodyMd5::Alone(hasher), _) => hasher.update(piece),
-            (BodyMd5::Batched(stream), Some(batch)) if piece.len() >= PIECE_BYTES_MIN => {
-                let mut rest = piece.clone();
-                while rest.len() >= PIECE_BYTES_MIN {
-                    let part = rest.split_to(rest.len().min(PIECE_BYTES_MAX));
-                    *stream = self.hashed(batch, take(stream), part).await?;
-                }
-                stream.update(&rest);
+    /// `InternalError` if hashing of the body panicked.
+    pub(crate) async fn add(&mut self, piece: &Bytes) -> Result<(), Refusal> {
+        match self {
+            Self::Alone(hasher) => {
+                hasher.update(piece);
+                Ok(())
             }
-            (BodyMd5::Batched(stream), _) => stream.update(piece),
+            Self::Batched(body) => body.add(piece).await,
         }
-        Ok(())
     }
 
-    /// Adds a piece; whether the queue is full now.
-    fn push(&self, piece: Waiting) -> bool {
-        let mut waiting = self.lock();
-        waiting.push(piece);
-        waiting.len() >= MD5_BATCH_MAX
+    /// The digest of everything added.
+    ///
+    /// # Errors
+    /// As of [`Self::add`].
+    pub(crate) async fn finish(self) -> Result<Md5, Refusal> {
+        match self {
+            Self::Alone(hasher) => Ok(hasher.finish()),
+            Self::Batched(body) => body.finish().await,
+        }
+    }
+}
+
+impl Batched<'_> {
+    async fn add(&self, piece: &Bytes) -> Result<(), Refusal> {
+        let lag = {
+            let mut backlog = self.queue.lock();
+            let lag = backlog.push(self.id, piece.clone());
+            if backlog.bytes() > BACKLOG_BYTES_MAX { None } else { Some(lag) }
+        };
+        match lag {
+            Some(lag) if lag <= LAG_BYTES_MAX => Ok(()),
+            Some(_) => self.catch_up_with_others().await,
+            None => self.catch_up(0).await,
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn finish(self) -> Result<Md5, Refusal> {
+        self.catch_up(0).await?;
+        let stream = self.queue.lock().leave(self.id).ok_or(Reason::InternalError)?;
+        Ok(stream.finish())
     }
 
-    /// Adds a piece together with those of other bodies.
-    async fn hashed(
-        &self,
-        batch: Md5Batch,
-        stream: Md5Stream,
-        piece: Bytes,
-    ) -> Result<Md5Stream, Refusal> {
-        let (done, mut hashed) = oneshot::channel();
-        let turn = Turn { queue: self, batch, is_over: false };
-        if !self.push(Waiting { stream, piece, done }) {
+    /// Hashes until the MD5 lags behind by no more than it may. Before each batch other bodies have
+    /// a turn, if they have too little here: a client sends in bursts, so a body that has caught up
+    /// may have nothing, though its connection has.
+    async fn catch_up_with_others(&self) -> Result<(), Refusal> {
+        for _ in 0..TURNS_GIVEN {
+            let (ready, bodies) = self.queue.lock().company();
+            if ready >= bodies.min(COMPANY) {
+                break;
+            }
             tokio::task::yield_now().await;
         }
-        if let Ok(stream) = hashed.try_recv() {
-            turn.over();
-            return Ok(stream);
+        self.catch_up(LAG_BYTES_MAX).await
+    }
+
+    /// Hashes, together with pieces of other bodies, until the MD5 lags behind by at most `lag`
+    /// bytes.
+    async fn catch_up(&self, lag: usize) -> Result<(), Refusal> {
+        loop {
+            let step = self.queue.lock().step(self.id, lag);
+            match step {
+                Step::Done => return Ok(()),
+                Step::Broken => return Err(Reason::InternalError.into()),
+                Step::Hash(lanes) => Hashing { queue: self.queue, lanes }.run(self.batch),
+                // Whether it came back or is lost, the next step tells.
+                Step::Wait(returned) => drop(returned.await),
+            }
         }
-        // It waits still, or another thread is hashing it.
-        drop(turn);
-        hashed.await.map_err(|_| Reason::InternalError.into())
     }
 }
 
-/// The duty to hash what waits. It is carried out on drop, so also when the request is given up.
-struct Turn<'a> {
-    queue: &'a Md5Queue,
-    batch: Md5Batch,
-    is_over: bool,
-}
-
-impl Turn<'_> {
-    /// Another one has hashed the piece.
-    fn over(mut self) {
-        self.is_over = true;
-    }
-}
-
-impl Drop for Turn<'_> {
+impl Drop for Batched<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
-            let waiting = take(&mut *self.queue.lock());
-            hash(self.batch, waiting);
-        }
+        self.queue.lock().leave(self.id);
     }
 }
 
-fn hash(batch: Md5Batch, mut waiting: Vec<Waiting>) {
-    // Several threads may have added pieces to a full queue.
-    for some in waiting.chunks_mut(MD5_BATCH_MAX) {
-        let mut messages: Vec<_> =
-            some.iter_mut().map(|one| (&mut one.stream, &one.piece[..])).collect();
+/// Streams that a thread has taken out to hash.
+struct Hashing<'a> {
+    queue: &'a Md5Queue,
+    lanes: Vec<Lane>,
+}
+
+impl Hashing<'_> {
+    fn run(mut self, batch: Md5Batch) {
+        for lane in &mut self.lanes {
+            for piece in lane.short.drain(..) {
+                lane.stream.update(&piece);
+            }
+        }
+        let lanes = self.lanes.iter_mut();
+        let mut messages: Vec<(&mut Md5Stream, &[u8])> =
+            lanes.map(|lane| (&mut lane.stream, &lane.piece[..])).collect();
         batch.update(&mut messages);
     }
-    for Waiting { stream, done, .. } in waiting {
-        // A request that was given up does not wait any more.
-        drop(done.send(stream));
+}
+
+impl Drop for Hashing<'_> {
+    fn drop(&mut self) {
+        let lanes = std::mem::take(&mut self.lanes);
+        let mut backlog = self.queue.lock();
+        if std::thread::panicking() {
+            // Nobody knows how far their streams are.
+            lanes.iter().for_each(|lane| backlog.give_up(lane.id));
+        } else {
+            backlog.put_back(lanes);
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::future::join_all;
-
-    use super::*;
-
-    fn content(number: usize) -> Bytes {
-        let len = 20_000 * (number + 1) + number;
-        (0..len).map(|at| u8::try_from((at * 7 + number) % 253).unwrap()).collect()
-    }
-
-    /// The MD5 of content that comes in pieces of `step` bytes.
-    async fn digest(queue: &Md5Queue, content: &Bytes, step: usize) -> Md5 {
-        let mut md5 = queue.begin(Some(content.len() as u64));
-        for piece in content.chunks(step) {
-            queue.add(&mut md5, &content.slice_ref(piece)).await.unwrap();
-        }
-        md5.finish()
-    }
-
-    #[tokio::test]
-    async fn bodies_of_one_time_keep_their_own_digests() {
-        let queue = Md5Queue::new();
-        assert!(queue.batch.is_some(), "the library is right on this processor");
-        for bodies in [1, 2, 7, 8, MD5_BATCH_MAX, 40] {
-            let contents: Vec<_> = (0..bodies).map(content).collect();
-            let steps = (0..bodies).map(|number| 5_000 + number * 4_999);
-            let digests =
-                join_all(contents.iter().zip(steps).map(|(c, step)| digest(&queue, c, step)));
-            let right: Vec<_> = contents.iter().map(|content| Md5::of(content)).collect();
-            assert_eq!(digests.await, right, "{bodies} bodies");
-        }
-    }
-
-    #[tokio::test]
-    async fn the_pieces_of_many_are_hashed_together() {
-        let queue = Md5Queue::new();
-        let (piece, mut first) = (content(0), queue.begin(None));
-        let mut others: Vec<_> = (0..5).map(|_| queue.begin(None)).collect();
-        let adding = async {
-            tokio::join!(queue.add(&mut first, &piece), async {
-                let added = join_all(others.iter_mut().map(|md5| queue.add(md5, &piece)));
-                let seen = async { queue.lock().len() };
-                tokio::join!(added, seen).1
-            })
-        };
-        assert_eq!(adding.await.1, 6, "all wait for the first, which has let them come");
-        assert!(queue.lock().is_empty());
-    }
-
-    /// Whoever hashes for all may be given up while it lets others come.
-    #[tokio::test]
-    async fn a_request_that_is_given_up_leaves_nobody_waiting() {
-        let queue = Md5Queue::new();
-        let piece = content(3);
-        let (mut given_up, mut left) = (queue.begin(None), queue.begin(None));
-        let mut first = Box::pin(queue.add(&mut given_up, &piece));
-        assert!(futures_util::poll!(&mut first).is_pending());
-        let mut second = Box::pin(queue.add(&mut left, &piece));
-        assert!(futures_util::poll!(&mut second).is_pending(), "the first has the turn");
-        drop(first);
-        second.await.unwrap();
-        // A piece of more than 64 KiB waits once for each part of it.
-        assert_eq!(left.finish(), Md5::of(&piece));
-    }
-
-    #[tokio::test]
-    async fn short_bodies_and_processors_that_fail_the_test_hash_alone() {
-        let queue = Md5Queue::new();
-        assert!(matches!(queue.begin(Some(4096)), BodyMd5::Alone(_)));
-        let queue = Md5Queue { batch: None, waiting: Mutex::default() };
-        assert!(matches!(queue.begin(None), BodyMd5::Alone(_)));
-        assert_eq!(digest(&queue, &content(9), 70_000).await, Md5::of(&content(9)));
-    }
-}
+mod tests;
