@@ -123,7 +123,9 @@ impl Client {
         } else {
             stream
         };
+        // Azure's metadata names have a case.
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+            .preserve_header_case(true)
             .max_headers(HEADERS_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
             .handshake(TokioIo::new(stream))

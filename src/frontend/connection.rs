@@ -175,6 +175,8 @@ impl Connection<'_> {
             .max_headers(listener.config.headers_max)
             .max_buf_size(listener.config.head_bytes_max)
             .keep_alive(slot.is_some())
+            // Azure's metadata names have a case (`dialect/header_case.rs`).
+            .preserve_header_case(true)
             .half_close(false);
         let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let moment = tokio::select! {

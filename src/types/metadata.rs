@@ -9,8 +9,9 @@ use thiserror::Error;
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Name/value pairs of a blob or container, in the order the client sent. They hold what a header
-/// of HTTP can: a name is a token in lower case, a value is bytes. A dialect checks its own,
-/// narrower rule where metadata is set. Source: RFC 9110, 5.1 and 5.5.
+/// of HTTP can: a name is a token, a value is bytes. Names keep their case, and are compared
+/// without it. A dialect checks its own, narrower rule where metadata is set. Source: RFC 9110, 5.1
+/// and 5.5.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata(Vec<(String, Bytes)>);
 
@@ -20,8 +21,7 @@ pub enum MetadataError {
     /// A pair without a name.
     #[error("a metadata name is empty")]
     EmptyKey,
-    /// A name that is no header name in lower case or is given twice, or a value with a control
-    /// character.
+    /// A name that is no header name or is given twice, or a value with a control character.
     #[error("a metadata name or value is not that of a header, or a name is given twice")]
     Invalid,
     /// More than 8 KiB of names and values.
@@ -45,7 +45,7 @@ impl Metadata {
             if name.is_empty() {
                 return Err(MetadataError::EmptyKey);
             }
-            let repeated = checked.iter().any(|(other, _)| *other == name);
+            let repeated = checked.iter().any(|(other, _)| other.eq_ignore_ascii_case(&name));
             if repeated || !name.bytes().all(is_token) || !value.iter().all(|b| fits_a_header(*b)) {
                 return Err(MetadataError::Invalid);
             }
@@ -70,6 +70,17 @@ impl Metadata {
         self.0.iter().map(|(n, v)| (n.as_str(), v.as_ref()))
     }
 
+    /// The same pairs, with names as `spelled` spells them; it must not change anything but their
+    /// case. `None` leaves a name as it is.
+    #[must_use]
+    pub fn respelled(self, spelled: impl Fn(&str) -> Option<String>) -> Self {
+        let respelled = |(name, value): (String, Bytes)| {
+            let other = spelled(&name).filter(|other| other.eq_ignore_ascii_case(&name));
+            (other.unwrap_or(name), value)
+        };
+        Self(self.0.into_iter().map(respelled).collect())
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -77,10 +88,9 @@ impl Metadata {
     }
 }
 
-/// A character of a header's name in lower case.
+/// A character of a header's name.
 const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_lowercase()
-        || byte.is_ascii_digit()
+    byte.is_ascii_alphanumeric()
         || matches!(
             byte,
             b'!' | b'#'

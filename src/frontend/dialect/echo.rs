@@ -5,6 +5,7 @@ use http::Response;
 
 use crate::frontend::dialect::foreign::Foreign;
 use crate::frontend::dialect::foreign::ForeignEcho;
+use crate::frontend::dialect::header_case;
 use crate::protocol::azure;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
@@ -46,7 +47,13 @@ impl Echo<'_> {
     /// caller; its `Content-Length` is set.
     pub(in crate::frontend) fn render(&self, reply: &Reply) -> Response<Bytes> {
         match self {
-            Self::Azure(echo) => azure::render(reply, echo),
+            Self::Azure(echo) => {
+                let mut response = azure::render(reply, echo);
+                if let Some(spelling) = reply.metadata().and_then(header_case::spelling) {
+                    response.extensions_mut().extend(spelling);
+                }
+                response
+            }
             Self::S3(echo) => s3::render(reply, echo),
             Self::Foreign(foreign, echo) => foreign.render(reply, echo),
         }

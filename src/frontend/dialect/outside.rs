@@ -1,11 +1,13 @@
 //! The request of a copy to another server, and the headers of that server's answer. The server is
 //! an Azure storage service or any web server, in whatever dialect the copy was requested.
 
+use http::Extensions;
 use http::HeaderMap;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::header::RANGE;
 
+use crate::frontend::dialect::header_case::respelled;
 use crate::frontend::source::Facts;
 use crate::protocol::azure;
 use crate::protocol::model::Reason;
@@ -34,8 +36,9 @@ pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Ref
 }
 
 /// The properties of a blob in the answer of a storage service, or of a file in that of any server.
-pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
+pub(in crate::frontend) fn facts(headers: &HeaderMap, extensions: &Extensions) -> Facts {
     let (properties, metadata) = azure::read_blob_headers(headers);
+    let metadata = respelled(metadata, headers, extensions);
     let kind = match headers.get("x-ms-blob-type").and_then(|kind| kind.to_str().ok()) {
         Some("AppendBlob") => {
             let sealed = headers.get("x-ms-blob-sealed").is_some_and(|sealed| sealed == "true");
@@ -49,7 +52,8 @@ pub(in crate::frontend) fn facts(headers: &HeaderMap) -> Facts {
         Some(_) | None => BlobKind::Block,
     };
     let (tags, content_tag) = (crate::types::Tags::default(), None);
-    Facts { kind, properties, metadata, tags, content_tag, checksums: Vec::new() }
+    let (archived, checksums) = (false, Vec::new());
+    Facts { kind, properties, metadata, archived, tags, content_tag, checksums }
 }
 
 /// The error code of an answer.

@@ -9,6 +9,7 @@ mod blob;
 mod container;
 mod content;
 mod deletions;
+mod metadata;
 mod names;
 mod parsed;
 pub(super) mod parts;

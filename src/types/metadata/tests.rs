@@ -10,7 +10,13 @@ fn pair(name: &str, value: &str) -> (String, String) {
 
 #[test]
 fn names_are_those_of_headers_each_once() {
-    let good = vec![pair("name", "Value"), pair("_x9", ""), pair("a-b.c", "ü "), pair("9!", "\t")];
+    let good = vec![
+        pair("name", "Value"),
+        pair("_x9", ""),
+        pair("a-b.c", "ü "),
+        pair("9!", "\t"),
+        pair("UP", "1"),
+    ];
     let metadata = Metadata::new(good.clone()).unwrap();
     let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
     let back: Vec<_> = metadata.iter().map(|(n, v)| pair(n, &text(v))).collect();
@@ -21,8 +27,8 @@ fn names_are_those_of_headers_each_once() {
         (vec![pair("a b", "v")], MetadataError::Invalid),
         (vec![pair("a:b", "v")], MetadataError::Invalid),
         (vec![pair("ä", "v")], MetadataError::Invalid),
-        (vec![pair("A", "v")], MetadataError::Invalid),
         (vec![pair("a", "1"), pair("a", "2")], MetadataError::Invalid),
+        (vec![pair("a", "1"), pair("A", "2")], MetadataError::Invalid),
         (vec![pair("a", "\n")], MetadataError::Invalid),
         (vec![pair("a", "\u{7f}")], MetadataError::Invalid),
     ] {
@@ -56,7 +62,7 @@ fn metadata_of_a_request_that_could_not_be_made_is_not_decoded() {
     };
     let good = vec![pair("b", "2"), pair("a", "1")];
     assert_eq!(decode(&good), Ok(Metadata::new(good).unwrap()));
-    for bad in [vec![pair("", "v")], vec![pair("A", "1")], vec![pair("a", "1"), pair("a", "2")]] {
+    for bad in [vec![pair("", "v")], vec![pair("A:", "1")], vec![pair("a", "1"), pair("A", "2")]] {
         assert!(decode(&bad).is_err(), "{bad:?}");
     }
     assert!(decode(&[pair("a", &"x".repeat(8_192))]).is_err());
@@ -67,7 +73,7 @@ proptest! {
     fn what_metadata_holds_can_be_headers(name in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
         let name = String::from_utf8(name).unwrap_or_default();
         if let Ok(metadata) = Metadata::new([(name.clone(), value.clone())]) {
-            prop_assert!(HeaderName::from_lowercase(name.as_bytes()).is_ok());
+            prop_assert!(HeaderName::from_bytes(name.as_bytes()).is_ok());
             prop_assert!(HeaderValue::from_bytes(&value).is_ok());
             let bytes = postcard::to_stdvec(&metadata).unwrap();
             prop_assert_eq!(postcard::from_bytes(&bytes), Ok(metadata));
@@ -78,7 +84,7 @@ proptest! {
     #[test]
     fn names_are_tokens(name in "[ -~ä]{1,3}") {
         let token = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || "!#$%&'*+-.^_`|~".contains(c)
+            c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
         };
         let is_token = name.chars().all(token);
         prop_assert_eq!(Metadata::new([(name, "")]).is_ok(), is_token);

@@ -1,0 +1,201 @@
+//! The case of metadata names. Azure keeps it; the header names of the HTTP library have none.
+//!
+//! hyper notes how the names of a head are spelled, in an extension of the message whose type is
+//! its own, and spells the names of an answer as that extension says. So hyper is asked for both:
+//! to read a spelling it writes a head in memory, and to make one it reads a head in memory. Only
+//! requests and answers with metadata cost that (ADR 0043).
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::ready;
+use std::io;
+use std::pin::Pin;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+
+use bytes::Bytes;
+use http::Extensions;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::Request;
+use http::Response;
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::rt::ReadBufCursor;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+
+use crate::protocol::azure::METADATA_PREFIX;
+use crate::types::Metadata;
+
+/// A request without headers, which ends its connection.
+const BARE_HEAD: &str = "GET / HTTP/1.0\r\n";
+
+/// Metadata with its names as the head of a message spells them. `headers` and `extensions` are
+/// those of the head.
+pub(in crate::frontend) fn respelled(
+    metadata: Metadata,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Metadata {
+    let names = headers.keys().filter(|name| name.as_str().starts_with(METADATA_PREFIX));
+    let names: Vec<&HeaderName> = names.collect();
+    if metadata.is_empty() || names.is_empty() {
+        return metadata;
+    }
+    let spelled = spelled(&names, extensions);
+    metadata.respelled(|name| {
+        let is = |spelled: &&String| spelled.eq_ignore_ascii_case(name);
+        spelled.iter().find(is).cloned()
+    })
+}
+
+/// The rest of each name after the prefix, as it was spelled.
+fn spelled(names: &[&HeaderName], extensions: &Extensions) -> Vec<String> {
+    let mut response = Response::new(Empty::<Bytes>::new());
+    for name in names {
+        response.headers_mut().insert(*name, HeaderValue::from_static("-"));
+    }
+    *response.extensions_mut() = extensions.clone();
+    let response = RefCell::new(Some(response));
+    let written = exchange(format!("{BARE_HEAD}\r\n"), |_| response.take().unwrap_or_default());
+    let head = String::from_utf8_lossy(&written).into_owned();
+    let names = head.lines().filter_map(|line| line.split_once(':'));
+    let own = names.filter_map(|(name, _)| {
+        let (start, rest) = name.split_at_checked(METADATA_PREFIX.len())?;
+        start.eq_ignore_ascii_case(METADATA_PREFIX).then(|| rest.to_owned())
+    });
+    own.collect()
+}
+
+/// What an answer needs so that hyper spells the names of this metadata as they are; `None` if all
+/// of them are in lower case.
+pub(in crate::frontend) fn spelling(metadata: &Metadata) -> Option<Extensions> {
+    if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {
+        return None;
+    }
+    let lines: String =
+        metadata.iter().map(|(name, _)| format!("{METADATA_PREFIX}{name}: -\r\n")).collect();
+    let found = RefCell::new(None);
+    drop(exchange(format!("{BARE_HEAD}{lines}\r\n"), |request| {
+        found.replace(Some(request.into_parts().0.extensions));
+        Response::default()
+    }));
+    found.take()
+}
+
+/// Lets hyper serve one request in memory. Returns what it writes.
+fn exchange(head: String, answer: impl Fn(Request<Incoming>) -> Response<Empty<Bytes>>) -> Vec<u8> {
+    let io = Memory { unread: head.into(), written: Vec::new() };
+    let service = service_fn(|request| ready(Ok::<_, Infallible>(answer(request))));
+    let mut builder = http1::Builder::new();
+    builder.preserve_header_case(true).max_headers(HEADERS_MAX).half_close(true);
+    let mut served = builder.serve_connection(io, service);
+    // Nothing in it waits, so once is enough.
+    let done = served.poll_without_shutdown(&mut Context::from_waker(Waker::noop()));
+    debug_assert!(matches!(done, Poll::Ready(Ok(()))), "a connection in memory: {done:?}");
+    served.into_parts().io.written
+}
+
+/// More headers than a request or an answer has.
+const HEADERS_MAX: usize = 512;
+
+/// A connection in memory.
+struct Memory {
+    unread: Bytes,
+    written: Vec<u8>,
+}
+
+impl hyper::rt::Read for Memory {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let len = self.unread.len().min(buf.remaining());
+        buf.put_slice(&self.unread.split_to(len));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for Memory {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.written.extend_from_slice(buf);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(names: &[&str]) -> Metadata {
+        Metadata::new(names.iter().map(|name| ((*name).to_owned(), "v"))).unwrap()
+    }
+
+    fn names(metadata: &Metadata) -> Vec<&str> {
+        metadata.iter().map(|(name, _)| name).collect()
+    }
+
+    /// The head of a request with these metadata names, as hyper reads it.
+    fn head(names: &[&str]) -> http::request::Parts {
+        let lines: String = names.iter().map(|name| format!("x-ms-META-{name}: v\r\n")).collect();
+        let found = RefCell::new(None);
+        exchange(format!("{BARE_HEAD}Host: h\r\n{lines}\r\n"), |request| {
+            found.replace(Some(request.into_parts().0));
+            Response::default()
+        });
+        found.take().unwrap()
+    }
+
+    #[test]
+    fn names_come_back_as_a_head_spells_them() {
+        for spelled in [&["UP", "mixed_Case", "low"][..], &["A"], &["a"], &["B", "a", "C"]] {
+            let lower: Vec<String> = spelled.iter().map(|name| name.to_lowercase()).collect();
+            let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+            let head = head(spelled);
+            let found = respelled(metadata(&lower), &head.headers, &head.extensions);
+            assert_eq!(names(&found), *spelled);
+        }
+    }
+
+    #[test]
+    fn a_head_without_a_spelling_has_lower_case() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ms-meta-up", HeaderValue::from_static("v"));
+        let found = respelled(metadata(&["up"]), &headers, &Extensions::new());
+        assert_eq!(names(&found), ["up"]);
+    }
+
+    #[test]
+    fn an_answer_spells_the_names_as_they_are() {
+        assert!(spelling(&metadata(&["low", "er"])).is_none());
+        let kept = metadata(&["UP", "low", "Mixed"]);
+        let extensions = spelling(&kept).unwrap();
+        let mut response = Response::new(Empty::<Bytes>::new());
+        for name in ["x-ms-meta-mixed", "x-ms-meta-up", "etag", "x-ms-meta-low"] {
+            response.headers_mut().insert(name, HeaderValue::from_static("v"));
+        }
+        response.extensions_mut().extend(extensions);
+        let response = RefCell::new(Some(response));
+        let written = exchange(format!("{BARE_HEAD}\r\n"), |_| response.take().unwrap());
+        let text = String::from_utf8(written).unwrap();
+        for line in ["x-ms-meta-UP: v", "x-ms-meta-Mixed: v", "x-ms-meta-low: v", "etag: v"] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+    }
+}
