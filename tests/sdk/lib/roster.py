@@ -68,6 +68,7 @@ CLIENTS = [
     Client("s3_tables", "deltalake, polars, pyarrow, lance, pyiceberg (S3)", _DATA),
     Client("s3_restic", "restic (S3)"),
     Client("s3_object_store", "object_store, Rust (S3)", only_full=_RUST),
+    Client("s3_go", "AWS SDK for Go v2, minio-go, azblob (S3 and Blob)", only_full="two minutes to build; tests/sdk/run --full"),
     Client("s3_more", "DuckDB, icechunk, opendal, s5cmd, litestream, juicefs and others (S3)", "clients/requirements-s3-more.txt",
            "packages of 600 MB; tests/sdk/run --full"),
 ]
