@@ -33,9 +33,9 @@ def amazon(draw, body, tier="Hot"):
     return headers, Blob("block", body, kind, metadata, tags, tier)
 
 
-def put(model, key, blob, keeps_staged=False):
+def put(model, key, blob):
     """An effect: the blob is there, under a new entity tag."""
-    return lambda _answer: model.put(key, blob, keeps_staged)
+    return lambda _answer: model.put(key, blob)
 
 
 def plain(blob):
@@ -419,7 +419,7 @@ def complete_multipart_upload(draw, model, key):
     blob.parts = [(block_id(numbers[0]), data)]
 
     def effect(_answer):
-        model.put(key, blob, keeps_staged=True)
+        model.put(key, blob)
         del model.uploads[key][upload]
     document = f"<CompleteMultipartUpload>{body}</CompleteMultipartUpload>".encode()
     return Plan("s3", ("POST", [("uploadId", upload)], {}, document), refusal, effect)

@@ -113,14 +113,13 @@ class Model:
         is_archived = blob is not None and blob.tier == "Archive"
         return self.refusal("blob", key) or ((409, "BlobArchived") if is_archived else None)
 
-    def put(self, key, blob, keeps_staged=False):
-        """A new blob in the place of another. Snapshots stay."""
+    def put(self, key, blob):
+        """A new blob in the place of another. Snapshots stay, staged blocks do not."""
         before = self.blobs.get(key)
         blob.snapshots = before.snapshots if before else 0
         blob.past = before.etag if before else None
         self.blobs[key] = blob
-        if not keeps_staged:
-            self.staged[key] = {}
+        self.staged[key] = {}
 
     def wrong(self, key, face, shown):
         """In which ways what a protocol shows is not what it must show. Takes over tags that only the server can know."""
