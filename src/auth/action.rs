@@ -59,6 +59,8 @@ pub enum Action {
     ReadBlob,
     /// Write content, properties or metadata of a blob, or act on its lease.
     WriteBlob,
+    /// Put Block.
+    StageBlock,
     /// Break its lease.
     BreakBlobLease,
     /// Append to a blob.

@@ -45,6 +45,9 @@ pub enum Reach {
         /// A container with all of its blobs; otherwise one blob.
         container: bool,
     },
+    /// A user delegation signature of a directory: the blob of that name, those below it, and lists
+    /// of them.
+    Directory,
 }
 
 /// On whose authority a shared access signature grants.
@@ -70,6 +73,10 @@ pub struct Grant {
     pub overrides: Overrides,
     /// `ses`: the encryption scope of all writes with the signature.
     pub encryption_scope: Option<String>,
+    /// The name of the directory. Lists have to have a prefix below it.
+    pub directory: Option<String>,
+    /// Whether `c` is enough for Put Block, as since `sv=2026-04-06`.
+    pub stages_with_create: bool,
 }
 
 /// How far an action is permitted.
@@ -94,7 +101,21 @@ impl Principal {
 }
 
 impl Grant {
-    /// Checks that the action is permitted.
+    /// Checks that a list with this prefix shows only blobs below its directory, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`].
+    pub fn permits_prefix(&self, prefix: &str) -> Result<(), Error> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let below = prefix.strip_prefix(directory.as_str());
+        if below.is_some_and(|rest| rest.starts_with('/')) {
+            Ok(())
+        } else {
+            Err(Error::Unauthorized)
+        }
+    }
+
+    /// Checks that the action is permitted. For a list, see also [`Self::permits_prefix`].
     ///
     /// # Errors
     /// [`Error::Service`], [`Error::ResourceType`], [`Error::Permission`], [`Error::Unauthorized`].
@@ -127,7 +148,20 @@ impl Grant {
                 }
                 need.service
             }
+            Reach::Directory => {
+                let lists = matches!(action, Action::ListBlobs { .. });
+                // A search is not bounded by a directory.
+                let searches = matches!(action, Action::FilterByTags);
+                let below = (need.level == Level::Object && !searches)
+                    || matches!(action, Action::DescribeAccount);
+                if need.service.is_empty() || !(below || lists) {
+                    return Err(Error::Unauthorized);
+                }
+                need.service
+            }
         };
+        let of_old = matches!(action, Action::StageBlock) && !self.stages_with_create;
+        let wanted = if of_old { SasPermissions::of("w") } else { wanted };
         if !self.permissions.any(wanted) || !self.permissions.all(need.also) {
             return Err(Error::Permission);
         }

@@ -75,6 +75,7 @@ const LIST_UPLOADS: Need = row(Level::Container, "l", "l", Role::Reader);
 const LIST_PARTS: Need = row(Level::Object, "r", "r", Role::Reader);
 const READ_BLOB: Need = open(row(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
 const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
+const STAGE_BLOCK: Need = row(Level::Object, "cw", "cw", Role::Contributor);
 /// Adds to what is there.
 const APPEND_BLOB: Need = row(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` is enough where there is none, `w` replaces one too.
@@ -109,7 +110,8 @@ pub(super) const fn need(action: Action) -> Need {
     match action {
         // Any signature may ask what kind of account it is for, wherever its URL points.
         A::DescribeAccount => {
-            Need { account: any, service: any, level: Level::Any, role: None, ..READ_ACCOUNT }
+            let role = Some(Role::Reader);
+            Need { account: any, service: any, level: Level::Any, role, ..READ_ACCOUNT }
         }
         // Each part is signed for what it does.
         A::Batch => Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB },
@@ -132,6 +134,8 @@ pub(super) const fn need(action: Action) -> Need {
         A::ListParts => LIST_PARTS,
         A::ReadBlob => READ_BLOB,
         A::WriteBlob => WRITE_BLOB,
+        // Signatures of earlier versions need `w`; see `Grant::permits`.
+        A::StageBlock => STAGE_BLOCK,
         A::BreakBlobLease => break_lease(WRITE_BLOB),
         A::AppendBlob => APPEND_BLOB,
         A::PutBlob { tagged, locked } => put(tagged, locked),

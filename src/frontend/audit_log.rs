@@ -75,6 +75,9 @@ impl FrontEnd {
             context.draft = Some(self.draft_at(start.arrival.address().as_ref(), start));
         }
         if let Some(draft) = &mut context.draft {
+            if let Some(meant) = &context.meant {
+                draft.about(resource(meant));
+            }
             draft.asked(context.operation, context.principal.clone(), change);
         }
     }

@@ -28,6 +28,7 @@ use crate::frontend::faults::InjectedFault;
 use crate::frontend::metrics::Traffic;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
+use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::BlobName;
@@ -53,6 +54,8 @@ pub(super) struct RequestContext {
     pub(super) authenticated: bool,
     /// The sender, while the audit log is on.
     pub(super) principal: Principal,
+    /// The address that is meant, where it is not the one that the URL spells.
+    pub(super) meant: Option<Address>,
     /// Its lines of the audit log.
     pub(super) draft: Option<Box<Draft>>,
     /// Its place among the requests, until its answer is sent.
@@ -71,6 +74,7 @@ impl RequestContext {
             fault: None,
             authenticated: false,
             principal: Principal::Unknown,
+            meant: None,
             draft: None,
             pass: None,
             traffic: None,

@@ -256,7 +256,8 @@ impl FrontEnd {
             context.operation = "PreflightBlobRequest";
             return boxed(|| cors::preflight(self, arrival)).await.map(Answered::from);
         }
-        let notes = AdmissionNotes { echo, principal: &mut context.principal };
+        let (principal, meant) = (&mut context.principal, &mut context.meant);
+        let notes = AdmissionNotes { echo, principal, meant };
         let Admitted {
             account,
             mut operation,

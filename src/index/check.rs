@@ -446,7 +446,6 @@ impl<'a> BlobCheck<'a> {
     }
 
     async fn finish_blob(&mut self) {
-        let staged = self.summary.map_or(0, |summary| summary.id_len);
         let mut all = std::mem::take(&mut self.committed);
         for committed in &mut all {
             for tail in committed.take_tail() {
@@ -469,13 +468,6 @@ impl<'a> BlobCheck<'a> {
                 "the record has pending copy {pending:?}, the work row {:?}",
                 self.copy
             ));
-        }
-        if let Some(blob) = current
-            && staged != 0
-            && blob.content.id_len != 0
-            && staged != blob.content.id_len
-        {
-            self.problem("staged and committed block ids differ in length");
         }
         if self.summary.map_or(0, |summary| summary.count) != self.staged {
             self.problem(format!("{} staged blocks, summary {:?}", self.staged, self.summary));

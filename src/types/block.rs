@@ -35,7 +35,7 @@ impl BlockId {
         Some(Self { len: u8::try_from(bytes.len()).ok()?, bytes: held })
     }
 
-    /// The bytes. All ids of one blob have the same length.
+    /// The bytes. All ids of a blob's staged blocks have the same length.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()

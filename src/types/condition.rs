@@ -19,12 +19,16 @@ pub enum EtagMatch {
     /// Tags of content. One that this server never returns is left out; an empty list matches
     /// nothing.
     Content(Vec<ContentEtag>),
+    /// `*` in the `If-None-Match` of a write that brings a lease id: the holder of the lease may
+    /// replace the blob. Source: recorded answers of Put Blob and Put Blob From URL (2021-08-06);
+    /// the other writes of whole blobs go with them.
+    AnyUnleased,
 }
 
 impl EtagMatch {
     fn matches(&self, current: &Validators) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any | Self::AnyUnleased => true,
             Self::Tags(tags) => tags.contains(&Some(current.etag)),
             Self::Content(tags) => current.content_etag.is_some_and(|tag| tags.contains(&tag)),
         }
@@ -42,11 +46,17 @@ pub struct Validators {
     pub last_modified: Timestamp,
     /// The length of the content, bytes; `None` for a container.
     pub len: Option<u64>,
+    /// When the access tier was set; `None` if it never was.
+    pub tier_changed: Option<Timestamp>,
 }
 
 impl Validators {
     fn is_after(&self, time: Timestamp) -> bool {
         self.last_modified.whole_seconds() > time
+    }
+
+    fn is_tier_after(&self, time: Timestamp) -> bool {
+        self.tier_changed.is_some_and(|changed| changed.whole_seconds() > time)
     }
 
     fn is_at(&self, time: Timestamp) -> bool {
@@ -83,6 +93,12 @@ pub struct Conditions {
     /// Proceed if the content has this length, bytes. Writes only; what does not exist passes.
     /// Source: S3, DeleteObject, `x-amz-if-match-size`.
     pub if_len: Option<u64>,
+    /// Proceed if the access tier was set after. Writes only; what does not exist passes. Source:
+    /// Delete Blob, `x-ms-access-tier-if-modified-since`.
+    pub if_tier_modified_since: Option<Timestamp>,
+    /// Proceed if the access tier was not set after. Writes only; what does not exist passes.
+    /// Source: Delete Blob, `x-ms-access-tier-if-unmodified-since`.
+    pub if_tier_unmodified_since: Option<Timestamp>,
     /// How tags and dates are combined.
     pub pairing: Pairing,
 }
@@ -114,10 +130,14 @@ impl Conditions {
             if_unmodified_since,
             if_modified_at,
             if_len,
+            if_tier_modified_since,
+            if_tier_unmodified_since,
             pairing: _,
         } = self;
         if_modified_at.is_none()
             && if_len.is_none()
+            && if_tier_modified_since.is_none()
+            && if_tier_unmodified_since.is_none()
             && if_match.is_none()
             && if_none_match.is_none()
             && if_modified_since.is_none()
@@ -163,11 +183,13 @@ impl Conditions {
         };
         if self.if_modified_at.is_some_and(|time| !current.is_at(time))
             || self.if_len.is_some_and(|len| current.len != Some(len))
+            || self.if_tier_modified_since.is_some_and(|time| !current.is_tier_after(time))
+            || self.if_tier_unmodified_since.is_some_and(|time| current.is_tier_after(time))
         {
             return Outcome::Failed;
         }
         match (&self.if_none_match, self.if_modified_since) {
-            (Some(EtagMatch::Any), _) => return Outcome::AlreadyExists,
+            (Some(EtagMatch::Any | EtagMatch::AnyUnleased), _) => return Outcome::AlreadyExists,
             (Some(tags), _) if tags.matches(current) => return Outcome::Failed,
             (None, Some(t)) if !current.is_after(t) => return Outcome::Failed,
             _ => {}

@@ -6,6 +6,8 @@ use aes_gcm_siv::Aes256GcmSiv;
 use aes_gcm_siv::KeyInit;
 use aes_gcm_siv::Nonce;
 use aes_gcm_siv::Tag;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +31,7 @@ pub enum ContentMd5 {
     Plain(Md5),
     /// A digest encrypted under the key of the blob.
     Encrypted(Box<EncryptedMd5>),
-    /// A value of a client that does not have the length of a digest. No request sets it yet.
+    /// A value of a client that does not have the length of a digest.
     Other(Bytes),
 }
 
@@ -51,6 +53,29 @@ impl ContentMd5 {
         match self {
             Self::Plain(md5) => Some(*md5),
             Self::Absent | Self::Encrypted(_) | Self::Other(_) => None,
+        }
+    }
+}
+
+impl ContentMd5 {
+    /// Reads what a client sets: base64 of any bytes. `None` for another text. Source: recorded
+    /// answers of Set Blob Properties (2021-12-02).
+    #[must_use]
+    pub fn from_base64(text: &str) -> Option<Self> {
+        if let Some(md5) = Md5::from_base64(text) {
+            return Some(Self::Plain(md5));
+        }
+        let bytes = STANDARD.decode(text).ok()?;
+        Some(if bytes.is_empty() { Self::Absent } else { Self::Other(bytes.into()) })
+    }
+
+    /// The base64 of what it is, if it is not encrypted.
+    #[must_use]
+    pub fn to_base64(&self) -> Option<String> {
+        match self {
+            Self::Plain(md5) => Some(md5.to_base64()),
+            Self::Other(bytes) => Some(STANDARD.encode(bytes)),
+            Self::Absent | Self::Encrypted(_) => None,
         }
     }
 }

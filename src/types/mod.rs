@@ -97,7 +97,7 @@ pub use setting::{ContainerTags, CrossOriginRule, Setting, SettingKind};
 pub use spelling::nearest;
 pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};
-pub use tag_filter::{Comparison, TagClause, TagCondition, TagFilterError, TagQuery};
+pub use tag_filter::{Comparison, TagClause, TagCondition, TagFault, TagFilterError, TagQuery};
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;

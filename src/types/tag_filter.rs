@@ -3,28 +3,76 @@
 //! Source: "Specify conditional headers (tags)", "Find Blobs by Tags". AND binds more tightly than
 //! OR. Tag values are compared as strings, byte by byte.
 
+use std::collections::BTreeSet;
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::types::ContainerName;
 use crate::types::Tags;
+use crate::types::tags::KEY_CHARS_MAX;
+use crate::types::tags::VALUE_CHARS_MAX;
+use crate::types::tags::is_allowed;
 
-/// The most characters of an expression. Ten conditions with the longest keys and values fit.
-const CHARS_MAX: usize = 8 * 1024;
+/// The most bytes of an expression: what the head of a request may hold.
+const BYTES_MAX: usize = 16 * 1024;
+/// The most tags in a search.
+const TAGS_MAX: usize = 10;
+/// The most characters of what a message quotes.
+const QUOTED_MAX: usize = 32;
 
-/// Why an expression is refused.
+/// Why an expression is refused, in the words of the service where they are known (recorded in
+/// public threads).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TagFilterError {
-    /// It does not follow the grammar, from this character on.
-    #[error("the expression cannot be read at character {0}")]
-    Syntax(usize),
-    /// An operator, or `@container`, that is not supported in this place.
-    #[error("`{0}` is not supported here")]
-    Unsupported(&'static str),
+    /// Something in it.
+    #[error("Error parsing query at or near character position {at}: {fault}")]
+    At {
+        /// The character, counted from 1.
+        at: usize,
+        /// What is wrong there.
+        fault: TagFault,
+    },
+    /// A search for more than 10 different tags.
+    #[error("Error parsing query: there can be at most 10 unique tags in a query")]
+    TooManyTags,
+    /// `@container` in a search that is within a container anyway.
+    #[error("Error parsing query: Cannot have container in both uri and query")]
+    ContainerTwice,
+    /// Two bounds on the same side of one tag.
+    #[error("Error parsing query: tag '{0}' has two bounds on the same side")]
+    SameSide(String),
     /// A search without a condition on a tag would be a scan.
-    #[error("the expression names no tag")]
+    #[error("Error parsing query: the query names no tag")]
     NoTag,
+}
+
+/// What is wrong at one place of an expression.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TagFault {
+    /// It does not follow the grammar from this text on.
+    #[error("unexpected '{0}'")]
+    Unexpected(String),
+    /// A search has no `<>`.
+    #[error("unexpected <>")]
+    NotEqual,
+    /// A search has no `OR`.
+    #[error("unexpected or")]
+    Or,
+    /// A name with `@` that is not supported in this place.
+    #[error("unsupported parameter '{0}'")]
+    Parameter(String),
+    /// A key of no character or of more than 128.
+    #[error("tag must be between 1 and 128 characters in length")]
+    KeyLength,
+    /// A value of more than 256 characters.
+    #[error("tag value must be between 0 and 256 characters in length")]
+    ValueLength,
+    /// A character that no tag has.
+    #[error("'{0}' not permitted in tag name or value")]
+    Character(char),
 }
 
 /// How a tag's value is compared.
@@ -32,7 +80,7 @@ pub enum TagFilterError {
 pub enum Comparison {
     /// `=`
     Equal,
-    /// `<>`. A missing tag differs from every value.
+    /// `<>`. A missing tag satisfies no comparison.
     NotEqual,
     /// `>`
     Greater,
@@ -42,6 +90,20 @@ pub enum Comparison {
     Less,
     /// `<=`
     LessOrEqual,
+}
+
+impl Comparison {
+    /// The sign.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+        }
+    }
 }
 
 /// One condition on one tag.
@@ -62,7 +124,7 @@ impl TagClause {
         let (found, value) = (tags.get(&self.key), self.value.as_str());
         match self.comparison {
             Comparison::Equal => found == Some(value),
-            Comparison::NotEqual => found != Some(value),
+            Comparison::NotEqual => found.is_some_and(|found| found != value),
             Comparison::Greater => found.is_some_and(|found| found > value),
             Comparison::GreaterOrEqual => found.is_some_and(|found| found >= value),
             Comparison::Less => found.is_some_and(|found| found < value),
@@ -77,17 +139,21 @@ impl TagClause {
 pub struct TagCondition(Vec<Vec<TagClause>>);
 
 impl TagCondition {
-    /// Parses an `x-ms-if-tags` expression.
+    /// Parses an `x-ms-if-tags` expression. Keys and values may have any length.
     ///
     /// # Errors
-    /// [`TagFilterError`].
+    /// [`TagFilterError::At`].
     pub fn parse(text: &str) -> Result<Self, TagFilterError> {
         let mut groups = vec![Vec::new()];
         let mut reader = Reader::new(text)?;
         loop {
+            let at = reader.at();
             match reader.clause()? {
                 Clause::Tag(clause) => groups.last_mut().map(|group| group.push(clause)),
-                Clause::Container(_) => return Err(TagFilterError::Unsupported("@container")),
+                Clause::Container(_) => {
+                    let fault = TagFault::Parameter("@container".to_owned());
+                    return Err(TagFilterError::At { at, fault });
+                }
             };
             match reader.joint()? {
                 None => return Ok(Self(groups)),
@@ -139,28 +205,53 @@ impl TagQuery {
     /// Parses a `where` expression.
     ///
     /// # Errors
-    /// [`TagFilterError`].
+    /// [`TagFilterError`], but for [`TagFilterError::ContainerTwice`].
     pub fn parse(text: &str) -> Result<Self, TagFilterError> {
         let mut query = Self { container: None, clauses: Vec::new() };
         let mut reader = Reader::new(text)?;
         loop {
+            let at = reader.at();
+            let refused = |fault| TagFilterError::At { at, fault };
             match reader.clause()? {
                 Clause::Container(_) if query.container.is_some() => {
-                    return Err(TagFilterError::Unsupported("@container"));
+                    return Err(refused(TagFault::Unexpected("@container".to_owned())));
                 }
                 Clause::Container(name) => query.container = Some(name),
                 Clause::Tag(TagClause { comparison: Comparison::NotEqual, .. }) => {
-                    return Err(TagFilterError::Unsupported("<>"));
+                    return Err(refused(TagFault::NotEqual));
                 }
-                Clause::Tag(clause) => query.clauses.push(clause),
+                Clause::Tag(clause) => {
+                    check_lengths(&clause).map_err(refused)?;
+                    query.clauses.push(clause);
+                }
             }
+            let at = reader.at();
             match reader.joint()? {
-                None if query.clauses.is_empty() => return Err(TagFilterError::NoTag),
-                None => return Ok(query),
+                None => break,
                 Some(Joint::And) => {}
-                Some(Joint::Or) => return Err(TagFilterError::Unsupported("OR")),
+                Some(Joint::Or) => return Err(TagFilterError::At { at, fault: TagFault::Or }),
             }
         }
+        query.check()?;
+        Ok(query)
+    }
+
+    fn check(&self) -> Result<(), TagFilterError> {
+        if self.clauses.is_empty() {
+            return Err(TagFilterError::NoTag);
+        }
+        let keys: BTreeSet<&str> = self.clauses.iter().map(|clause| clause.key.as_str()).collect();
+        if keys.len() > TAGS_MAX {
+            return Err(TagFilterError::TooManyTags);
+        }
+        let mut sides = HashSet::new();
+        let bounds = self.clauses.iter().filter_map(|clause| Some((&clause.key, side(clause)?)));
+        for (key, side) in bounds {
+            if !sides.insert((key, side)) {
+                return Err(TagFilterError::SameSide(key.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Whether these tags satisfy all clauses.
@@ -168,6 +259,31 @@ impl TagQuery {
     pub fn matches(&self, tags: &Tags) -> bool {
         self.clauses.iter().all(|clause| clause.matches(tags))
     }
+}
+
+/// The side on which a clause bounds a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Side {
+    Lower,
+    Upper,
+}
+
+const fn side(clause: &TagClause) -> Option<Side> {
+    match clause.comparison {
+        Comparison::Greater | Comparison::GreaterOrEqual => Some(Side::Lower),
+        Comparison::Less | Comparison::LessOrEqual => Some(Side::Upper),
+        Comparison::Equal | Comparison::NotEqual => None,
+    }
+}
+
+fn check_lengths(clause: &TagClause) -> Result<(), TagFault> {
+    if !(1..=KEY_CHARS_MAX).contains(&clause.key.chars().count()) {
+        return Err(TagFault::KeyLength);
+    }
+    if clause.value.chars().count() > VALUE_CHARS_MAX {
+        return Err(TagFault::ValueLength);
+    }
+    Ok(())
 }
 
 enum Clause {
@@ -188,15 +304,20 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Result<Self, TagFilterError> {
-        if text.len() > CHARS_MAX {
-            return Err(TagFilterError::Syntax(CHARS_MAX));
-        }
-        Ok(Self { whole: text, rest: text.trim() })
+        let reader = Self { whole: text, rest: text.trim() };
+        if text.len() > BYTES_MAX { Err(reader.broken()) } else { Ok(reader) }
+    }
+
+    /// The number of the next character, from 1.
+    fn at(&self) -> usize {
+        let read = self.whole.trim_end().len() - self.rest.trim_end().len();
+        self.whole.get(..read).unwrap_or_default().chars().count() + 1
     }
 
     fn broken(&self) -> TagFilterError {
-        let at = self.whole.trim_end().len() - self.rest.trim_end().len();
-        TagFilterError::Syntax(self.whole.get(..at).unwrap_or_default().chars().count())
+        let next = self.rest.split_whitespace().next().unwrap_or_default();
+        let text = next.chars().take(QUOTED_MAX).collect();
+        TagFilterError::At { at: self.at(), fault: TagFault::Unexpected(text) }
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -223,33 +344,48 @@ impl<'a> Reader<'a> {
     }
 
     fn clause(&mut self) -> Result<Clause, TagFilterError> {
+        let at = self.at();
+        let refused = |fault| TagFilterError::At { at, fault };
         let quoted = self.rest.starts_with('"');
         let key = if quoted { self.quoted('"') } else { self.word() };
-        let key = key.filter(|key| !key.is_empty()).ok_or_else(|| self.broken())?;
+        let key = key.ok_or_else(|| self.broken())?;
+        if key.is_empty() {
+            return Err(refused(TagFault::KeyLength));
+        }
+        if !quoted && key.starts_with('@') && !key.eq_ignore_ascii_case("@container") {
+            return Err(refused(TagFault::Parameter(key.chars().take(QUOTED_MAX).collect())));
+        }
+        let sign = self.at();
         let comparison = self.comparison().ok_or_else(|| self.broken())?;
         let value = self.quoted('\'').ok_or_else(|| self.broken())?;
         if quoted || !key.starts_with('@') {
+            if let Some(foreign) = key.chars().chain(value.chars()).find(|&c| !is_allowed(c)) {
+                return Err(refused(TagFault::Character(foreign)));
+            }
             let (key, value) = (key.to_owned(), value.to_owned());
             return Ok(Clause::Tag(TagClause { key, comparison, value }));
         }
-        if !key.eq_ignore_ascii_case("@container") || comparison != Comparison::Equal {
-            return Err(TagFilterError::Unsupported("@"));
+        let unexpected = |text: &str| TagFault::Unexpected(text.chars().take(QUOTED_MAX).collect());
+        if comparison != Comparison::Equal {
+            let fault = unexpected(comparison.as_str());
+            return Err(TagFilterError::At { at: sign, fault });
         }
-        ContainerName::new(value).map(Clause::Container).map_err(|_| self.broken())
+        ContainerName::new(value).map(Clause::Container).map_err(|_| refused(unexpected(value)))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {
-        const SIGNS: [(&str, Comparison); 6] = [
-            ("<>", Comparison::NotEqual),
-            (">=", Comparison::GreaterOrEqual),
-            ("<=", Comparison::LessOrEqual),
-            ("=", Comparison::Equal),
-            (">", Comparison::Greater),
-            ("<", Comparison::Less),
+        // Those of two characters first.
+        const ALL: [Comparison; 6] = [
+            Comparison::NotEqual,
+            Comparison::GreaterOrEqual,
+            Comparison::LessOrEqual,
+            Comparison::Equal,
+            Comparison::Greater,
+            Comparison::Less,
         ];
-        let (sign, comparison) = SIGNS.into_iter().find(|(sign, _)| self.rest.starts_with(sign))?;
-        self.skip(sign.len());
-        Some(comparison)
+        let found = ALL.into_iter().find(|sign| self.rest.starts_with(sign.as_str()))?;
+        self.skip(found.as_str().len());
+        Some(found)
     }
 
     fn joint(&mut self) -> Result<Option<Joint>, TagFilterError> {
@@ -266,92 +402,4 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tags(pairs: &[(&str, &str)]) -> Tags {
-        Tags::new(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()).unwrap()
-    }
-
-    #[test]
-    fn conditions_compare_texts_and_bind_and_before_or() {
-        let tags = tags(&[("a", "1"), ("date", "2024-05-06"), ("white space", "x y")]);
-        let holds = |text: &str| TagCondition::parse(text).unwrap().matches(&tags);
-        for text in [
-            "a = '1'",
-            "\"a\"='1'",
-            "a <> '2'",
-            "missing <> '2'",
-            "\"white space\" = 'x y'",
-            "date >= '2024-05-06' AND date < '2024-06'",
-            "a = '2' and a = '3' OR a = '1'",
-            "a = '1' or a = '2' And a = '3'",
-        ] {
-            assert!(holds(text), "{text}");
-        }
-        for text in [
-            "a = '2'",
-            "missing = ''",
-            "missing >= ''",
-            "missing < 'x'",
-            "date > '2024-05-06'",
-            "a = '1' AND a = '2' OR a = '3'",
-        ] {
-            assert!(!holds(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn queries_know_the_container_and_no_alternatives() {
-        let query = TagQuery::parse("@container = 'pics' AND \"k\" > 'a' AND k <= 'b'").unwrap();
-        assert_eq!(query.container, Some(ContainerName::new("pics").unwrap()));
-        assert_eq!(query.clauses.len(), 2);
-        assert!(query.matches(&tags(&[("k", "b")])));
-        assert!(!query.matches(&tags(&[("k", "a")])));
-        let refused = |text: &str| TagQuery::parse(text).unwrap_err();
-        assert_eq!(refused("a = '1' OR a = '2'"), TagFilterError::Unsupported("OR"));
-        assert_eq!(refused("a <> '1'"), TagFilterError::Unsupported("<>"));
-        assert_eq!(refused("@container = 'pics'"), TagFilterError::NoTag);
-        assert_eq!(refused("@container > 'pics'"), TagFilterError::Unsupported("@"));
-        assert_eq!(
-            TagCondition::parse("@container = 'pics'").unwrap_err(),
-            TagFilterError::Unsupported("@container")
-        );
-    }
-
-    #[test]
-    fn condition_without_a_tag_is_not_decoded() {
-        let decode = |groups: &Vec<Vec<TagClause>>| {
-            postcard::from_bytes::<TagCondition>(&postcard::to_stdvec(groups).unwrap())
-        };
-        let parsed = TagCondition::parse("a = '1' OR b > '2' AND c <> ''").unwrap();
-        assert_eq!(decode(&parsed.0), Ok(parsed.clone()));
-        let nameless = TagClause { key: String::new(), ..parsed.0[0][0].clone() };
-        for groups in
-            [vec![], vec![vec![]], vec![parsed.0[0].clone(), vec![]], vec![vec![nameless]]]
-        {
-            assert!(decode(&groups).is_err(), "{groups:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_in_the_grammar_is_refused_with_its_place() {
-        for (text, at) in [
-            ("", 0),
-            ("a", 1),
-            ("a =", 3),
-            ("a = 1", 4),
-            ("a = '1", 4),
-            ("a = '1' b = '2'", 8),
-            ("a = '1' AND", 11),
-            ("= '1'", 0),
-            ("a == '1'", 3),
-            ("'a' = '1'", 0),
-            ("\"a = '1'", 0),
-            ("\u{e4} = '1'", 0),
-        ] {
-            assert_eq!(TagCondition::parse(text), Err(TagFilterError::Syntax(at)), "{text}");
-        }
-        assert!(TagCondition::parse(&" ".repeat(8193)).is_err());
-    }
-}
+mod tests;

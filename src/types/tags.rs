@@ -6,9 +6,9 @@ use thiserror::Error;
 /// The most tags of one blob.
 const TAGS_MAX: usize = 10;
 /// The most characters of a key. A key has at least 1.
-const KEY_CHARS_MAX: usize = 128;
+pub(super) const KEY_CHARS_MAX: usize = 128;
 /// The most characters of a value. A value may be empty.
-const VALUE_CHARS_MAX: usize = 256;
+pub(super) const VALUE_CHARS_MAX: usize = 256;
 
 /// Key/value pairs of a blob, sorted by key, each key once. Source: Set Blob Tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub(super) fn check(pairs: &[(String, String)]) -> Result<(), TagsError> {
 
 /// Letters, digits and spaces of Unicode, and a few others. Source: S3, "Tagging objects"; Azure
 /// allows fewer.
-fn is_allowed(c: char) -> bool {
+pub(super) fn is_allowed(c: char) -> bool {
     c.is_alphanumeric() || (c.is_whitespace() && !c.is_control()) || "+-./:=_@".contains(c)
 }
 

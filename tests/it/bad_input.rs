@@ -108,6 +108,17 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
+/// Status and code of the only part of an answer to a batch that is wrong as a whole.
+fn refused_in_a_part(answer: &Answer) -> Option<(u16, String)> {
+    if !answer.header("content-type").starts_with("multipart/mixed") {
+        return None;
+    }
+    let text = answer.text();
+    let (_, part) = text.split_once("HTTP/1.1 ")?;
+    let (_, code) = part.split_once("x-ms-error-code: ")?;
+    Some((part.get(..3)?.parse().ok()?, code.lines().next()?.to_owned()))
+}
+
 fn check(address: SocketAddr, case: &Case) -> Result<(), String> {
     let (answer, head) = match &case.input {
         Input::Message(message) => (send(address, message), message.method == "HEAD"),
@@ -116,7 +127,11 @@ fn check(address: SocketAddr, case: &Case) -> Result<(), String> {
     let Some(answer) = answer else {
         return Err("closed without an answer".to_owned());
     };
-    let found = (answer.status, answer.header("x-ms-error-code"));
+    let part = refused_in_a_part(&answer);
+    let found = match &part {
+        Some((status, code)) => (*status, code.as_str()),
+        None => (answer.status, answer.header("x-ms-error-code")),
+    };
     if found != (case.status, case.code) {
         return Err(format!("{found:?}, not {:?}: {}", (case.status, case.code), answer.text()));
     }

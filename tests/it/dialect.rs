@@ -291,7 +291,14 @@ impl Foreign for Plain {
         let account = AccountName::new(next().unwrap_or("")).map_err(nothing)?;
         let container = next().map(ContainerName::new).transpose().map_err(nothing)?;
         let blob = next().map(BlobName::new).transpose().map_err(nothing)?;
-        Ok(Address { account, secondary: false, container, blob, endpoint: String::new() })
+        Ok(Address {
+            account,
+            secondary: false,
+            container,
+            blob,
+            blob_as_sent: None,
+            endpoint: String::new(),
+        })
     }
 
     fn identify(&self, head: &Parts, _: &Address) -> Result<Sender, Refusal> {

@@ -127,7 +127,7 @@ def forged(yard, issuer, other, verdicts):
         "alg None with a signature": f"{part({'alg': 'None', 'kid': issuer.kid})}.{claims}.{signature}",
         "HS256 with the public key": f"{text}.{part(hmac.digest(issuer.public_text(), text.encode(), hashlib.sha256))}",
         "claims of one and signature of another": f"{swapped[0]}.{claims}.{swapped[2]}",
-        "no signature": f"{head}.{claims}.", "two parts": f"{head}.{claims}",
+        "no signature": f"{head}.{claims}.",
         "another issuer's key under this one's name": other.token(OWNER),
         "another issuer's key and this one's kid": other.token(OWNER, header={"kid": issuer.kid}),
         "this issuer's key under the other's name": issuer.token(OWNER, iss=OTHER),
@@ -150,6 +150,8 @@ def forged(yard, issuer, other, verdicts):
     # A claim of null is one that cannot be read, too: the library leaves None out.
     body = json.loads(base64.urlsafe_b64decode(claims + "=="))
     cases["nbf is null"] = issuer.signed(json.dumps({**body, "nbf": None}))
+    text = yard.ask(f"{head}.{claims}", "GET", "/ruled/one/b")
+    verdicts.check("two parts of a token are no token: 400 InvalidAuthenticationInfo", text == (400, INVALID[1]), "400", str(text))
     wrong = [what for what, token in cases.items() if yard.ask(token, "GET", "/ruled/one/b") != INVALID]
     verdicts.check(f"{len(cases)} forged, stale and malformed tokens are 401 InvalidAuthenticationInfo", not wrong,
                    "none taken", ", ".join(wrong) or "none")

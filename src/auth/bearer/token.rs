@@ -147,7 +147,7 @@ impl Principal {
 /// Verifies a token in compact form.
 ///
 /// # Errors
-/// [`Error::Token`] says what is wrong.
+/// [`Error::Token`] says what is wrong. [`Error::Malformed`]: it is no JSON Web Token.
 pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<Principal, Error> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(refused("the token is too large"));
@@ -156,7 +156,7 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
     let (Some(head), Some(body), Some(signature), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
-        return Err(refused("the token is not a signed JSON Web Token"));
+        return Err(no_token());
     };
     let (header, claims) = (json(head)?, json(body)?);
     let name = text(&claims, "iss").ok_or_else(|| refused("the token names no issuer"))?;
@@ -275,9 +275,13 @@ fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 fn json(part: &str) -> Result<Value, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok();
     let value = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    value
-        .filter(Value::is_object)
-        .ok_or_else(|| refused("the token is not a signed JSON Web Token"))
+    value.filter(Value::is_object).ok_or_else(no_token)
+}
+
+/// The text is no token at all, so no other token would help: it gets no challenge. Source:
+/// recorded answers of the service.
+fn no_token() -> Error {
+    Error::Malformed { detail: "the token is not a signed JSON Web Token".to_owned() }
 }
 
 fn refused(detail: &str) -> Error {

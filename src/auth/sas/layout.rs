@@ -136,7 +136,7 @@ pub(super) fn string_to_sign(
     let text = |line: &str| {
         Ok(match line {
             "$account" => subject.account.to_owned(),
-            "$resource" => resource(version, fields.text("sr"), subject),
+            "$resource" => resource(version, fields, subject),
             "$time" => subject.time.to_owned(),
             "$headers" => required_headers(&names(fields, "srh")?, subject.headers),
             "$parameters" => required_parameters(&names(fields, "srq")?, subject.query),
@@ -148,14 +148,40 @@ pub(super) fn string_to_sign(
     Ok(Some(lines.collect::<Result<Vec<_>, Error>>()?.join("\n")))
 }
 
-fn resource(version: &str, kind: &str, subject: &Subject<'_>) -> String {
+fn resource(version: &str, fields: &Fields, subject: &Subject<'_>) -> String {
     let service = if version >= SERVICE_IN_RESOURCE_SINCE { "/blob" } else { "" };
     let mut text = format!("{service}/{}/{}", subject.account, subject.container.unwrap_or(""));
-    if let Some(blob) = subject.blob.filter(|_| kind != "c") {
+    let below = match fields.text("sr") {
+        "c" => None,
+        "d" => directory(fields, subject).map(Cow::Owned),
+        _ => subject.blob.map(Cow::Borrowed),
+    };
+    if let Some(below) = below {
         text.push('/');
-        text.push_str(blob);
+        text.push_str(&below);
     }
     text
+}
+
+/// The directory that a signature with `sr=d` is of: the first `sdd` segments of the blob's name,
+/// or of the prefix of a list, which has to end them with a slash. `None` where the request names
+/// none. Source: "Create a user delegation SAS".
+pub(super) fn directory(fields: &Fields, subject: &Subject<'_>) -> Option<String> {
+    let depth: usize = fields.text("sdd").parse().ok().filter(|depth| *depth > 0)?;
+    let prefix = || {
+        let mut pairs = subject.query.split('&').filter_map(|piece| piece.split_once('='));
+        let (_, value) = pairs.find(|(name, _)| name.eq_ignore_ascii_case("prefix"))?;
+        // As parameters are read: a plus is a space.
+        let value = value.replace('+', " ");
+        Some(percent_decode_str(&value).decode_utf8().ok()?.into_owned())
+    };
+    let (name, is_list) = match subject.blob {
+        Some(blob) => (blob.to_owned(), false),
+        None => (prefix()?, true),
+    };
+    let segments: Vec<&str> = name.split('/').collect();
+    let has_depth = if is_list { segments.len() > depth } else { segments.len() >= depth };
+    has_depth.then(|| segments.get(..depth).unwrap_or_default().join("/"))
 }
 
 /// The names in a list without duplicates: each adds its value to the text.

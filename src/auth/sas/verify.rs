@@ -30,6 +30,10 @@ use crate::auth::sas::network;
 use crate::auth::sas::network::AddressRange;
 use crate::types::Timestamp;
 
+/// The version in which accounts without a hierarchical namespace have signatures of directories.
+const DIRECTORY_SINCE: &str = "2026-06-06";
+/// The version from which on `c` permits Put Block.
+const CREATE_STAGES_SINCE: &str = "2026-04-06";
 /// The version that binds signatures to users.
 const USER_SINCE: &str = "2025-07-05";
 /// Bytes of an HMAC-SHA256.
@@ -126,6 +130,8 @@ pub struct Signature {
     authority: Authority,
     /// The issuer of the holder of the user delegation key that made it.
     issuer: Option<String>,
+    /// The directory of one with `sr=d`.
+    directory: Option<String>,
 }
 
 /// Who signed.
@@ -188,7 +194,11 @@ impl Signature {
                 "Signature did not match. String to sign used was {shown}"
             )));
         };
-        Ok(Some(Self { form, fields, authority, issuer }))
+        let directory = match fields.text("sr") {
+            "d" => layout::directory(&fields, &subject),
+            _ => None,
+        };
+        Ok(Some(Self { form, fields, authority, issuer, directory }))
     }
 
     /// The name of the stored access policy that it refers to.
@@ -226,6 +236,8 @@ impl Signature {
             authority: self.authority,
             overrides: self.overrides(),
             encryption_scope: self.encryption_scope()?,
+            directory: self.directory.clone(),
+            stages_with_create: self.fields.text("sv") >= CREATE_STAGES_SINCE,
         })
     }
 
@@ -337,7 +349,10 @@ impl Signature {
 
     fn reach(&self) -> Result<Reach, Error> {
         if self.form != Form::Account {
-            return Ok(Reach::Resource { container: self.fields.text("sr") == "c" });
+            return Ok(match self.fields.text("sr") {
+                "d" => Reach::Directory,
+                kind => Reach::Resource { container: kind == "c" },
+            });
         }
         let services = self.fields.required("ss")?;
         let types = self.fields.required("srt")?;
@@ -397,15 +412,19 @@ fn form(fields: &Fields) -> Result<Form, Error> {
     if fields.get("ss").is_some() || fields.get("srt").is_some() {
         return Ok(Form::Account);
     }
+    let form = if fields.get("skoid").is_some() { Form::Delegation } else { Form::Service };
     match fields.required("sr")? {
-        "c" | "b" | "bs" | "bv" => {}
-        "d" => {
-            let detail = "sr=d is for accounts with a hierarchical namespace.";
-            return Err(Error::sas(detail.to_owned()));
+        "c" | "b" | "bs" | "bv" => Ok(form),
+        "d" if form == Form::Delegation && fields.text("sv") >= DIRECTORY_SINCE => {
+            let depth = fields.text("sdd").parse::<u32>();
+            if depth.is_ok_and(|depth| depth > 0) { Ok(form) } else { Err(mandatory("sdd")) }
         }
-        other => return Err(Error::sas(format!("sr={other} is not c, b, bs or bv."))),
+        "d" => Err(Error::sas(format!(
+            "sr=d is for user delegation signatures since sv={DIRECTORY_SINCE}, or for accounts \
+             with a hierarchical namespace."
+        ))),
+        other => Err(Error::sas(format!("sr={other} is not c, b, bs, bv or d."))),
     }
-    Ok(if fields.get("skoid").is_some() { Form::Delegation } else { Form::Service })
 }
 
 /// `YYYY-MM-DD`: the layouts compare versions as texts.

@@ -80,11 +80,8 @@ fn of_content(operation: &ContentOperation, locked: bool) -> Action {
         O::CopyNamed(copy) => Action::PutBlob { tagged: brings(&copy.tags), locked },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
-        O::PutPage { .. }
-        | O::PutPageFromUrl { .. }
-        | O::PutBlock { .. }
-        | O::PutBlockFromUrl { .. }
-        | O::AbortCopy { .. } => Action::WriteBlob,
+        O::PutPage { .. } | O::PutPageFromUrl { .. } | O::AbortCopy { .. } => Action::WriteBlob,
+        O::PutBlock { .. } | O::PutBlockFromUrl { .. } => Action::StageBlock,
     }
 }
 

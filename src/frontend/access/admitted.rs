@@ -51,6 +51,8 @@ pub(crate) struct AdmissionNotes<'a, 'd> {
     pub(crate) echo: &'a mut Echo<'d>,
     /// The sender, for the audit log.
     pub(crate) principal: &'a mut audit_log::Principal,
+    /// The address that is meant, where it is not the one that the URL spells.
+    pub(crate) meant: &'a mut Option<Address>,
 }
 
 /// A request whose address is known.

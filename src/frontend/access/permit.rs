@@ -21,6 +21,7 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::AccountOperation;
+use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::Holder;
 use crate::protocol::model::operation::Parsed;
 use crate::types::ContainerName;
@@ -84,6 +85,13 @@ pub(crate) fn permit(
         // Admission has checked what those without a right of their own may do.
         Caller::Key | Caller::Outsider | Caller::Anyone => (Overrides::default(), false),
         Caller::Signature(grant, _) => {
+            if let Operation::Account(AccountOperation::GetUserDelegationKey { .. }) = &*operation {
+                return Err(errors::only_bearer());
+            }
+            if let Operation::Container(ContainerOperation::ListBlobs(list)) = &*operation {
+                let prefix = list.prefix.as_deref().unwrap_or_default();
+                grant.permits_prefix(prefix).map_err(refused)?;
+            }
             if let Some(name) = &grant.encryption_scope {
                 scope::apply(&mut operation, name)?;
             }

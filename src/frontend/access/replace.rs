@@ -18,7 +18,7 @@ pub(super) fn forbid(operation: &mut Operation) -> Option<bool> {
         Operation::Account(_) | Operation::Container(_) | Operation::Blob(_) => return None,
     };
     let own = precondition.conditions.if_none_match.replace(EtagMatch::Any);
-    Some(own != Some(EtagMatch::Any))
+    Some(!matches!(own, Some(EtagMatch::Any | EtagMatch::AnyUnleased)))
 }
 
 const fn of_upload(operation: &mut UploadOperation) -> Option<&mut Precondition> {

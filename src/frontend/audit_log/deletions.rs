@@ -25,7 +25,7 @@ impl FrontEnd {
         let Some(container) = start.arrival.address() else { return };
         for item in &deleted.items {
             let blob = BlobName::new(&item.name).ok();
-            let address = Address { blob, ..container.clone() };
+            let address = Address { blob, blob_as_sent: None, ..container.clone() };
             let mut draft = self.draft_at(Some(&address), start);
             let refusal = item.outcome.as_ref().err();
             let refused = refusal.map(|refusal| echo.render_refusal(refusal));

@@ -50,6 +50,10 @@ impl Draft {
 
     /// Records the sender, the operation and, if it has a line, the change that it will make. This
     /// precedes the change, because the client may disconnect at any time.
+    pub(in crate::frontend) fn about(&mut self, resource: Option<String>) {
+        self.entry.resource = resource;
+    }
+
     pub(in crate::frontend) fn asked(
         &mut self,
         operation: &'static str,

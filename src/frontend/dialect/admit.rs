@@ -28,6 +28,8 @@ use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::Dialect;
 use crate::frontend::dialect::Foreign;
 use crate::frontend::dialect::Sender;
+use crate::frontend::dialect::backslash::identify_with_backslash;
+use crate::frontend::dialect::header_case::respelled;
 use crate::frontend::dialect::identify::identify;
 use crate::frontend::dialect::s3;
 use crate::frontend::errors;
@@ -70,11 +72,20 @@ async fn azure(
     let AddressedRequest { arrival: Arrival { head, peer, .. }, address } = request;
     let context = azure::Context::from_head(head)?;
     let account = account(front, address)?;
-    let caller = identify(front, request, &account).await?;
+    let (caller, as_sent) = match &address.blob_as_sent {
+        Some(name) => boxed(|| identify_with_backslash(front, request, (&account, name))).await?,
+        None => (identify(front, request, &account).await?, None),
+    };
+    let address = as_sent.as_ref().unwrap_or(address);
+    notes.meant.clone_from(&as_sent);
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }
     let mut parsed = azure::parse(head, address, &context);
+    if let Some(metadata) = parsed.as_mut().ok().and_then(|p| p.operation_mut().metadata_mut()) {
+        let given = std::mem::take(metadata);
+        *metadata = respelled(given, &head.headers, &head.extensions);
+    }
     let mut not_open = None;
     if let Some(audience) = caller.audience() {
         let exposure = parsed.as_ref().ok().map(Parsed::operation).map(action);

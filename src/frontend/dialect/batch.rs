@@ -63,12 +63,17 @@ pub(crate) async fn run(
         // One that another dialect made is served; else the whole batch is refused, not each part.
         lookup::container(&front.rows, account, container).await?;
     }
+    if let Some(fault) = batch.fault.take() {
+        return Ok(refused(front, arrival, &fault).into());
+    }
     let parts = std::mem::take(&mut batch.parts);
     let mut ready = Vec::with_capacity(parts.len());
     for part in parts {
         ready.push(admit_part(front, arrival, &batch, part).await);
     }
-    check_kinds(&ready)?;
+    if let Err(fault) = check_kinds(&ready) {
+        return Ok(refused(front, arrival, &fault).into());
+    }
     // A part's future is created only when it may run: creating all of them immediately would take
     // much memory.
     let mut running = FuturesOrdered::new();
@@ -84,6 +89,16 @@ pub(crate) async fn run(
     let boundary = format!("batchresponse_{}", front.request_id());
     let body = azure::write_batch(&answers, &boundary);
     Ok(Reply::Batch { boundary, body }.into())
+}
+
+/// The answer to a batch of which no part is carried out: a part that says why.
+fn refused(front: &FrontEnd, outer: Arrival<'_>, fault: &Refusal) -> Reply {
+    front.count_refused(fault);
+    let id = front.request_id().to_string();
+    let echo = outer.dialect.echo(outer.head, id, front.env.clock.now());
+    let boundary = format!("batchresponse_{}", front.request_id());
+    let body = azure::write_refused_batch(fault, &echo.render_refusal(fault), &boundary);
+    Reply::Batch { boundary, body }
 }
 
 /// Deletions or changes of tier, not both: decided before any is carried out.
@@ -116,13 +131,14 @@ async fn admit_part<'a>(
     let (id, begun) = (front.request_id().to_string(), front.env.clock.monotonic());
     let mut echo = outer.dialect.echo(&head, id, front.env.clock.now());
     let mut context = RequestContext::nothing();
-    let notes = AdmissionNotes { echo: &mut echo, principal: &mut context.principal };
+    let (principal, meant) = (&mut context.principal, &mut context.meant);
+    let notes = AdmissionNotes { echo: &mut echo, principal, meant };
     let (address, admitted) = match address(outer, &head, batch) {
         Ok(address) => {
             let arrival = Arrival { head: &head, ..outer };
             let request = AddressedRequest { arrival, address: &address };
             let admitted = admit_at(front, request, notes).await;
-            (Some(address), admitted)
+            (Some(context.meant.take().unwrap_or(address)), admitted)
         }
         Err(error) => (None, Err(error)),
     };

@@ -10,11 +10,13 @@ use http::header::HOST;
 use http::request::Parts;
 
 use crate::audit_log::Principal;
+use crate::env::boxed;
 use crate::frontend::access::admit::admit;
 use crate::frontend::access::admitted::AdmissionNotes;
 use crate::frontend::accounts::Account;
 use crate::frontend::dialect::Arrival;
 use crate::frontend::dialect::Dialect;
+use crate::frontend::dialect::backslash::is_meant;
 use crate::frontend::source::Requester;
 use crate::frontend::source::refusal;
 use crate::frontend::state::FrontEnd;
@@ -34,7 +36,7 @@ pub(in crate::frontend) struct AuthorizedSource {
 
 /// Admits the request for the source. A source in the requester's own account needs no
 /// further signature when the request was signed with the account's key, which may do everything
-/// there.
+/// there, and the operation is one that trusts it.
 ///
 /// # Errors
 /// `CannotVerifyCopySource` with what the source refuses.
@@ -53,20 +55,28 @@ pub(in crate::frontend) async fn authorize(
     let by_key = copy.head.headers.get(AUTHORIZATION);
     let by_key = by_key.is_some_and(|own| starts_with(own, "sharedkey"));
     let signed = head.headers.contains_key(AUTHORIZATION) || is_signed(source);
-    if by_key && !signed {
+    if by_key && !signed && source.purpose.trusts_own_account() {
         let context = azure::Context::from_head(&head)?;
         let address = arrival.dialect.address(&head).map_err(refusal::explain)?;
         if address.account == requester.account.name {
+            let account = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
+            let mut address = address;
+            if let Some(name) = address.blob_as_sent.take() {
+                let meant = boxed(|| is_meant(front, &account, (&address, &name))).await;
+                if meant.map_err(refusal::explain)? {
+                    address.blob = Some(name);
+                }
+            }
             let parsed = azure::parse(&head, &address, &context).map_err(refusal::explain)?;
             let operation = Box::new(parsed.into_parts().0);
-            let account = front.accounts.get(&address.account).ok_or(Reason::InternalError)?;
             return Ok(AuthorizedSource { account, operation });
         }
     }
     let mut echo = copy.dialect.echo(&head, String::new(), front.env.clock.now());
     // The audit log names the sender of the copy, not that of the request for its source.
     let mut nobody = Principal::default();
-    let notes = AdmissionNotes { echo: &mut echo, principal: &mut nobody };
+    let mut meant = None;
+    let notes = AdmissionNotes { echo: &mut echo, principal: &mut nobody, meant: &mut meant };
     let admitted = admit(front, arrival, notes)
         .await
         .map_err(|error| refusal::explain(copy.dialect.explain(error, || arrival.address())))?;
@@ -92,7 +102,8 @@ fn source_head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, R
     }
     if let Some(token) = &source.authorization {
         head.headers.insert(AUTHORIZATION, HeaderValue::from_str(token).map_err(refused)?);
-    } else if !is_signed(source)
+    } else if source.purpose.trusts_own_account()
+        && !is_signed(source)
         && let Some(own) = requester.arrival.head.headers.get(AUTHORIZATION)
         && names(&head, requester.account)
         && starts_with(own, "bearer ")

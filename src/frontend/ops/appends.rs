@@ -16,7 +16,7 @@ use crate::index::AppendedBlock;
 use crate::index::SealBlob;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::operation::Upload;
 
 /// An Append Block, but for its bytes.
@@ -50,19 +50,21 @@ pub(crate) async fn append(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     };
-    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
+    let checksums = WrittenChecksums { crc64: ingested.crc64, md5: ingested.md5 };
     let stored = Some(ingested.stored);
     match commit::commit_into(&front.rows, Some(container), write, stored).await {
-        Ok(appended) => Ok(with_encryption_header(appended_reply(appended, checksum), &encryption)),
+        Ok(appended) => {
+            Ok(with_encryption_header(appended_reply(appended, checksums), &encryption))
+        }
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
 
 /// The reply to an Append Block whose row was committed.
-pub(crate) fn appended_reply(appended: AppendedBlock, checksum: BodyChecksum) -> Reply {
+pub(crate) fn appended_reply(appended: AppendedBlock, checksums: WrittenChecksums) -> Reply {
     let AppendedBlock { written, offset, blocks } = appended;
     let change = commit::change(written);
-    Reply::BlockAppended { change, offset, blocks, checksum }
+    Reply::BlockAppended { change, offset, blocks, checksums }
 }
 
 /// Append Blob Seal.

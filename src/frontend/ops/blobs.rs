@@ -25,6 +25,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::Change;
 use crate::types::AccessTier;
@@ -101,11 +102,11 @@ pub(crate) async fn put(
     let answer = commit::commit_into(&front.rows, Some(container), write, stored).await;
     let change = commit::changed(answer, Subject::Blob)?;
     tags::update_index(&front.rows, tagged).await;
-    let crc64 = put.upload.crc64.map(|_| ingested.crc64);
+    let checksums = md5.map(|md5| WrittenChecksums { crc64: ingested.crc64, md5: Some(md5) });
     let content_etag = tag.and_then(|tag| tag.etag(md5));
     let content_etag = content_etag.unwrap_or_else(|| ContentEtag::of_commit(change.etag, 0, 1));
     let checksum = ingested.named.unwrap_or_else(|| ingested.crc64.into());
-    let reply = Reply::BlobPut { change, md5, crc64, content_etag, checksum };
+    let reply = Reply::BlobPut { change, checksums, content_etag, checksum };
     Ok(with_encryption_header(reply, &encryption))
 }
 

@@ -24,6 +24,7 @@ use crate::index::StageBlock;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::operation::BlockListKind;
 use crate::protocol::model::operation::Upload;
 use crate::protocol::model::reply::BlockItem;
@@ -68,10 +69,10 @@ pub(crate) async fn stage(
         content: ingested.stored.content(),
         crc64: ingested.kept_crc64(),
     };
-    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
+    let checksums = WrittenChecksums { crc64: ingested.crc64, md5: ingested.md5 };
     let stored = Some(ingested.stored);
     match commit::commit_into(&front.rows, Some(container), write, stored).await {
-        Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksum), &encryption)),
+        Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksums), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

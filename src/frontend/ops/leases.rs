@@ -1,7 +1,5 @@
 //! Lease Blob, Lease Container.
 
-use std::time::Duration;
-
 use uuid::Builder;
 
 use crate::frontend::commit;
@@ -73,9 +71,9 @@ fn outcome(result: LeaseResult) -> LeaseOutcome {
         LeaseResult::Changed(lease) => LeaseOutcome::Changed(lease.id),
         LeaseResult::Released => LeaseOutcome::Released,
         LeaseResult::Broken { left, .. } => {
-            // Rounded up: a client that waits so long finds the lease broken.
-            let seconds = left.as_secs() + u64::from(left > Duration::from_secs(left.as_secs()));
-            LeaseOutcome::Broken { seconds }
+            // Rounded down, as in recorded answers of the service: 14 for a lease of 15 seconds
+            // that was broken immediately (2018-11-09).
+            LeaseOutcome::Broken { seconds: left.as_secs() }
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::index::WritePages;
 use crate::index::WriteRequest;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::operation;
 use crate::protocol::model::operation::PageWrite;
 use crate::protocol::model::operation::SequenceChange;
@@ -122,9 +122,9 @@ pub(crate) async fn put_stored(
     let encryption = guard.encryption.clone();
     let content = Some(ingested.stored.content());
     let write = WritePages { key, guard, sequence, range, content };
-    let checksum = BodyChecksum::new(ingested.crc64, ingested.md5);
+    let checksums = WrittenChecksums { crc64: ingested.crc64, md5: ingested.md5 };
     let done = commit(front, Some(container), write, Some(ingested.stored)).await?;
-    Ok(with_encryption_header(written(done, Some(checksum)), &encryption))
+    Ok(with_encryption_header(written(done, Some(checksums)), &encryption))
 }
 
 async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> {
@@ -254,8 +254,8 @@ async fn commit<W: WriteRequest<Reply = PagesWritten>>(
     done.map_err(|error| errors::from_index(&error, Subject::Blob))
 }
 
-fn written(done: PagesWritten, checksum: Option<BodyChecksum>) -> Reply {
-    Reply::PagesPut { change: change(done), sequence: done.sequence, checksum }
+fn written(done: PagesWritten, checksums: Option<WrittenChecksums>) -> Reply {
+    Reply::PagesPut { change: change(done), sequence: done.sequence, checksums }
 }
 
 fn change(done: PagesWritten) -> Change {

@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     pub(crate) properties: BlobProperties,
     /// User metadata.
     pub(crate) metadata: Metadata,
+    /// Whether it is in the archive tier, from which a copy may be rehydrated.
+    pub(crate) archived: bool,
     /// Index tags; a source on another server has none.
     pub(crate) tags: Tags,
     /// The source of S3's tag of the bytes that are copied; `None` if it is derived.

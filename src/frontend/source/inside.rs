@@ -36,9 +36,11 @@ use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::ArchivedSource;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
+use crate::types::AccessTier;
 use crate::types::AccountId;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -59,6 +61,8 @@ pub(crate) struct Inside {
     decrypting: Option<Decrypting>,
     /// What the request says of its encryption.
     encryption: EncryptionClaim,
+    /// Whether it is in the archive tier. Its look-up permits that then.
+    over_archived: bool,
 }
 
 /// A blob that a copy may read.
@@ -116,8 +120,21 @@ pub(super) async fn open(
         refusal::explain(dialect.explain(error, || {
             let (account, endpoint) = (owner.name.clone(), String::new());
             let (container, blob) = (Some(named.container.clone()), Some(named.blob.clone()));
-            Some(Address { account, secondary: false, container, blob, endpoint })
+            Some(Address {
+                account,
+                secondary: false,
+                container,
+                blob,
+                blob_as_sent: None,
+                endpoint,
+            })
         }))
+    };
+    let mut precondition = precondition;
+    precondition.over_archived = match source.archived {
+        ArchivedSource::Refused => false,
+        ArchivedSource::OwnAccount => owner.id == account.id,
+        ArchivedSource::AnyAccount => true,
     };
     let target = BlobTarget { account: &owner, path, precondition };
     let readable = Readable { target, range, payer: account.id };
@@ -165,7 +182,9 @@ async fn find(
     if let Some(reads) = &front.last_access {
         reads.note(&blob, &view.record, front.env.clock.now());
     }
-    Ok(Inside { blob, view, guard, payer, decrypting, encryption })
+    let tier = view.record.tier.as_ref().map(|tier| tier.at(front.env.clock.now()).tier);
+    let over_archived = tier == Some(AccessTier::Archive);
+    Ok(Inside { blob, view, guard, payer, decrypting, encryption, over_archived })
 }
 
 async fn look_up(
@@ -190,7 +209,8 @@ impl Inside {
         let checksums = record.fields.as_ref().filter(|_| is_whole && is_plain);
         let checksums = checksums.map(|fields| fields.checksums.clone()).unwrap_or_default();
         let BlobRecord { kind, properties, metadata, tags, .. } = record.clone();
-        Facts { kind, properties, metadata, tags, content_tag, checksums }
+        let archived = self.over_archived;
+        Facts { kind, properties, metadata, archived, tags, content_tag, checksums }
     }
 
     /// Its record.
@@ -249,7 +269,8 @@ impl Inside {
     fn unchanged(&self) -> Guard {
         let tag = EtagMatch::Tags(vec![Some(self.view.record.etag)]);
         let conditions = Conditions { if_match: Some(tag), ..Conditions::default() };
-        Guard { conditions, encryption: self.encryption.clone(), ..Guard::default() }
+        let (encryption, over_archived) = (self.encryption.clone(), self.over_archived);
+        Guard { conditions, encryption, over_archived, ..Guard::default() }
     }
 
     /// As [`Self::share`] for a part of a page blob, from `from` on.
@@ -293,7 +314,8 @@ impl Inside {
         let (blob, view) = (self.blob.clone(), self.view.clone());
         let (payer, decrypting) = (self.payer, self.decrypting.clone());
         let encryption = self.encryption.clone();
-        let second = Self { blob, view, guard, payer, decrypting, encryption };
+        let over_archived = self.over_archived;
+        let second = Self { blob, view, guard, payer, decrypting, encryption, over_archived };
         second.body(front).await
     }
 }

@@ -10,6 +10,7 @@ use crate::frontend::source::local;
 use crate::frontend::source::outside;
 use crate::frontend::source::outside::FetchAccount;
 use crate::frontend::source::outside::Fetched;
+use crate::frontend::source::refusal;
 use crate::frontend::source::requester::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Refusal;
@@ -79,9 +80,18 @@ pub(crate) async fn open_named(
 /// Finds a source.
 ///
 /// # Errors
-/// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`;
-/// `InvalidRange`.
+/// `CannotVerifyCopySource` with the status the source gives; `SourceConditionNotMet`, or what the
+/// operation answers in its place; `InvalidRange`.
 pub(crate) async fn open(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    source: &CopySource,
+) -> Result<Source, Refusal> {
+    let found = find(front, requester, source).await;
+    found.map_err(|refused| refusal::of_operation(refused, source))
+}
+
+async fn find(
     front: &FrontEnd,
     requester: Requester<'_>,
     source: &CopySource,

@@ -109,9 +109,8 @@ pub(super) async fn open(
     let wanted = if source.range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     match head.status {
         status if status == wanted => {}
-        StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED => {
-            return Err(Reason::SourceConditionNotMet.into());
-        }
+        StatusCode::NOT_MODIFIED => return Err(refusal::unmet(Reason::NotModified)),
+        StatusCode::PRECONDITION_FAILED => return Err(refusal::unmet(Reason::ConditionNotMet)),
         StatusCode::RANGE_NOT_SATISFIABLE => return Err(Reason::InvalidRange.into()),
         status if status.is_client_error() => return Err(refused(status.as_u16(), &head.headers)),
         status if status.is_server_error() => return Err(refused(500, &head.headers)),
@@ -127,7 +126,7 @@ pub(super) async fn open(
         return Err(cannot(409, "The copy source answered with more than was asked for."));
     }
     let etag = head.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-    let facts = dialect::outside::facts(&head.headers);
+    let facts = dialect::outside::facts(&head.headers, &head.extensions);
     Ok(Fetched { facts, len, etag, count: None, by, body, deadline })
 }
 
@@ -220,7 +219,8 @@ mod tests {
         }));
         let request = http::Request::new(Empty::<bytes::Bytes>::new());
         let body = sender.send_request(request).await.unwrap().into_body();
-        let (facts, deadline) = (dialect::outside::facts(&HeaderMap::new()), TOTAL_TIME_MAX);
+        let (facts, deadline) =
+            (dialect::outside::facts(&HeaderMap::new(), &http::Extensions::new()), TOTAL_TIME_MAX);
         let len = len as u64;
         let by = FetchAccount { payer: ACCOUNT, admitted: Some(ACCOUNT) };
         let fetched = Fetched { facts, len, etag: None, count: None, by, body, deadline };

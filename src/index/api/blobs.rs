@@ -45,7 +45,8 @@ pub struct Guard {
     /// Senders to whom the blob must be open: they have no other right to read it. One that does
     /// not exist is open to nobody.
     pub open_to: Option<Audience>,
-    /// Whether a blob in the archive tier may be replaced. In Blob REST it may not, in S3 it may.
+    /// Whether a blob in the archive tier may be replaced, or its content be read. In Blob REST it
+    /// may not be replaced, in S3 it may. Its content is only read by a copy that is rehydrated.
     pub over_archived: bool,
     /// What happens to a blob that is overwritten or deleted. Of a write, what the container said
     /// when the write was about to commit.

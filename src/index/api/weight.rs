@@ -337,7 +337,7 @@ fn claim(claim: &EncryptionClaim) -> usize {
 
 fn etags(wanted: &EtagMatch) -> usize {
     match wanted {
-        EtagMatch::Any => 0,
+        EtagMatch::Any | EtagMatch::AnyUnleased => 0,
         EtagMatch::Tags(all) => list(all),
         EtagMatch::Content(all) => list(all),
     }

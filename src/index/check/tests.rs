@@ -202,6 +202,13 @@ async fn missing_rows_are_found() {
 }
 
 #[tokio::test]
+async fn staged_blocks_may_have_longer_ids_than_committed_ones() {
+    let mut store = filled().await;
+    store.stage("blocks", "a longer id", b"new").await;
+    assert_eq!(store.problems().await, "");
+}
+
+#[tokio::test]
 async fn rows_that_disagree_are_found() {
     let blob = RoutingKey::blob(&key("staged"));
     let mut store = filled().await;

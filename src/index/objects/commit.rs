@@ -206,6 +206,11 @@ async fn resolve(
         };
         entries.push(found.ok_or(Refused::UnknownBlock)?);
     }
+    // Staged blocks have ids of one length, which need not be that of the committed blocks.
+    let id_lens = list.iter().map(|named| named.id.as_bytes().len());
+    if !id_lens.clone().zip(id_lens.skip(1)).all(|(one, next)| one == next) {
+        return Err(Refused::BlockIdLength.into());
+    }
     Ok(entries)
 }
 

@@ -41,7 +41,7 @@ pub(super) fn check_properties(
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
     let by_key = matches!(blob, Some(Encryption::Customer(_)));
-    if by_key && properties.content_md5.plain().is_some() {
+    if by_key && properties.content_md5.to_base64().is_some() {
         return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
     Ok(())

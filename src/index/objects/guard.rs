@@ -15,6 +15,7 @@ use crate::index::record::ContainerRecord;
 use crate::index::record::CopyStatus;
 use crate::types::AccessTier;
 use crate::types::CannedAcl;
+use crate::types::EtagMatch;
 use crate::types::Lease;
 use crate::types::Outcome;
 use crate::types::Tags;
@@ -31,6 +32,8 @@ pub(super) struct Current<'a> {
     tags: Option<&'a Tags>,
     /// The access control list of a blob.
     acl: Option<CannedAcl>,
+    /// The access tier of a blob, if it was set.
+    tier: Option<&'a TierState>,
     /// Whether it is the destination of a pending copy.
     copying: bool,
 }
@@ -42,10 +45,12 @@ impl<'a> From<&'a BlobRecord> for Current<'a> {
             content_etag: Some(blob.content_etag()),
             last_modified: blob.last_modified,
             len: Some(blob.len),
+            tier_changed: None,
         };
         let (lease, tags) = (blob.lease, Some(&blob.tags));
         let acl = blob.fields.as_ref().and_then(|fields| fields.acl);
-        Self { validators, lease, tags, acl, copying: is_copying(blob) }
+        let (tier, copying) = (blob.tier.as_ref(), is_copying(blob));
+        Self { validators, lease, tags, acl, tier, copying }
     }
 }
 
@@ -57,8 +62,9 @@ impl<'a> From<&'a ContainerRecord> for Current<'a> {
             content_etag: None,
             last_modified: *last_modified,
             len: None,
+            tier_changed: None,
         };
-        Self { validators, lease: *lease, tags: None, acl: None, copying: false }
+        Self { validators, lease: *lease, tags: None, acl: None, tier: None, copying: false }
     }
 }
 
@@ -91,7 +97,13 @@ pub(super) fn create<'a>(
     let current = current.map(Into::into);
     let lease = lease_of_write(guard.lease, current.and_then(|c| c.lease), now)?;
     tags(guard, current.and_then(|c| c.tags))?;
-    settle(guard.conditions.check_write(current.as_ref().map(|c| &c.validators)))?;
+    // A lease that stays was named by the request.
+    let may_replace =
+        lease.is_some() && matches!(guard.conditions.if_none_match, Some(EtagMatch::AnyUnleased));
+    let outcome = guard.conditions.check_write(current.as_ref().map(|c| &c.validators));
+    if !(may_replace && outcome == Outcome::AlreadyExists) {
+        settle(outcome)?;
+    }
     current.map_or(Ok(()), not_copying)?;
     Ok(lease)
 }
@@ -102,7 +114,8 @@ pub(super) fn change<'a>(
     current: impl Into<Current<'a>>,
     now: Timestamp,
 ) -> Result<Option<Lease>, Refused> {
-    let current = current.into();
+    let mut current = current.into();
+    current.validators.tier_changed = current.tier.map(|tier| tier.at(now).changed);
     let lease = lease_of_write(guard.lease, current.lease, now)?;
     conditions(guard, current)?;
     not_copying(current)?;

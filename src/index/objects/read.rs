@@ -55,7 +55,7 @@ pub(super) async fn blob(
     let of = RevisionOf { revision: read.revision, guard: &read.guard };
     let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
-    if read.pieces {
+    if read.pieces && !read.guard.over_archived {
         guard::not_archived(&blob.record, now)?;
     }
     encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;

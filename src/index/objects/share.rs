@@ -42,7 +42,9 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     let of = RevisionOf { revision: share.revision, guard: &share.guard };
     let blob = revision::load(eval.view, &key, of).await?;
     guard::read(&share.guard, &blob.record, eval.now)?;
-    guard::not_archived(&blob.record, eval.now)?;
+    if !share.guard.over_archived {
+        guard::not_archived(&blob.record, eval.now)?;
+    }
     encryption::check(&share.guard.encryption, blob.record.encryption.as_ref())?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);

@@ -44,8 +44,10 @@ pub(super) async fn stage(
     }
     let id_len = layout::id_len(stage.id.as_bytes());
     let summary = summary(eval.view, &blob).await?;
-    let expected = expected_id_len(&blob, committed.as_ref(), summary)?;
-    if expected.is_some_and(|expected| expected != id_len) {
+    if committed.as_ref().is_some_and(|committed| committed.record.kind != BlobKind::Block) {
+        return Err(Refused::WrongKind.into());
+    }
+    if summary.is_some_and(|summary| summary.id_len != id_len) {
         return Err(Refused::BlockIdLength.into());
     }
     let key = keys::staged_block(&blob, &stage.id);
@@ -75,24 +77,6 @@ pub(super) async fn stage(
     let summary = StagedSummary { count, id_len, last_staged: eval.now };
     eval.out.put(Family::Staged, keys::staged_summary(&blob), values::encode(&summary));
     Ok(WriteReply::Done)
-}
-
-/// The length of the ids of the blob's other blocks, staged or committed; `None` if it has none.
-fn expected_id_len(
-    blob: &RoutingKey,
-    committed: Option<&Blob>,
-    summary: Option<StagedSummary>,
-) -> Result<Option<u8>, Error> {
-    if let Some(summary) = summary {
-        return Ok(Some(summary.id_len));
-    }
-    match committed {
-        Some(committed) if committed.record.kind != BlobKind::Block => {
-            Err(Refused::WrongKind.into())
-        }
-        Some(committed) => Ok(Some(committed.content(blob)?.id_len).filter(|&len| len > 0)),
-        None => Ok(None),
-    }
 }
 
 /// Reads the summary of a blob's staged blocks; `None` if it has none.
@@ -160,19 +144,6 @@ pub(super) async fn discard(
     Ok(dropped)
 }
 
-/// Removes the staged blocks of a blob whose committed blocks have ids of another length. Returns
-/// the locations that they own.
-pub(super) async fn discard_unlike(
-    eval: &mut Evaluation<'_>,
-    blob: &RoutingKey,
-    id_len: u8,
-) -> Result<Vec<Location>, Error> {
-    match summary(eval.view, blob).await? {
-        Some(summary) if id_len != 0 && summary.id_len != id_len => discard(eval, blob).await,
-        Some(_) | None => Ok(Vec::new()),
-    }
-}
-
 /// Removes the staged blocks that do not fit a blob which becomes current again. Returns the
 /// locations that they own.
 pub(super) async fn discard_unfit(
@@ -180,9 +151,8 @@ pub(super) async fn discard_unfit(
     key: &RoutingKey,
     blob: &Blob,
 ) -> Result<Vec<Location>, Error> {
-    let id_len = blob.content(key)?.id_len;
     match blob.record.kind {
-        BlobKind::Block => discard_unlike(eval, key, id_len).await,
+        BlobKind::Block => Ok(Vec::new()),
         BlobKind::Append { .. } | BlobKind::Page { .. } => discard(eval, key).await,
     }
 }

@@ -4,6 +4,7 @@ use http::Method;
 use http::Uri;
 
 use crate::protocol::azure::naming;
+use crate::protocol::azure::unserved;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -51,12 +52,13 @@ const SECONDARY: &str = "-secondary";
 /// Reads method, URL and `Host` header. The URL's own authority, if it has one, wins over `Host`.
 ///
 /// Names are percent-decoded once, after container and blob were told apart: `%2F` is a slash of
-/// the name, `+` is a plus, trailing dots and slashes belong to the name.
+/// the name, `+` is a plus, trailing dots and slashes belong to the name. A backslash of a blob's
+/// name is a slash, as in recorded answers of the service (2021-12-02).
 ///
 /// # Errors
-/// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `InvalidUri` when there is no account or the escapes
-/// are broken; `InvalidResourceName`, `OutOfRangeInput` for names that nothing can have, or that
-/// the request makes against the rules of Azure (`naming.rs`).
+/// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `NotImplemented` for a host of Data Lake; `InvalidUri`
+/// when there is no account or the escapes are broken; `InvalidResourceName`, `OutOfRangeInput` for
+/// names that nothing can have, or that the request makes against the rules of Azure (`naming.rs`).
 pub fn address(
     method: &Method,
     uri: &Uri,
@@ -66,15 +68,26 @@ pub fn address(
     check_method(method)?;
     let path = uri.path().strip_prefix('/').ok_or(Reason::InvalidUri)?;
     let host = uri.authority().map_or(host, |a| Some(a.as_str())).unwrap_or("localhost");
+    if service_label(host, "dfs", &addressing.domains).is_some() {
+        return Err(unserved::data_lake(host));
+    }
     let (raw_account, split) = split_account(host, path, addressing);
     let account = AccountName::new(split.account).map_err(|_| {
         Refusal::new(Reason::InvalidUri)
             .message(format!("The URL names no account: '{raw_account}' is not an account name."))
     })?;
     let secondary = raw_account.len() > split.account.len();
-    let (container, blob) = names(split.rest, uri.query().unwrap_or(""))?;
+    let (container, sent) = names(split.rest, uri.query().unwrap_or(""))?;
+    let (blob, blob_as_sent) = match sent {
+        Some(text) if text.contains('\\') => {
+            (Some(blob_name(&text.replace('\\', "/"))?), Some(blob_name(&text)?))
+        }
+        Some(text) => (Some(blob_name(&text)?), None),
+        None => (None, None),
+    };
     naming::check_made(method, uri.query(), (container.as_ref(), blob.as_ref()))?;
-    Ok(Address { account, secondary, container, blob, endpoint: split.endpoint })
+    let endpoint = split.endpoint;
+    Ok(Address { account, secondary, container, blob, blob_as_sent, endpoint })
 }
 
 fn check_method(method: &Method) -> Result<(), Refusal> {
@@ -97,7 +110,7 @@ fn split_account<'a>(
     path: &'a str,
     addressing: &Addressing,
 ) -> (&'a str, Split<'a>) {
-    if let Some(label) = account_label(host, &addressing.domains) {
+    if let Some(label) = service_label(host, "blob", &addressing.domains) {
         let account = label.strip_suffix(SECONDARY).unwrap_or(label);
         return (label, Split { account, endpoint: format!("{host}/"), rest: path });
     }
@@ -106,13 +119,13 @@ fn split_account<'a>(
     (segment, Split { account, endpoint: format!("{host}/{segment}/"), rest })
 }
 
-/// The label before `.blob.DOMAIN`, when the host is of that form.
-fn account_label<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
+/// The label before `.SERVICE.DOMAIN`, when the host is of that form.
+fn service_label<'a>(host: &'a str, wanted: &str, domains: &[String]) -> Option<&'a str> {
     let name = without_port(host);
     let (label, rest) = name.split_once('.')?;
     let (service, domain) = rest.split_once('.')?;
     let known = domains.iter().any(|d| d.eq_ignore_ascii_case(domain));
-    (service.eq_ignore_ascii_case("blob") && known).then_some(label)
+    (service.eq_ignore_ascii_case(wanted) && known).then_some(label)
 }
 
 pub(super) fn without_port(host: &str) -> &str {
@@ -122,21 +135,21 @@ pub(super) fn without_port(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
-/// Container and blob below the account. One segment alone is a container when the query has a
-/// `restype` (or is of the file-system dialect), else a blob of `$root`.
-fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<BlobName>), Refusal> {
+/// Container and text of the blob's name below the account. One segment alone is a container when
+/// the query has a `restype` (or is of the file-system dialect), else a blob of `$root`.
+fn names(rest: &str, query: &str) -> Result<(Option<ContainerName>, Option<String>), Refusal> {
     if rest.is_empty() {
         return Ok((None, None));
     }
     match rest.split_once('/') {
         None if !names_a_container(query) => {
-            Ok((Some(container_name("$root")?), Some(blob_name(rest)?)))
+            Ok((Some(container_name("$root")?), Some(decoded(rest)?)))
         }
         None | Some((_, "")) => {
             let container = rest.strip_suffix('/').unwrap_or(rest);
             Ok((Some(container_name(container)?), None))
         }
-        Some((container, blob)) => Ok((Some(container_name(container)?), Some(blob_name(blob)?))),
+        Some((container, blob)) => Ok((Some(container_name(container)?), Some(decoded(blob)?))),
     }
 }
 
@@ -155,7 +168,10 @@ fn container_name(raw: &str) -> Result<ContainerName, Refusal> {
     ContainerName::new(&text).map_err(|error| naming::refused_container(&text, error))
 }
 
-fn blob_name(raw: &str) -> Result<BlobName, Refusal> {
-    let text = decode(raw).ok_or(Reason::InvalidUri)?;
-    BlobName::new(&text).map_err(|error| naming::refused_blob(&text, error))
+fn decoded(raw: &str) -> Result<String, Refusal> {
+    decode(raw).ok_or(Reason::InvalidUri.into())
+}
+
+fn blob_name(text: &str) -> Result<BlobName, Refusal> {
+    BlobName::new(text).map_err(|error| naming::refused_blob(text, error))
 }

@@ -7,6 +7,7 @@ use http::HeaderMap;
 use http::Request;
 use http::Response;
 
+use crate::protocol::azure::errors;
 use crate::protocol::azure::headers;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
@@ -34,11 +35,15 @@ pub(super) fn boundary(all: &HeaderMap) -> Result<String, Refusal> {
     if !pieces.next().is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/mixed")) {
         return Err(refused());
     }
-    let named = pieces.find_map(|piece| {
+    let mut named = pieces.filter_map(|piece| {
         let (name, value) = piece.split_once('=')?;
         name.trim().eq_ignore_ascii_case("boundary").then(|| value.trim().trim_matches('"'))
     });
-    let found = named.filter(|b| !b.is_empty() && b.len() <= BOUNDARY_CHARS_MAX);
+    let first = named.next();
+    if named.next().is_some() {
+        return Err(Refusal::new(Reason::InvalidInput).detail(Detail::HeaderName, "Content-Type"));
+    }
+    let found = first.filter(|b| !b.is_empty() && b.len() <= BOUNDARY_CHARS_MAX);
     found.map(str::to_owned).ok_or_else(refused)
 }
 
@@ -73,7 +78,8 @@ pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, 
 }
 
 fn broken(why: &str) -> Refusal {
-    Refusal::new(Reason::InvalidInput).message(format!("The batch cannot be read: {why}."))
+    let text = format!("The batch cannot be read: {why}.");
+    Refusal::new(Reason::InvalidInput).detail(Detail::Explanation, text)
 }
 
 /// Header lines up to an empty one.
@@ -130,27 +136,46 @@ fn part(lines: &[&str]) -> Result<BatchPart, Refusal> {
 pub fn write_batch(answers: &[(Option<String>, Response<Bytes>)], boundary: &str) -> Bytes {
     let mut out = Vec::with_capacity(answers.len() * 512);
     for (id, response) in answers {
-        let status = response.status();
-        out.extend_from_slice(
-            format!("--{boundary}\r\nContent-Type: application/http\r\n").as_bytes(),
-        );
-        if let Some(id) = id {
-            out.extend_from_slice(format!("Content-ID: {id}\r\n").as_bytes());
-        }
-        let reason = status.canonical_reason().unwrap_or_default();
-        out.extend_from_slice(format!("\r\nHTTP/1.1 {} {reason}\r\n", status.as_u16()).as_bytes());
-        for (name, value) in response.headers() {
-            out.extend_from_slice(name.as_str().as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(response.body());
-        out.extend_from_slice(b"\r\n");
+        let id = id.as_ref().map(|id| format!("Content-ID: {id}\r\n")).unwrap_or_default();
+        let reason = response.status().canonical_reason().unwrap_or_default();
+        write_part(&mut out, (boundary, &id), reason, response);
     }
     out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     out.into()
+}
+
+/// Writes the answer to a batch of which no part can be carried out: `response`, which `refusal`
+/// was rendered to, as the only part. Its status has the message of the refusal for words. Source:
+/// recorded answers of the service (2024-08-04).
+#[must_use]
+pub fn write_refused_batch(refusal: &Refusal, response: &Response<Bytes>, boundary: &str) -> Bytes {
+    let mut out = Vec::with_capacity(1_024);
+    write_part(&mut out, (boundary, ""), errors::message(refusal), response);
+    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    out.into()
+}
+
+/// Writes one answer. `id` is the line of its id, if it has one.
+fn write_part(
+    out: &mut Vec<u8>,
+    (boundary, id): (&str, &str),
+    words: &str,
+    response: &Response<Bytes>,
+) {
+    let status = response.status().as_u16();
+    let head = format!(
+        "--{boundary}\r\nContent-Type: application/http\r\n{id}\r\nHTTP/1.1 {status} {words}\r\n"
+    );
+    out.extend_from_slice(head.as_bytes());
+    for (name, value) in response.headers() {
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(response.body());
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -207,6 +232,17 @@ mod tests {
         assert_eq!(read("multipart/mixed; boundary=\"x y\"").unwrap(), "x y");
         assert_eq!(read("Multipart/Mixed;charset=utf-8; Boundary=b").unwrap(), "b");
         assert!(read("multipart/mixed").is_err() && read("text/plain; boundary=b").is_err());
+        assert_eq!(
+            read("multipart/mixed; boundary================530==").unwrap(),
+            "===============530=="
+        );
+        assert_eq!(read("multipart/mixed;  BOUNDARY=b").unwrap(), "b");
+        for (bad, reason) in [
+            ("multipart/mixed; boundary=", Reason::InvalidHeaderValue),
+            ("multipart/mixed; boundary=a; boundary=b", Reason::InvalidInput),
+        ] {
+            assert_eq!(read(bad).unwrap_err().reason, reason, "{bad}");
+        }
         assert!(boundary(&HeaderMap::new()).is_err());
     }
 }

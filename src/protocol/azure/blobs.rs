@@ -36,6 +36,7 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::wire::query;
 use crate::protocol::wire::query::Query;
 use crate::types::BlockId;
+use crate::types::ContentMd5;
 use crate::types::Crc64;
 use crate::types::NewKind;
 use crate::types::Tags;
@@ -97,10 +98,12 @@ pub(super) fn parse(
         (Some("blocklist"), &Method::GET) => get_block_list(request, path),
         (Some("properties"), &Method::PUT) => set_properties(all, path),
         (Some("tags"), &Method::GET) => {
-            Ok(BlobOperation::GetBlobTags { path, precondition: conditions::read(all)? }.into())
+            let precondition = conditions::of_tags(all, conditions::read)?;
+            Ok(BlobOperation::GetBlobTags { path, precondition }.into())
         }
         (Some("tags"), &Method::PUT) => {
-            let (precondition, tags) = (conditions::write(all)?, Tags::default());
+            let precondition = conditions::of_tags(all, conditions::write)?;
+            let tags = Tags::default();
             Ok(BlobOperation::SetBlobTags { path, precondition, tags }.into())
         }
         (Some("metadata"), &Method::GET | &Method::HEAD) => {
@@ -135,12 +138,12 @@ fn set_properties(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal>
         return Ok(operation);
     }
     let precondition = encryption::with_any(all, conditions::write(all)?)?;
-    let properties = headers::properties(all, false)?;
+    let properties = headers::properties(all, false)?.replacing();
     Ok(BlobOperation::SetBlobProperties { path, precondition, properties }.into())
 }
 
 fn delete(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
-    let precondition = conditions::write(request.headers)?;
+    let precondition = conditions::delete(request.headers)?;
     let scope = snapshots::scope(request.headers, request.query, &path)?;
     Ok(BlobOperation::DeleteBlob { path, precondition, scope }.into())
 }
@@ -171,15 +174,26 @@ fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
                 .detail(Detail::HeaderName, "x-ms-blob-type"));
         }
     };
-    let upload = upload::upload(all, limits::put_blob(request.version))?;
+    let mut upload = upload::upload(all, limits::put_blob(request.version))?;
     let len = upload.framing.len_max();
     if kind != NewKind::Block && len != 0 {
         return Err(headers::invalid("Content-Length", &len.to_string()));
     }
+    let properties = headers::properties(all, true)?;
+    if kind == NewKind::Block {
+        match properties.content_md5 {
+            ContentMd5::Absent => {}
+            // It takes precedence over Content-MD5.
+            ContentMd5::Plain(_) => upload.md5 = None,
+            ContentMd5::Encrypted(_) | ContentMd5::Other(_) => {
+                return Err(Reason::InvalidMd5.into());
+            }
+        }
+    }
     Ok(ContentOperation::PutBlob {
         path,
         precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
-        properties: headers::properties(all, true)?,
+        properties,
         metadata: headers::metadata(all)?,
         tags: tags::header(all)?,
         kind,

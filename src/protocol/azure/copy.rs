@@ -9,6 +9,7 @@ use http::HeaderValue;
 use http::Uri;
 use uuid::Uuid;
 
+use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::copy_headers::SEAL;
@@ -26,7 +27,9 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::ArchivedSource;
 use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopyPurpose;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::SourceConditions;
@@ -35,11 +38,15 @@ use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::wire::query;
 use crate::protocol::wire::range::byte_range;
+use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::BlockId;
+use crate::types::ContentMd5;
 use crate::types::Crc64;
 use crate::types::Metadata;
 
+/// From this version on an archived source may be in another account.
+const REHYDRATED_ABROAD_SINCE: ServiceVersion = ServiceVersion::new(2021, 2, 12);
 /// Bytes of a source URL, as the service has it.
 const URL_BYTES_MAX: usize = 2048;
 /// Prefix of the source's conditions.
@@ -59,14 +66,14 @@ pub(super) fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Re
     let all = request.headers;
     no_body(all)?;
     match headers::text(all, "x-ms-blob-type")? {
-        None => copy(all, path),
+        None => copy(request, path),
         Some("BlockBlob") => put_blob(all, path),
         Some(other) => Err(headers::invalid("x-ms-blob-type", other)),
     }
 }
 
 fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
-    let source = source(all)?;
+    let source = source(all, CopyPurpose::Blob)?;
     if source.range.is_some() {
         return Err(
             Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, "x-ms-source-range")
@@ -89,12 +96,20 @@ fn put_blob(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
     .into())
 }
 
-fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
-    let source = source(all)?;
+fn copy(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
+    let all = request.headers;
     let sync = match headers::text(all, "x-ms-requires-sync")? {
         None => false,
         Some(value) if value.eq_ignore_ascii_case("true") => true,
         Some(value) => return Err(headers::invalid("x-ms-requires-sync", value)),
+    };
+    let mut source = source(all, CopyPurpose::Copy { sync })?;
+    let (tier, priority) = (tiers::tier(all)?, tiers::priority(all)?);
+    source.archived = match tier {
+        None | Some(AccessTier::Archive) => ArchivedSource::Refused,
+        Some(_) if sync => ArchivedSource::Refused,
+        Some(_) if request.version < REHYDRATED_ABROAD_SINCE => ArchivedSource::OwnAccount,
+        Some(_) => ArchivedSource::AnyAccount,
     };
     if source.range.is_some() {
         return Err(
@@ -114,7 +129,8 @@ fn copy(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
         precondition: immutability::with(all, encryption::with(all, conditions::write(all)?)?)?,
         source,
         metadata: headers::metadata(all)?,
-        tier: tiers::tier(all)?,
+        tier,
+        priority,
         tags: tag_option(all)?,
         sync,
     }))
@@ -129,7 +145,7 @@ pub(super) fn put_block(
 ) -> Result<Operation, Refusal> {
     no_body(request.headers)?;
     let precondition = conditions::dated(request.headers, Dates::None)?;
-    let source = Box::new(source(request.headers)?);
+    let source = Box::new(source(request.headers, CopyPurpose::Part)?);
     Ok(ContentOperation::PutBlockFromUrl { path, id, precondition, source }.into())
 }
 
@@ -141,7 +157,7 @@ pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refus
         precondition: conditions::write(all)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
         len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
-        source: Box::new(source(all)?),
+        source: Box::new(source(all, CopyPurpose::Part)?),
     }
     .into())
 }
@@ -164,7 +180,7 @@ pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, 
 }
 
 /// The source: its URL, authorization, conditions, range and checksums.
-pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Refusal> {
+pub(super) fn source(all: &HeaderMap, purpose: CopyPurpose) -> Result<CopySource, Refusal> {
     let text = headers::text(all, SOURCE)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, SOURCE)
     })?;
@@ -192,6 +208,8 @@ pub(super) fn source(all: &HeaderMap) -> Result<CopySource, Refusal> {
         range,
         md5,
         crc64,
+        purpose,
+        archived: ArchivedSource::Refused,
     })
 }
 
@@ -311,14 +329,16 @@ pub(super) fn no_body(all: &HeaderMap) -> Result<(), Refusal> {
 #[must_use]
 pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
     let text = |name: &str| headers::text(all, name).ok().flatten().map(str::to_owned);
-    let md5 = |name| headers::md5(all, name).ok().flatten();
+    let md5 = |name| text(name).and_then(|text| ContentMd5::from_base64(&text));
     let properties = BlobProperties {
         content_type: text("content-type"),
         content_encoding: text("content-encoding"),
         content_language: text("content-language"),
         content_disposition: text("content-disposition"),
         cache_control: text("cache-control"),
-        content_md5: md5("x-ms-blob-content-md5").or_else(|| md5("content-md5")).into(),
+        content_md5: md5("x-ms-blob-content-md5")
+            .or_else(|| md5("content-md5"))
+            .unwrap_or_default(),
     };
     (properties, headers::metadata(all).unwrap_or_default())
 }

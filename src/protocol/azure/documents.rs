@@ -85,7 +85,12 @@ fn key_info(operation: &mut Operation, document: &Document<'_>) -> Result<(), Re
 
 fn parts(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::Account(AccountOperation::Batch(batch)) = operation {
-        batch.parts = batch::read_batch(document.bytes, &batch.boundary)?;
+        if batch.fault.is_none() {
+            match batch::read_batch(document.bytes, &batch.boundary) {
+                Ok(parts) => batch.parts = parts,
+                Err(fault) => batch.fault = Some(Box::new(fault)),
+            }
+        }
         Ok(())
     } else {
         Err(Reason::InternalError.into())

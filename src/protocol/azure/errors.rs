@@ -40,7 +40,7 @@ error_table! {
     AuthorizationSourceIPMismatch => "AuthorizationSourceIPMismatch", 403, "This request is not authorized to perform this operation using this source IP.";
     UnauthorizedBlobOverwrite => "UnauthorizedBlobOverwrite", 403, "This request is not authorized to perform blob overwrites.";
     PublicAccessNotPermitted => "PublicAccessNotPermitted", 409, "Public access is not permitted on this storage account.";
-    InvalidAuthenticationInfo => "InvalidAuthenticationInfo", 400, "Authentication information is not given in the correct format. Check the value of the Authorization header.";
+    InvalidAuthenticationInfo => "InvalidAuthenticationInfo", 400, "Authentication information is not given in the correct format. Check the value of Authorization header.";
     NoAuthenticationInformation => "NoAuthenticationInformation", 401, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     InsufficientAccountPermissions => "InsufficientAccountPermissions", 403, "Write operations to the secondary location are not allowed.";
     ResourceNotFound => "ResourceNotFound", 404, "The specified resource does not exist.";
@@ -135,11 +135,12 @@ error_table! {
     UploadMismatch => "InvalidInput", 400, "The length or the kind of checksum differs from that of the upload.";
     CannotVerifyCopySource => "CannotVerifyCopySource", 404, "Could not verify the copy source.";
     SourceConditionNotMet => "SourceConditionNotMet", 412, "The source condition specified using HTTP conditional header(s) is not met.";
+    TargetConditionNotMet => "TargetConditionNotMet", 412, "The target condition specified using HTTP conditional header(s) is not met.";
     PendingCopyOperation => "PendingCopyOperation", 409, "There is currently a pending copy operation.";
     NoPendingCopyOperation => "NoPendingCopyOperation", 409, "There is currently no pending copy operation.";
     CopyIdMismatch => "CopyIdMismatch", 409, "The specified copy ID did not match the copy ID for the pending copy operation.";
     InvalidBlobType => "InvalidBlobType", 409, "The blob type is invalid for this operation.";
-    BlobIsSealed => "BlobIsSealed", 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete operation.";
+    BlobIsSealed => "BlobIsSealed", 409, "The blob is sealed and its contents cannot be modified.";
     SequenceNumberIncrementTooLarge => "SequenceNumberIncrementTooLarge", 409, "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
     SequenceNumberConditionNotMet => "SequenceNumberConditionNotMet", 412, "The sequence number condition specified was not met.";
     InvalidPageRange => "InvalidPageRange", 416, "The page range specified is invalid.";
@@ -200,6 +201,7 @@ const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
         Hint::SourceTooLongToWait => {
             ("A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.", None)
         }
+        Hint::SourceOfPart => ("Could not verify the copy source within the specified time.", None),
     }
 }
 
@@ -207,9 +209,20 @@ const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
 /// copy source that of the source.
 #[must_use]
 pub fn message(refusal: &Refusal) -> &str {
-    let reason = refusal.source.as_ref().map_or(refusal.reason, |source| source.reason);
     let hint = refusal.hint.map(|hint| words(hint).0);
-    refusal.message.as_deref().or(hint).unwrap_or(error_row(reason).message)
+    match refusal.hint {
+        // What the source said is a detail.
+        Some(Hint::SourceOfPart) => words(Hint::SourceOfPart).0,
+        Some(Hint::OtherScope | Hint::SourceTooLongToWait) | None => {
+            refusal.message.as_deref().or(hint).unwrap_or_else(|| row_message(refusal))
+        }
+    }
+}
+
+/// The message that the row of a refusal has, or that of its source.
+fn row_message(refusal: &Refusal) -> &'static str {
+    let reason = refusal.source.as_ref().map_or(refusal.reason, |source| source.reason);
+    error_row(reason).message
 }
 
 /// A refusal in one line, as `x-ms-copy-status-description` has it: status, code and message.
@@ -232,6 +245,8 @@ pub(super) enum Place {
     Element(&'static str),
     /// A header.
     Header(&'static str),
+    /// An element of the body and a header.
+    Both(&'static str, &'static str),
     /// Nowhere: other dialects show it.
     Nowhere,
 }
@@ -240,8 +255,9 @@ pub(super) enum Place {
 pub(super) const fn place(detail: Detail) -> Place {
     match detail {
         Detail::AuthenticationFailure => Place::Element("AuthenticationErrorDetail"),
-        Detail::SourceStatus => Place::Element("CopySourceStatusCode"),
-        Detail::SourceCode => Place::Element("CopySourceErrorCode"),
+        Detail::SourceStatus => Place::Both("CopySourceStatusCode", "x-ms-copy-source-status-code"),
+        Detail::SourceCode => Place::Both("CopySourceErrorCode", "x-ms-copy-source-error-code"),
+        Detail::SourceMessage => Place::Element("CopySourceErrorMessage"),
         Detail::HeaderName => Place::Element("HeaderName"),
         Detail::HeaderValue => Place::Element("HeaderValue"),
         Detail::Limit => Place::Element("MaxLimit"),
@@ -270,7 +286,12 @@ pub(super) const fn place(detail: Detail) -> Place {
 pub(super) fn details(refusal: &Refusal) -> impl Iterator<Item = (Place, String)> {
     let source = refusal.source.as_ref().map(|source| {
         let code = error_row(source.reason).code.to_owned();
-        [(Detail::SourceStatus, status(refusal).to_string()), (Detail::SourceCode, code)]
+        let message = refusal.message.as_deref().unwrap_or_else(|| row_message(refusal));
+        [
+            (Detail::SourceStatus, status(refusal).to_string()),
+            (Detail::SourceCode, code),
+            (Detail::SourceMessage, message.to_owned()),
+        ]
     });
     let header = refusal.hint.and_then(|hint| words(hint).1);
     let header = header.map(|header| (Detail::HeaderName, header.to_owned()));

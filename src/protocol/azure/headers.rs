@@ -16,21 +16,22 @@ use crate::protocol::azure::naming;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::BlobProperties;
+use crate::types::ContentMd5;
 use crate::types::Metadata;
 use crate::types::MetadataError;
 
 pub(super) use crate::protocol::wire::headers::{flag, guid, invalid, md5, number, text};
 
 /// What headers of metadata begin with.
-const META: &str = "x-ms-meta-";
+pub const METADATA_PREFIX: &str = "x-ms-meta-";
 
 /// `x-ms-lease-id`, a GUID.
 pub(super) fn lease(headers: &HeaderMap) -> Result<Option<Uuid>, Refusal> {
     guid(headers, &names::LEASE_ID)
 }
 
-/// `x-ms-meta-*`, by the rules of Azure: names are identifiers, values are ASCII. Names arrive in
-/// lower case: HTTP names have no case, and hyper keeps none.
+/// `x-ms-meta-*`, by the rules of Azure: names are identifiers, values are ASCII. Names are in
+/// lower case here: the caller knows how they were spelled.
 pub(super) fn metadata(headers: &HeaderMap) -> Result<Metadata, Refusal> {
     if pairs(headers).next().is_none() {
         return Ok(Metadata::default());
@@ -62,7 +63,22 @@ fn any_metadata(headers: &HeaderMap) -> Result<Metadata, MetadataError> {
 }
 
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &HeaderValue)> {
-    headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(META)?, value)))
+    headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().strip_prefix(METADATA_PREFIX)?, value)))
+}
+
+/// `x-ms-blob-content-md5`: a property of any length. Beside a customer-provided key it has to be a
+/// digest, for only that is stored encrypted.
+fn content_md5(headers: &HeaderMap) -> Result<ContentMd5, Refusal> {
+    let Some(value) = text(headers, "x-ms-blob-content-md5")? else {
+        return Ok(ContentMd5::Absent);
+    };
+    let by_key = headers.contains_key("x-ms-encryption-key");
+    match ContentMd5::from_base64(value) {
+        Some(ContentMd5::Other(_)) if by_key => Err(Reason::InvalidMd5.into()),
+        read => read.ok_or(Reason::InvalidMd5.into()),
+    }
 }
 
 /// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put
@@ -81,6 +97,6 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
         content_language: read("x-ms-blob-content-language", &CONTENT_LANGUAGE)?,
         content_disposition: read("x-ms-blob-content-disposition", &CONTENT_DISPOSITION)?,
         cache_control: read("x-ms-blob-cache-control", &CACHE_CONTROL)?,
-        content_md5: md5(headers, "x-ms-blob-content-md5")?.into(),
+        content_md5: content_md5(headers)?,
     })
 }

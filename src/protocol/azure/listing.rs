@@ -238,14 +238,14 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
     escape::plain(out, "Etag", facts.change.etag);
     escape::plain(out, "Content-Length", facts.len);
     let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
-    escape::element(out, "Content-Type", content_type);
+    or_empty(out, "Content-Type", Some(content_type).filter(|text| !text.is_empty()));
     or_empty(out, "Content-Encoding", properties.content_encoding.as_deref());
     or_empty(out, "Content-Language", properties.content_language.as_deref());
     out.push_str("<Content-CRC64/>");
     // Without the key it is not for the reader.
     let by_key = matches!(facts.encryption, Some(Encryption::Customer(_)));
-    match properties.content_md5.plain().filter(|_| !by_key) {
-        Some(md5) => escape::plain(out, "Content-MD5", md5.to_base64()),
+    match properties.content_md5.to_base64().filter(|_| !by_key) {
+        Some(md5) => escape::plain(out, "Content-MD5", md5),
         None => out.push_str("<Content-MD5/>"),
     }
     or_empty(out, "Cache-Control", properties.cache_control.as_deref());

@@ -65,12 +65,13 @@ mod words;
 pub mod xml;
 
 pub use address::{Addressing, address};
-pub use batch::write_batch;
+pub use batch::{write_batch, write_refused_batch};
 pub use context::{Context, ServiceVersion};
 pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
 pub use encryption::check_key_is_safe;
+pub use headers::METADATA_PREFIX;
 pub use naming::{explain_missing, may_be_made};
 pub use parse::parse;
 pub use render::{render, render_error, render_error_without_text};

@@ -7,6 +7,17 @@ pub(super) static VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 pub(super) static CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
 pub(super) static LEASE_ID: HeaderName = HeaderName::from_static("x-ms-lease-id");
 pub(super) static IF_TAGS: HeaderName = HeaderName::from_static("x-ms-if-tags");
+pub(super) static BLOB_IF_MATCH: HeaderName = HeaderName::from_static("x-ms-blob-if-match");
+pub(super) static BLOB_IF_NONE_MATCH: HeaderName =
+    HeaderName::from_static("x-ms-blob-if-none-match");
+pub(super) static BLOB_IF_MODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-ms-blob-if-modified-since");
+pub(super) static BLOB_IF_UNMODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-ms-blob-if-unmodified-since");
+pub(super) static TIER_IF_MODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-ms-access-tier-if-modified-since");
+pub(super) static TIER_IF_UNMODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-ms-access-tier-if-unmodified-since");
 pub(super) static RANGE: HeaderName = HeaderName::from_static("x-ms-range");
 pub(super) static RANGE_MD5: HeaderName = HeaderName::from_static("x-ms-range-get-content-md5");
 pub(super) static RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");

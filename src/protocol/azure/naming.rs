@@ -7,6 +7,7 @@
 use http::Method;
 
 use crate::protocol::model::Address;
+use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::wire::query::Query;
@@ -20,7 +21,10 @@ const SEGMENTS_MAX: usize = 254;
 /// What is wrong with a name.
 pub(super) fn refused(error: NameError) -> Refusal {
     match error {
-        NameError::Length => Reason::OutOfRangeInput.into(),
+        NameError::Length => Refusal::new(Reason::OutOfRangeInput).detail(
+            Detail::Explanation,
+            "The name of a blob has 1 to 1,024 characters, in at most 254 segments.",
+        ),
         NameError::Invalid => Reason::InvalidResourceName.into(),
     }
 }
@@ -29,7 +33,11 @@ pub(super) fn refused(error: NameError) -> Refusal {
 /// allow before the length, and dots and double hyphens are such, though the store takes them.
 pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
     let has_foreign = text.contains('.') || text.contains("--");
-    refused(if has_foreign { NameError::Invalid } else { error })
+    match error {
+        NameError::Length if !has_foreign => Refusal::new(Reason::OutOfRangeInput)
+            .message("The specified resource name length is not within the permissible limits."),
+        NameError::Length | NameError::Invalid => refused(NameError::Invalid),
+    }
 }
 
 /// What is wrong with the text of a blob's name. Azure tells the number of parts first.
@@ -53,7 +61,11 @@ fn container(name: &ContainerName) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// At most 254 segments, no control characters.
 fn blob(name: &BlobName) -> Result<(), Refusal> {
+    if name.as_str().chars().any(char::is_control) {
+        return Err(refused(NameError::Invalid));
+    }
     if name.as_str().split('/').count() > SEGMENTS_MAX {
         return Err(refused(NameError::Length));
     }
@@ -138,6 +150,7 @@ mod tests {
             secondary: false,
             container: Some(ContainerName::new(container).unwrap()),
             blob: blob.map(|name| BlobName::new(name).unwrap()),
+            blob_as_sent: None,
             endpoint: String::new(),
         }
     }

@@ -19,6 +19,7 @@ use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopyPurpose;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::ContentOperation;
@@ -72,7 +73,7 @@ pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation,
     }
     let range = range_of_pages(all)?;
     check_len(range.end - range.start)?;
-    let source = copy::source(all)?;
+    let source = copy::source(all, CopyPurpose::Part)?;
     let taken = source.range.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, "x-ms-source-range")
     })?;
@@ -190,7 +191,8 @@ pub(super) fn set(all: &HeaderMap, path: &BlobPath) -> Result<Option<Operation>,
     }
     let properties = headers::properties(all, false)?;
     // Properties are set together or, when none is given, not at all.
-    let properties = (properties != crate::types::BlobProperties::default()).then_some(properties);
+    let properties =
+        (properties != crate::types::BlobProperties::default()).then(|| properties.replacing());
     let precondition = conditions::write(all)?;
     // Another length changes content.
     let precondition = match len {

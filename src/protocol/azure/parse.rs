@@ -132,12 +132,17 @@ pub(super) fn batch(request: &Request<'_>, address: &Address) -> Result<Operatio
     if request.method != Method::POST {
         return Err(Reason::UnsupportedHttpVerb.into());
     }
+    let (boundary, fault) = match batch::boundary(request.headers) {
+        Ok(boundary) => (boundary, None),
+        Err(fault) => (String::new(), Some(Box::new(fault))),
+    };
     Ok(AccountOperation::Batch(Batch {
         account: address.account.clone(),
         container: address.container.clone(),
         path_style: address.endpoint.matches('/').count() > 1,
-        boundary: batch::boundary(request.headers)?,
+        boundary,
         parts: Vec::new(),
+        fault,
     })
     .into())
 }

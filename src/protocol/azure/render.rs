@@ -26,6 +26,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobFacts;
@@ -36,9 +37,7 @@ use crate::protocol::model::reply::FoundBlobs;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
-use crate::types::Crc64;
 use crate::types::Encryption;
-use crate::types::Md5;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
 #[must_use]
@@ -67,12 +66,12 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
             .xml(acl::write_policies(policies)),
         Reply::UserDelegationKey(key) => head(200).xml(delegation::write_key(key)),
         Reply::Container(facts) => head(200).container(facts).empty(),
-        Reply::BlobPut { change, md5, crc64, .. } => blob_put(change, *md5, *crc64, echo),
-        Reply::BlockAppended { change, offset, blocks, checksum } => {
-            block_appended(head(201).change(change), *offset, *blocks, checksum)
+        Reply::BlobPut { change, checksums, .. } => blob_put(change, checksums.as_ref(), echo),
+        Reply::BlockAppended { change, offset, blocks, checksums } => {
+            block_appended(head(201).change(change).written(checksums, echo), *offset, *blocks)
         }
-        Reply::PagesPut { change, sequence, checksum } => {
-            pages_put(head(201).change(change), *sequence, checksum.as_ref())
+        Reply::PagesPut { change, sequence, checksums } => {
+            pages_put(head(201).change(change).written_if_any(checksums.as_ref(), echo), *sequence)
         }
         Reply::PagePropertiesSet { change, sequence } => {
             head(200).change(change).shown("x-ms-blob-sequence-number", sequence).empty()
@@ -84,11 +83,14 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobSealed(change) => {
             head(200).change(change).fixed("x-ms-blob-sealed", "true").empty()
         }
-        Reply::BlobCopied { change, id, state, checksum } => {
-            blob_copied(head(202).change(change), *id, *state, checksum.as_ref())
+        Reply::BlobCopied { change, id, state, checksums } => {
+            let head = head(202).change(change).written_if_any(checksums.as_ref(), echo);
+            // Only a copy that was waited for has checksums.
+            let head = if checksums.is_some() { head.encrypted() } else { head };
+            blob_copied(head, *id, *state)
         }
         Reply::CopyAborted | Reply::BlobTagsSet => head(204).bodiless(),
-        Reply::BlockPut(checksum) => head(201).checksum(checksum).encrypted().empty(),
+        Reply::BlockPut(checksums) => head(201).written(checksums, echo).encrypted().empty(),
         Reply::BlockListPut(change, checksum) => {
             head(201).change(change).checksum(checksum).encrypted().empty()
         }
@@ -102,7 +104,12 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
         Reply::BlobMetadata(facts) => blob_metadata(facts, echo),
         Reply::BlobMetadataSet(change) => head(200).change(change).encrypted().empty(),
         Reply::Snapshotted { snapshot, change } => {
-            head(201).change(change).encrypted().set("x-ms-snapshot", &snapshot.to_iso()).empty()
+            // `false` in recorded answers of the service (2021-08-06), with a scope and without.
+            head(201)
+                .change(change)
+                .fixed("x-ms-request-server-encrypted", "false")
+                .set("x-ms-snapshot", &snapshot.to_iso())
+                .empty()
         }
         Reply::TierSet { pending } => head(if *pending { 202 } else { 200 }).empty(),
         Reply::BlobUndeleted => head(200).empty(),
@@ -169,44 +176,32 @@ fn found_blobs(page: &FoundBlobs, echo: &RequestEcho) -> Response<Bytes> {
 
 fn blob_put(
     change: &Change,
-    md5: Option<Md5>,
-    crc64: Option<Crc64>,
+    checksums: Option<&WrittenChecksums>,
     echo: &RequestEcho,
 ) -> Response<Bytes> {
-    begin(201, echo)
-        .change(change)
-        .encrypted()
-        .optional("content-md5", md5.map(Md5::to_base64).as_deref())
-        .optional("x-ms-content-crc64", crc64.map(Crc64::to_base64).as_deref())
-        .empty()
+    let head = begin(201, echo).change(change).encrypted();
+    // Unlike the other writes, in each version.
+    match checksums {
+        Some(checksums) => head.both(checksums).empty(),
+        None => head.empty(),
+    }
 }
 
-fn block_appended(
-    head: Head,
-    offset: u64,
-    blocks: u32,
-    checksum: &BodyChecksum,
-) -> Response<Bytes> {
-    head.checksum(checksum)
-        .encrypted()
+fn block_appended(head: Head, offset: u64, blocks: u32) -> Response<Bytes> {
+    head.encrypted()
         .shown("x-ms-blob-append-offset", offset)
         .shown("x-ms-blob-committed-block-count", blocks)
         .empty()
 }
 
-fn pages_put(head: Head, sequence: u64, checksum: Option<&BodyChecksum>) -> Response<Bytes> {
+fn pages_put(head: Head, sequence: u64) -> Response<Bytes> {
     let head = head.encrypted().shown("x-ms-blob-sequence-number", sequence);
-    head.checksum_if_any(checksum).empty()
+    head.empty()
 }
 
-fn blob_copied(
-    head: Head,
-    id: Uuid,
-    state: CopyState,
-    checksum: Option<&BodyChecksum>,
-) -> Response<Bytes> {
+fn blob_copied(head: Head, id: Uuid, state: CopyState) -> Response<Bytes> {
     let head = head.shown("x-ms-copy-id", id.hyphenated());
-    head.fixed("x-ms-copy-status", state.as_str()).checksum_if_any(checksum).empty()
+    head.fixed("x-ms-copy-status", state.as_str()).empty()
 }
 
 fn encrypted(response: Response<Bytes>, encryption: &Encryption) -> Response<Bytes> {
@@ -215,7 +210,7 @@ fn encrypted(response: Response<Bytes>, encryption: &Encryption) -> Response<Byt
 }
 
 fn blob_properties(facts: &BlobFacts, echo: &RequestEcho) -> Response<Bytes> {
-    let md5 = facts.properties.content_md5.plain().map(Md5::to_base64);
+    let md5 = facts.properties.content_md5.to_base64();
     begin(200, echo)
         .blob(facts, facts.len)
         .optional("content-md5", md5.as_deref())
@@ -249,19 +244,18 @@ fn blob(
     echo: &RequestEcho,
 ) -> Response<Bytes> {
     let Some(range) = range else {
-        let head = begin(200, echo).blob(facts, facts.len);
-        return match facts.properties.content_md5.plain() {
-            Some(md5) => head.set("content-md5", &md5.to_base64()).bodiless(),
-            None => head.bodiless(),
-        };
+        let head = begin(200, echo).blob(facts, facts.len).tier_of_read(facts, echo);
+        let md5 = facts.properties.content_md5.to_base64();
+        return head.optional("content-md5", md5.as_deref()).bodiless();
     };
     let (first, last) = (range.start, range.end.saturating_sub(1));
     let mut head = begin(206, echo)
         .blob(facts, range.end - range.start)
+        .tier_of_read(facts, echo)
         .shown("content-range", format_args!("bytes {first}-{last}/{}", facts.len));
     // `Content-MD5` is of what is sent; the blob's own goes by another name.
-    if let Some(md5) = facts.properties.content_md5.plain() {
-        head = head.set("x-ms-blob-content-md5", &md5.to_base64());
+    if let Some(md5) = facts.properties.content_md5.to_base64() {
+        head = head.set("x-ms-blob-content-md5", &md5);
     }
     match checksum {
         Some(checksum) => head.checksum(checksum).bodiless(),
@@ -298,7 +292,7 @@ pub fn render_error(refusal: &Refusal, echo: &RequestEcho) -> Response<Bytes> {
     body.push_str(&echo.time.to_iso());
     body.push_str("</Message>");
     for (place, value) in errors::details(refusal) {
-        if let Place::Element(name) = place {
+        if let Place::Element(name) | Place::Both(name, _) = place {
             escape::element(&mut body, name, &fitting(&value));
         }
     }
@@ -320,10 +314,12 @@ fn is_bodiless(refusal: &Refusal, echo: &RequestEcho) -> bool {
 
 fn error_head(refusal: &Refusal, echo: &RequestEcho) -> Head {
     let status = errors::status(refusal);
-    let reason = if status == 304 { Reason::ConditionNotMet } else { refusal.reason };
+    // The source of a copy has a code of its own.
+    let own = status == 304 && refusal.source.is_none();
+    let reason = if own { Reason::ConditionNotMet } else { refusal.reason };
     let mut head = begin(status, echo).fixed("x-ms-error-code", error_row(reason).code);
     for (place, value) in errors::details(refusal) {
-        if let Place::Header(name) = place {
+        if let Place::Header(name) | Place::Both(_, name) = place {
             head = head.set(name, &value);
         }
     }

@@ -21,6 +21,7 @@ use crate::protocol::wire::query::Query;
 use crate::protocol::wire::xml;
 use crate::types::ContainerName;
 use crate::types::TagCondition;
+use crate::types::TagFilterError;
 use crate::types::TagQuery;
 use crate::types::Tags;
 use crate::types::TagsError;
@@ -118,12 +119,10 @@ pub(super) fn write_document(pairs: &Tags) -> String {
 /// The parameters of Find Blobs by Tags.
 pub(super) fn find(query: &Query, container: Option<ContainerName>) -> Result<FindBlobs, Refusal> {
     let text = query.get("where")?.ok_or_else(|| query::missing("where"))?;
-    let parsed = TagQuery::parse(text).map_err(|error| {
-        query::invalid("where", text).detail(Detail::Explanation, error.to_string())
-    })?;
+    let refused = |error: TagFilterError| query::invalid("where", text).message(error.to_string());
+    let parsed = TagQuery::parse(text).map_err(refused)?;
     if container.is_some() && parsed.container.is_some() {
-        return Err(query::invalid("where", text)
-            .detail(Detail::Explanation, "the container is in the URL already".to_owned()));
+        return Err(refused(TagFilterError::ContainerTwice));
     }
     Ok(FindBlobs {
         container,

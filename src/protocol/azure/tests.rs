@@ -69,7 +69,7 @@ fn addresses_are_read_in_every_style() {
         ("/acct/con//a//b/../.", "h", "acct|con|/a//b/../.", "h/acct/"),
         ("/acct/con/dir/", "h", "acct|con|dir/", "h/acct/"),
         ("/acct/con/%252F", "h", "acct|con|%2F", "h/acct/"),
-        ("/acct/con/a%5Cb", "h", "acct|con|a\\b", "h/acct/"),
+        ("/acct/con/a%5Cb", "h", "acct|con|a/b", "h/acct/"),
         ("/acct/con/%E6%97%A5%F0%9F%98%80", "h", "acct|con|\u{65e5}\u{1f600}", "h/acct/"),
         ("/", "acct.blob.localhost:10000", "acct||", "acct.blob.localhost:10000/"),
         ("/con/b", "acct.BLOB.Store.Example", "acct|con|b", "acct.BLOB.Store.Example/"),

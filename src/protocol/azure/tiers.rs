@@ -5,7 +5,6 @@
 use http::HeaderMap;
 
 use crate::protocol::azure::conditions;
-use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::unserved;
 use crate::protocol::model::Detail;
@@ -39,18 +38,23 @@ pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
     Err(headers::invalid(NAME, text))
 }
 
+/// `x-ms-rehydrate-priority`.
+pub(super) fn priority(all: &HeaderMap) -> Result<RehydratePriority, Refusal> {
+    const PRIORITY: &str = "x-ms-rehydrate-priority";
+    match headers::text(all, PRIORITY)? {
+        None => Ok(RehydratePriority::Standard),
+        Some(text) => {
+            RehydratePriority::parse(text).ok_or_else(|| headers::invalid(PRIORITY, text))
+        }
+    }
+}
+
 /// Set Blob Tier.
 pub(super) fn set(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
-    const PRIORITY: &str = "x-ms-rehydrate-priority";
-    let precondition = conditions::dated(all, Dates::None)?;
+    let precondition = conditions::of_tier(all)?;
     let tier = tier(all)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, NAME)
     })?;
-    let priority = match headers::text(all, PRIORITY)? {
-        None => RehydratePriority::Standard,
-        Some(text) => {
-            RehydratePriority::parse(text).ok_or_else(|| headers::invalid(PRIORITY, text))?
-        }
-    };
+    let priority = priority(all)?;
     Ok(BlobOperation::SetBlobTier { path, precondition, tier, priority }.into())
 }

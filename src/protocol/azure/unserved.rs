@@ -69,13 +69,21 @@ pub(super) fn check(
     Ok(())
 }
 
+/// 501 for a request of Data Lake Storage. `what` shows that it is one.
+pub(super) fn data_lake(what: &str) -> Refusal {
+    Refusal::new(Reason::NotImplemented).message(format!(
+        "Blockyard does not serve Data Lake Storage ({what}) yet. It serves Azure Blob at \
+         ACCOUNT.blob.DOMAIN and HOST/ACCOUNT, and S3."
+    ))
+}
+
 fn check_file_system(query: &Query) -> Result<(), Refusal> {
     let is = |action: &str| ACL_ACTIONS.iter().any(|known| known.eq_ignore_ascii_case(action));
     if query.get("action")?.is_some_and(is) {
         return Err(Reason::HierarchicalNamespaceNotEnabled.into());
     }
     match FILE_SYSTEM.iter().find(|name| query.has(name)) {
-        Some(name) => Err(not_served(&format!("the Data Lake dialect ({name}=)"))),
+        Some(name) => Err(data_lake(&format!("{name}="))),
         None => Ok(()),
     }
 }

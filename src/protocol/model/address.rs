@@ -15,6 +15,8 @@ pub struct Address {
     pub container: Option<ContainerName>,
     /// The blob.
     pub blob: Option<BlobName>,
+    /// The blob's name as it was sent, where the dialect reads the name otherwise.
+    pub blob_as_sent: Option<BlobName>,
     /// Where the account is served, without scheme: `HOST:PORT/` or `HOST:PORT/ACCOUNT/`.
     pub endpoint: String,
 }

@@ -14,6 +14,7 @@ use crate::types::ByteRange;
 use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Metadata;
+use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
@@ -32,6 +33,44 @@ pub struct CopySource {
     pub md5: Option<Md5>,
     /// Of the bytes taken, as the client claims.
     pub crc64: Option<Crc64>,
+    /// What they are taken for.
+    pub purpose: CopyPurpose,
+    /// Whether the source may be in the archive tier.
+    pub archived: ArchivedSource,
+}
+
+/// From where the copy of a source in the archive tier may be rehydrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArchivedSource {
+    /// From nowhere: the operation needs the bytes now, or names no other tier.
+    Refused,
+    /// From the account of the destination.
+    OwnAccount,
+    /// From any account.
+    AnyAccount,
+}
+
+/// What the bytes of a source are taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyPurpose {
+    /// Put Block, Append Block and Put Page From URL.
+    Part,
+    /// Put Blob From URL.
+    Blob,
+    /// Copy Blob.
+    Copy {
+        /// Whether the answer waits for the bytes.
+        sync: bool,
+    },
+}
+
+impl CopyPurpose {
+    /// Whether a source in the requester's own account needs no authorization of its own. Source:
+    /// "Copy Blob", and recorded answers for the other operations (2021-08-06).
+    #[must_use]
+    pub const fn trusts_own_account(self) -> bool {
+        matches!(self, Self::Copy { sync: false })
+    }
 }
 
 /// What must hold of the source of a copy. The texts are the client's, and well formed: the server
@@ -135,6 +174,8 @@ pub struct CopyBlob {
     pub metadata: Metadata,
     /// The tier, when it is given.
     pub tier: Option<AccessTier>,
+    /// How fast it is rehydrated to that tier, if the source is archived.
+    pub priority: RehydratePriority,
     /// Which tags it gets.
     pub tags: TagOption,
     /// Whether an append blob is sealed; none leaves it as its source is.

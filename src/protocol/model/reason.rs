@@ -241,6 +241,8 @@ reasons! {
     CannotVerifyCopySource,
     /// The source condition specified using HTTP conditional header(s) is not met.
     SourceConditionNotMet,
+    /// The target condition specified using HTTP conditional header(s) is not met.
+    TargetConditionNotMet,
     /// There is currently a pending copy operation.
     PendingCopyOperation,
     /// There is currently no pending copy operation.
@@ -249,8 +251,7 @@ reasons! {
     CopyIdMismatch,
     /// The blob type is invalid for this operation.
     InvalidBlobType,
-    /// The specified blob is sealed and its contents can't be modified unless the blob is re-
-    /// created after a delete operation.
+    /// The blob is sealed and its contents cannot be modified.
     BlobIsSealed,
     /// The sequence number increment cannot be performed because it would result in overflow of
     /// the sequence number.

@@ -43,6 +43,8 @@ pub enum Hint {
     OtherScope,
     /// The answer of the copy would wait for more bytes than it may.
     SourceTooLongToWait,
+    /// The source of a block or of pages refused the copy.
+    SourceOfPart,
 }
 
 /// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.
@@ -54,6 +56,8 @@ pub enum Detail {
     SourceStatus,
     /// Error code of the answer of a copy source, in the words of its server.
     SourceCode,
+    /// Message of the answer of a copy source.
+    SourceMessage,
     /// Name of the header that is wrong or missing.
     HeaderName,
     /// Its value.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::named_copy::CopiedFacts;
 use crate::protocol::model::operation::AccessPolicy;
@@ -17,9 +18,8 @@ use crate::types::BlockId;
 use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
 use crate::types::ContentEtag;
-use crate::types::Crc64;
 use crate::types::Encryption;
-use crate::types::Md5;
+use crate::types::Metadata;
 use crate::types::ObjectLock;
 use crate::types::PublicAccess;
 use crate::types::Retention;
@@ -327,9 +327,7 @@ pub enum Reply {
         /// Tag and time.
         change: Change,
         /// Of the content of a block blob.
-        md5: Option<Md5>,
-        /// Of the content, when the request claimed one.
-        crc64: Option<Crc64>,
+        checksums: Option<WrittenChecksums>,
         /// S3's tag of the content.
         content_etag: ContentEtag,
         /// The checksum of the content that the request names, else its CRC-64.
@@ -344,7 +342,7 @@ pub enum Reply {
         /// Blocks of the blob.
         blocks: u32,
         /// Of the body.
-        checksum: BodyChecksum,
+        checksums: WrittenChecksums,
     },
     /// Put Page.
     PagesPut {
@@ -353,7 +351,7 @@ pub enum Reply {
         /// The sequence number.
         sequence: u64,
         /// Of the body, when there was one.
-        checksum: Option<BodyChecksum>,
+        checksums: Option<WrittenChecksums>,
     },
     /// Set Blob Properties of a page blob.
     PagePropertiesSet {
@@ -384,14 +382,14 @@ pub enum Reply {
         /// How it stands.
         state: CopyState,
         /// Of the content, of a copy that was waited for.
-        checksum: Option<BodyChecksum>,
+        checksums: Option<WrittenChecksums>,
     },
     /// A copy of a blob of the same account.
     NamedCopied(Box<CopiedFacts>),
     /// Abort Copy Blob.
     CopyAborted,
     /// Put Block.
-    BlockPut(BodyChecksum),
+    BlockPut(WrittenChecksums),
     /// Put Block List; the checksum is of the request's document.
     BlockListPut(Change, BodyChecksum),
     /// Get Block List.
@@ -480,4 +478,22 @@ pub enum Reply {
     Part(Box<Reply>, Option<u32>),
     /// An operation on an upload in parts.
     Upload(Box<UploadReply>),
+}
+
+impl Reply {
+    /// The user metadata that its headers show; `None` if they show none.
+    #[must_use]
+    pub const fn metadata(&self) -> Option<&Metadata> {
+        if let Self::Blob { facts, .. } | Self::BlobProperties(facts) | Self::BlobMetadata(facts) =
+            self
+        {
+            Some(&facts.metadata)
+        } else if let Self::Container(facts) = self {
+            Some(&facts.metadata)
+        } else if let Self::Encrypted(inner, _) = self {
+            inner.metadata()
+        } else {
+            None
+        }
+    }
 }

@@ -120,9 +120,8 @@ pub(super) fn of_names(
         if_none_match: content_tags(headers, &names.if_none_match)?,
         if_modified_since: date(headers, &names.if_modified_since),
         if_unmodified_since: date(headers, &names.if_unmodified_since),
-        if_modified_at: None,
-        if_len: None,
         pairing: Pairing::TagFirst,
+        ..Conditions::default()
     };
     Ok(Precondition {
         conditions,

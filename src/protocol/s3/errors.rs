@@ -131,6 +131,7 @@ error_table! {
     UploadMismatch => "InvalidRequest", 400, "The request is not valid.";
     CannotVerifyCopySource => "NoSuchKey", 404, "The specified key does not exist.";
     SourceConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
+    TargetConditionNotMet => "PreconditionFailed", 412, "At least one of the preconditions you specified did not hold.";
     PendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     NoPendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     CopyIdMismatch => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";

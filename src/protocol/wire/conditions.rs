@@ -7,7 +7,6 @@ use http::header::IF_MODIFIED_SINCE;
 use http::header::IF_NONE_MATCH;
 use http::header::IF_UNMODIFIED_SINCE;
 
-use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::wire::headers;
 use crate::types::Conditions;
@@ -23,13 +22,16 @@ pub(in crate::protocol) fn conditions(all: &HeaderMap) -> Result<Conditions, Ref
         if_none_match: etags(all, &IF_NONE_MATCH)?,
         if_modified_since: date(all, &IF_MODIFIED_SINCE)?,
         if_unmodified_since: date(all, &IF_UNMODIFIED_SINCE)?,
-        if_modified_at: None,
-        if_len: None,
         pairing: Pairing::Both,
+        ..Conditions::default()
     })
 }
 
-fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Refusal> {
+/// The date of a condition.
+pub(in crate::protocol) fn date(
+    all: &HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = headers::text(all, name)? else { return Ok(None) };
     let time = httpdate::parse_http_date(text).ok();
     let since_epoch = time.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
@@ -40,21 +42,34 @@ fn date(all: &HeaderMap, name: &HeaderName) -> Result<Option<Timestamp>, Refusal
         .ok_or_else(|| headers::invalid(name.as_str(), text))
 }
 
-fn etags(all: &HeaderMap, name: &HeaderName) -> Result<Option<EtagMatch>, Refusal> {
+/// The tags of a condition. `*` among tags matches what `*` alone does.
+pub(in crate::protocol) fn etags(
+    all: &HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<EtagMatch>, Refusal> {
     let mut tags = Vec::new();
     let mut any = false;
-    for value in all.get_all(name) {
-        let text = value.to_str().map_err(|_| headers::invalid(name.as_str(), ""))?;
-        for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
-            any |= tag == "*";
-            tags.push(Etag::parse(tag));
-        }
+    for tag in texts(all, name) {
+        let tag = tag.map_err(|()| headers::invalid(name.as_str(), ""))?;
+        any |= tag == "*";
+        tags.push(Etag::parse(tag));
     }
-    match (any, tags.len()) {
-        (_, 0) => Ok(None),
-        (true, 1) => Ok(Some(EtagMatch::Any)),
-        // "*" among tags matches everything and says nothing.
-        (true, _) => Err(Reason::MultipleConditionHeadersNotSupported.into()),
-        (false, _) => Ok(Some(EtagMatch::Tags(tags))),
+    if tags.is_empty() {
+        return Ok(None);
     }
+    Ok(Some(if any { EtagMatch::Any } else { EtagMatch::Tags(tags) }))
+}
+
+/// Whether a condition has several tags.
+pub(in crate::protocol) fn has_several(all: &HeaderMap, name: &HeaderName) -> bool {
+    texts(all, name).nth(1).is_some()
+}
+
+/// The tags of all lines of a header.
+fn texts<'a>(all: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Result<&'a str, ()>> {
+    all.get_all(name).into_iter().flat_map(|value| {
+        let (text, is_broken) = value.to_str().map_or(("", true), |text| (text, false));
+        let tags = text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(Ok);
+        tags.chain(is_broken.then_some(Err(())))
+    })
 }

@@ -2,12 +2,12 @@
 //! carries then.
 //!
 //! Source: "Cross-Origin Resource Sharing (CORS) support for Azure Storage". Rules are tried in
-//! order, the first that fits counts; origins are compared exactly, headers without case, a header
-//! of a rule may end in `*`.
+//! order, the first that fits counts; origins are compared exactly, unless that of a rule names all
+//! subdomains (`http://*.contoso.com`); headers are compared without case, a header of a rule may
+//! end in `*`.
 
 use http::HeaderMap;
 
-use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::wire::headers;
@@ -19,11 +19,11 @@ pub type CorsHeaders = Vec<(&'static str, String)>;
 /// What a preflight request is answered with.
 ///
 /// # Errors
-/// `MissingRequiredHeader` without origin or method; `CorsPreflightFailure` when no rule fits.
+/// `InvalidHeaderValue` without origin or method; `CorsPreflightFailure` when no rule fits.
 pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Refusal> {
     let needed = |name: &'static str| {
-        let missing =
-            || Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, name);
+        let text = "A required CORS header is not present.";
+        let missing = || Refusal::new(Reason::InvalidHeaderValue).message(text);
         headers::text(all, name)?.ok_or_else(missing)
     };
     let (origin, method) = (needed("origin")?, needed("access-control-request-method")?);
@@ -75,7 +75,30 @@ fn is_open(rule: &CorsRule) -> bool {
 }
 
 fn allows_origin(rule: &CorsRule, origin: &str) -> bool {
-    is_open(rule) || list(&rule.allowed_origins).any(|allowed| allowed == origin)
+    is_open(rule) || list(&rule.allowed_origins).any(|allowed| fits_origin(allowed, origin))
+}
+
+/// Whether an origin is the one of a rule, or one of its subdomains if its host starts with `*.`:
+/// one or more labels then stand for the `*`. An origin of a rule that has no scheme is compared
+/// with the whole origin.
+fn fits_origin(allowed: &str, origin: &str) -> bool {
+    let (scheme, host) = match allowed.split_once("://") {
+        Some((scheme, host)) => (Some(scheme), host),
+        None => (None, allowed),
+    };
+    let Some(domain) = host.strip_prefix('*').filter(|domain| domain.starts_with('.')) else {
+        return allowed == origin;
+    };
+    let of_scheme = match (scheme, origin.split_once("://")) {
+        (None, _) => Some(origin),
+        (Some(scheme), Some((other, host))) if scheme.eq_ignore_ascii_case(other) => Some(host),
+        (Some(_), _) => None,
+    };
+    let labels = of_scheme.and_then(|host| host.len().checked_sub(domain.len()).zip(Some(host)));
+    labels.and_then(|(len, host)| host.split_at_checked(len)).is_some_and(|(labels, end)| {
+        let is_whole = !labels.is_empty() && !labels.starts_with('.') && !labels.ends_with('.');
+        is_whole && end.eq_ignore_ascii_case(domain)
+    })
 }
 
 fn allows_header(rule: &CorsRule, name: &str) -> bool {
@@ -124,6 +147,35 @@ mod tests {
     }
 
     #[test]
+    fn an_origin_may_name_all_subdomains() {
+        let fits = |allowed: &str, origin: &str| allows_origin(&rule(allowed, "GET", ""), origin);
+        for (origin, is_subdomain) in [
+            ("http://a.contoso.com", true),
+            ("http://a.b.contoso.com", true),
+            ("http://A.Contoso.com", true),
+            ("http://contoso.com", false),
+            ("http://.contoso.com", false),
+            ("http://notcontoso.com", false),
+            ("https://a.contoso.com", false),
+            ("http://a.contoso.com:81", false),
+            ("http://a.contoso.com.evil", false),
+        ] {
+            assert_eq!(fits("http://x, http://*.contoso.com", origin), is_subdomain, "{origin}");
+        }
+        assert!(fits("*.contoso.com", "https://a.contoso.com"));
+        assert!(!fits("*.contoso.com", "https://contoso.com"));
+        assert!(fits("http://*.contoso.com:81", "http://a.contoso.com:81"));
+        for elsewhere in ["http://a.*.com", "http://*", "http://*contoso.com"] {
+            assert!(!fits(elsewhere, "http://a.contoso.com"), "{elsewhere}");
+        }
+        let rules = [rule("http://*.contoso.com", "GET", "")];
+        let found = actual(&request(&[("origin", "http://a.contoso.com")]), "GET", &rules);
+        assert_eq!(get(&found, "access-control-allow-origin"), Some("http://a.contoso.com"));
+        assert_eq!(get(&found, "access-control-allow-credentials"), Some("true"));
+        assert_eq!(get(&found, "vary"), Some("Origin"));
+    }
+
+    #[test]
     fn preflight_meets_the_first_rule_that_fits() {
         let rules = [rule("http://a", "PUT", "x-ms-meta-*, Accept"), rule("*", "GET", "")];
         let put = |origin, headers| {
@@ -154,7 +206,7 @@ mod tests {
         assert_eq!(get(&open, "access-control-allow-origin"), Some("*"));
         assert_eq!(get(&open, "access-control-allow-credentials"), None);
         let bare = preflight(&request(&[("origin", "http://a")]), &rules);
-        assert_eq!(bare.unwrap_err().reason, Reason::MissingRequiredHeader);
+        assert_eq!(bare.unwrap_err().reason, Reason::InvalidHeaderValue);
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn second(n: u64) -> Option<Timestamp> {
 
 fn current(etag: Etag) -> Validators {
     let content_etag = Some(ContentEtag::opaque([1; 16], 1));
-    Validators { etag, content_etag, last_modified: changed(), len: Some(5) }
+    Validators { etag, content_etag, last_modified: changed(), len: Some(5), tier_changed: None }
 }
 
 fn tags(tags: &[Etag]) -> Option<EtagMatch> {

@@ -69,7 +69,7 @@ pub(super) fn cases() -> Vec<Case> {
         verb("DELETE /acct1/con1/blob?comp=block", 405, "UnsupportedHttpVerb"),
         verb("PUT /acct1/?comp=list", 405, "UnsupportedHttpVerb"),
         verb("PATCH /acct1/con1/blob", 501, "NotImplemented"),
-        verb("OPTIONS /acct1/con1/blob", 400, "MissingRequiredHeader"),
+        verb("OPTIONS /acct1/con1/blob", 400, "InvalidHeaderValue"),
         verb("HEAD /acct1/con1/missing", 404, "BlobNotFound"),
         verb("HEAD /acct1/con2?restype=container", 404, "ContainerNotFound"),
     ];

@@ -74,7 +74,7 @@ fn headers() -> Vec<Case> {
         case("signature of zeros", text(&format!("SharedKey acct1:{zero}")), 403, failed),
         case("lite signature of zeros", text(&format!("SharedKeyLite acct1:{zero}")), 403, failed),
         case("scheme in lower case", text(&format!("sharedkey acct1:{zero}")), 400, info),
-        case("bearer", text("Bearer token"), 401, info),
+        case("bearer", text("Bearer token"), 400, info),
         case("basic", text("Basic YWNjdDE6eA=="), 400, info),
     ]
 }

@@ -83,7 +83,7 @@ const ROWS: &[Row] = &[
     (SET, "x-ms-meta-1a: c", 400, "InvalidMetadata"),
     (SET, "x-ms-meta-a: \u{e9}", 400, "InvalidMetadata"),
     (SET, "if-match: \"0x1\"", 412, "ConditionNotMet"),
-    ("PUT /acct1/con1/blob?comp=properties", "x-ms-blob-content-md5: YWFh", 400, "InvalidMd5"),
+    ("PUT /acct1/con1/blob?comp=properties", "x-ms-blob-content-md5: YWF", 400, "InvalidMd5"),
     (
         "PUT /acct1/con1/blob?comp=properties",
         "x-ms-blob-content-length: 512",

@@ -50,12 +50,43 @@ def test_other_operations_are_refused(container, wire):
     part = (f"--b\r\nContent-Type: application/http\r\n\r\nGET /{container.container_name}/a HTTP/1.1\r\n\r\n"
             "--b--\r\n").encode()
     for body in (part[:-5], b"", b"nothing"):
-        answer = wire.request("POST", f"/{container.container_name}", {"restype": "container", "comp": "batch"},
-                              {"content-type": "multipart/mixed; boundary=b"}, body)
-        assert (answer.status, answer.code) == (400, "InvalidInput")
+        answer = batch(wire, container, "multipart/mixed; boundary=b", body)
+        assert fault(answer) == ("400 One of the request inputs is not valid.", "InvalidInput"), answer
+
+
+def batch(wire, container, content_type, body):
+    """A Blob Batch on a container."""
+    query = {"restype": "container", "comp": "batch"}
+    return wire.request("POST", f"/{container.container_name}", query, {"content-type": content_type}, body)
+
+
+def fault(answer):
+    """Status and words, and the code, of the only part of an answer."""
+    assert answer.status == 202 and answer.headers["content-type"].startswith("multipart/mixed; boundary=batchresponse_")
+    boundary = answer.headers["content-type"].partition("boundary=")[2].encode()
+    assert answer.body.count(b"--" + boundary) == 2 and b"Content-ID" not in answer.body
+    inside = answer.body.partition(b"HTTP/1.1 ")[2].decode()
+    headers = dict(line.split(": ", 1) for line in inside.partition("\r\n\r\n")[0].split("\r\n")[1:])
+    code = headers["x-ms-error-code"]
+    assert f"<Code>{code}</Code>" in inside and headers["content-type"] == "application/xml"
+    return inside.partition("\r\n")[0], code
+
+
+def test_what_is_wrong_with_the_whole_batch_is_told_in_a_part(container, wire):
+    part = f"--b\r\nContent-Type: application/http\r\n\r\nDELETE /{container.container_name}/a HTTP/1.1\r\n\r\n"
+    body = (part + "--b--\r\n").encode()
+    format_of_header = "400 The value for one of the HTTP headers is not in the correct format."
+    for content_type in ("multipart/mixed", "multipart/mixed; boundary="):
+        assert fault(batch(wire, container, content_type, body)) == (format_of_header, "InvalidHeaderValue"), content_type
+    twice = batch(wire, container, "multipart/mixed; boundary=b; boundary=c", body)
+    assert fault(twice) == ("400 One of the request inputs is not valid.", "InvalidInput")
+    many = batch(wire, container, "multipart/mixed; boundary=b", (257 * part + "--b--\r\n").encode())
+    assert fault(many)[1] == "ExceedsMaxBatchRequestCount"
+    unusual = "===============530=="
+    answer = batch(wire, container, f"multipart/mixed;  Boundary={unusual}", body.replace(b"--b", f"--{unusual}".encode()))
+    assert answer.status == 202 and b"HTTP/1.1 40" in answer.body, "an unsigned part is not let in"
 
 
 def test_too_many_parts(container):
-    with pytest.raises(HttpResponseError) as caught:
+    with pytest.raises(HttpResponseError):
         container.delete_blobs(*[f"b{n}" for n in range(257)])
-    assert caught.value.status_code == 400

@@ -144,6 +144,21 @@ def test_ids_of_different_length(blob):
     refused(lambda: blob.stage_block(base64.b64encode(b"aaaaaaaaa").decode(), b"y"), 400, "InvalidBlobOrBlock")
 
 
+def test_only_uncommitted_blocks_fix_the_length(wire, blob):
+    short, long = (base64.b64encode(name).decode() for name in (b"aaaa", b"aaaaaaaaa"))
+    blob.stage_block(short, b"old")
+    blob.commit_block_list([short])
+    blob.stage_block(long, b"new")
+    refused(lambda: blob.stage_block(short, b"x"), 400, "InvalidBlobOrBlock")
+    committed, uncommitted = blob.get_block_list("all")
+    assert (ids(committed), ids(uncommitted)) == ([(short, 3)], [(long, 3)])
+    mixed = [("Committed", short), ("Uncommitted", long)]
+    assert commit(wire, blob, mixed) == (400, "InvalidBlobOrBlock"), "one list does not mix lengths"
+    assert blob.download_blob().readall() == b"old"
+    assert commit(wire, blob, [("Uncommitted", long)]) == (201, "")
+    assert blob.download_blob().readall() == b"new"
+
+
 @pytest.mark.parametrize("bad", ["not base64!", base64.b64encode(b"x" * 65).decode(), ""])
 def test_bad_ids(wire, container, bad):
     answer = wire.request("PUT", f"/{container.container_name}/b", {"comp": "block", "blockid": bad}, body=b"x")

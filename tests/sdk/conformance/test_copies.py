@@ -236,7 +236,7 @@ def test_put_page_from_url(account, container):
     assert refusal(blob.upload_pages_from_url, url, 64 * 1024, 512, 0) == (416, "InvalidPageRange")
     unmet = dict(source_if_match='"0x1"', source_etag='"0x1"', source_match_condition=MatchConditions.IfNotModified)
     unmet.pop("source_if_match")
-    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0, **unmet) == (412, "SourceConditionNotMet")
+    assert refusal(blob.upload_pages_from_url, url, 0, 512, 0, **unmet) == (412, "CannotVerifyCopySource")
     lease = blob.acquire_lease()
     assert refusal(blob.upload_pages_from_url, url, 0, 512, 0) == (412, "LeaseIdMissing")
     blob.upload_pages_from_url(url, 0, 512, 0, lease=lease)
@@ -359,7 +359,7 @@ def test_copies_take_the_scope_of_their_container(service, account):
     copy = place.get_blob_client("copy")
     copy.start_copy_from_url(source.url)
     assert copy.get_blob_properties().encryption_scope == "one" and copy.download_blob().readall() == b"x"
-    copy.start_copy_from_url(source.url, requires_sync=True, encryption_scope="two")
+    copy.start_copy_from_url(signed(account, source), requires_sync=True, encryption_scope="two")
     assert copy.get_blob_properties().encryption_scope == "two"
     copy.upload_blob_from_url(signed(account, source), overwrite=True)
     assert copy.get_blob_properties().encryption_scope == "one"

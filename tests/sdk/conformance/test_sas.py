@@ -102,7 +102,7 @@ def test_account_permission_of_each_operation(account, container, name):
     if name == "list containers":
         call = lambda s, c, b: list(s.list_containers(results_per_page=5).by_page().__next__())  # noqa: E731
     others = EVERY.replace(letter, "")
-    if name in ("create container", "put blob"):
+    if name in ("create container", "put blob", "put block"):
         others = others.replace("w", "").replace("c", "")
     refused(lambda: call(*clients(account, container, others)), 403, PERMISSION)
     refused(lambda: call(*clients(account, container, EVERY, "sco".replace(kind, ""))), 403, RESOURCE)
@@ -121,7 +121,7 @@ def test_service_permission_of_each_operation(account, container, name):
         mine = by_container(account, container.container_name, permission)
         return call(None, mine, mine.get_blob_client("b"))
 
-    alike = f"{letter}c" if name == "put blob" else letter
+    alike = f"{letter}c" if name in ("put blob", "put block") else letter
     others = "".join(p for p in "racwdl" if p not in alike)
     refused(lambda: run(others), 403, PERMISSION)
     if kind == "o":

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 
 import pytest
-from azure.storage.blob import BlobType, CustomerProvidedEncryptionKey
+from azure.storage.blob import BlobType, CustomerProvidedEncryptionKey, generate_blob_sas
 from botocore.exceptions import ClientError
 
 from lib import s3
@@ -355,9 +355,11 @@ def test_blobs_of_every_kind_become_parts(client, service, bucket):
     assert service.get_blob_client(bucket, "to").get_blob_properties().blob_type == BlobType.BLOCKBLOB
 
 
-def test_blob_takes_whole_frames_too(client, service, bucket, made):
+def test_blob_takes_whole_frames_too(client, service, account, bucket, made):
     assert made and client
-    source = service.get_blob_client(bucket, "from").url
+    expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    sas = generate_blob_sas(account.name, bucket, "from", account_key=account.key, permission="r", expiry=expiry)
+    source = f"{service.get_blob_client(bucket, 'from').url}?{sas}"
     target = service.get_blob_client(bucket, "blob")
     for offset, length in ((MIB, 2 * MIB), (MIB + 1, MIB)):
         target.stage_block_from_url("AAAA", source, source_offset=offset, source_length=length)

@@ -14,6 +14,7 @@ mod refusals;
 mod sender;
 pub(in crate::frontend) mod sts;
 
+use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::request::Parts;
@@ -97,10 +98,17 @@ impl S3Settings {
     /// What the URL names.
     ///
     /// # Errors
-    /// Those of [`s3::address::address`]; `InvalidResourceName` for a bucket that cannot exist,
+    /// `InvalidInput` for a request of Azure Blob; those of [`s3::address::address`];
+    /// `InvalidResourceName` for a bucket that cannot exist,
     /// `OutOfRangeInput` for a key that is too long; those of the authorization that names the
     /// account.
     pub(super) fn address(&self, head: &Parts) -> Result<Address, Refusal> {
+        if speaks_blob(head) {
+            return Err(Refusal::new(Reason::InvalidInput).message(
+                "This address serves S3. Azure Blob is served at the port of --blob-listen, under \
+                 other host names than s3.DOMAIN.",
+            ));
+        }
         let host = host(head);
         let named = s3::address::address(host, head.uri.path(), &self.domains)?;
         let container = named.bucket.as_deref().map(bucket_name).transpose()?;
@@ -108,7 +116,14 @@ impl S3Settings {
         let key = named.key.as_deref().or_else(|| form::of(head).map(PostForm::key));
         let blob = key.map(key_name).transpose()?;
         let account = self.account_of(head, &named)?;
-        Ok(Address { account, secondary: false, container, blob, endpoint: format!("{host}/") })
+        Ok(Address {
+            account,
+            secondary: false,
+            container,
+            blob,
+            blob_as_sent: None,
+            endpoint: format!("{host}/"),
+        })
     }
 
     /// The account that the host names, else that of the access key.
@@ -201,4 +216,10 @@ fn key_name(text: &str) -> Result<BlobName, Refusal> {
         NameError::Length => Reason::OutOfRangeInput.into(),
         NameError::Invalid => Refusal::from(Reason::InvalidUri).message("A key holds no NUL."),
     })
+}
+
+/// Whether a request is one of Azure Blob, which came to an address of S3.
+fn speaks_blob(head: &Parts) -> bool {
+    let authorization = head.headers.get(AUTHORIZATION).map_or(&b""[..], HeaderValue::as_bytes);
+    head.headers.contains_key("x-ms-version") || authorization.starts_with(b"SharedKey")
 }

@@ -1,5 +1,7 @@
 //! Put Blob From URL, Copy Blob, Copy Blob From URL.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use uuid::Builder;
 use uuid::Uuid;
@@ -9,6 +11,7 @@ use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops;
 use crate::frontend::ops::copies::pages;
@@ -28,24 +31,32 @@ use crate::index::CopiedContent;
 use crate::index::CopyJob;
 use crate::index::CopyRecord;
 use crate::index::CopyStatus;
+use crate::index::Guard;
 use crate::index::NewBlobFields;
 use crate::index::NewContent;
 use crate::index::PutCopy;
+use crate::index::ReadBlob;
 use crate::protocol::model::Hint;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyBlob;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::copy::TagOption;
+use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
+use crate::types::Conditions;
 use crate::types::ContentEtag;
+use crate::types::ContentMd5;
 use crate::types::ContentTag;
 use crate::types::Crc64;
+use crate::types::EtagMatch;
+use crate::types::RehydratePriority;
+use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::TierState;
@@ -74,7 +85,9 @@ pub(crate) async fn put_blob(
     if put.source_properties {
         fill_in(&mut properties, &facts.properties);
     }
-    properties.content_md5 = properties.content_md5.plain().or(Some(md5)).into();
+    if properties.content_md5 == ContentMd5::Absent {
+        properties.content_md5 = ContentMd5::Plain(md5);
+    }
     let content = take::flat(&taken.content).map_or(taken.content, CopiedContent::Whole);
     let tags = tags(put.tags, &facts);
     let tagged = Tagged::new(&blob.key, &container.name, &tags);
@@ -100,8 +113,7 @@ pub(crate) async fn put_blob(
     ops::tags::update_index(&front.rows, tagged).await;
     let reply = Reply::BlobPut {
         change,
-        md5: Some(md5),
-        crc64: put.source.crc64,
+        checksums: Some(WrittenChecksums { crc64: taken.crc64, md5: put.source.md5 }),
         content_etag: ContentEtag::md5(md5),
         checksum: taken.crc64.into(),
     };
@@ -112,8 +124,8 @@ pub(crate) async fn put_blob(
 struct Prepared {
     content: CopiedContent,
     crc64: Crc64,
-    /// The checksum that a synchronous copy answers with.
-    checksum: Option<BodyChecksum>,
+    /// The checksums that a synchronous copy answers with.
+    checksums: Option<WrittenChecksums>,
     hold: Option<Hold>,
     /// The work that is left, if the bytes are copied later.
     job: Option<Box<CopyJob>>,
@@ -122,11 +134,11 @@ struct Prepared {
 impl Prepared {
     /// A copy whose bytes are there.
     fn complete(taken: Taken) -> Self {
-        let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
+        let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
         Self {
             content: taken.content,
             crc64: taken.crc64,
-            checksum: Some(checksum),
+            checksums: Some(checksums),
             hold: Some(taken.hold),
             job: None,
         }
@@ -137,7 +149,7 @@ impl Prepared {
         Self {
             content: CopiedContent::Whole(NewContent::Inline(Bytes::new())),
             crc64: Crc64::EMPTY,
-            checksum: None,
+            checksums: None,
             hold: None,
             job: Some(Box::new(job)),
         }
@@ -171,6 +183,9 @@ pub(crate) async fn copy(
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
     let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
+    if precondition.conditions.if_none_match == Some(EtagMatch::Any) {
+        check_absent(front, &blob).await?;
+    }
     let found = source::open(front, requester, &copy.source).await?;
     if copy.sync && found.len() > SYNC_BYTES_MAX {
         return Err(Refusal::new(Reason::CannotVerifyCopySource)
@@ -199,12 +214,15 @@ pub(crate) async fn copy(
     let now = front.env.clock.now();
     let record = prepared.record(id, &copy.source, len, now);
     let pending = prepared.is_pending();
-    let checksum = prepared.checksum.filter(|_| copy.sync);
+    let checksums = prepared.checksums.filter(|_| copy.sync);
     let tags = tags(copy.tags, &facts);
     let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
+    let by_date = is_only_by_date(&guard);
     let encryption = guard.encryption.clone();
     let fields = fields(&facts, pending);
+    let rehydration = facts.archived.then_some((copy.priority, front.config.rehydration));
+    let tier = copy.tier.map(|tier| tier_of_copy(tier, rehydration, now));
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
@@ -212,7 +230,7 @@ pub(crate) async fn copy(
         properties: facts.properties,
         metadata: if copy.metadata.is_empty() { facts.metadata } else { copy.metadata },
         tags,
-        tier: copy.tier.map(|tier| TierState::new(tier, now)),
+        tier,
         content: prepared.content,
         crc64: prepared.crc64,
         copy: Some(Box::new(record)),
@@ -220,13 +238,54 @@ pub(crate) async fn copy(
         job: prepared.job,
     });
     let answer = take::commit(&front.rows, Some(container), write, prepared.hold).await;
-    let change = commit::changed(answer, Subject::Blob)?;
+    let change = commit::changed(answer, Subject::Blob);
+    let change = change.map_err(|refused| explain_target(refused, by_date))?;
     ops::tags::update_index(&front.rows, tagged).await;
     if pending {
         front.copies.begun();
     }
     let state = if pending { CopyState::Pending } else { CopyState::Success };
-    Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksum }, &encryption))
+    Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksums }, &encryption))
+}
+
+/// Refuses a copy that may only make a blob where there is one. The commit checks it again; here it
+/// is refused before the source is asked, whose refusal would hide it.
+async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusal> {
+    let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
+    let read = ReadBlob { key, revision, guard, range: None, pieces: false };
+    match front.rows.router.ask(read).await {
+        // A lease is told first, by the commit.
+        Ok(view) if view.record.lease.is_some() => Ok(()),
+        Ok(_) => Err(Reason::BlobAlreadyExists.into()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The tier of a copy. That of an archived source is rehydrated: its bytes are there, but not
+/// before the time that a rehydration takes.
+fn tier_of_copy(
+    tier: AccessTier,
+    rehydration: Option<(RehydratePriority, Duration)>,
+    now: Timestamp,
+) -> TierState {
+    let Some((priority, time)) = rehydration else { return TierState::new(tier, now) };
+    let rehydration = Rehydration { to: tier, priority, ready: now.plus(time) };
+    TierState { rehydrating: Some(rehydration), ..TierState::new(AccessTier::Archive, now) }
+}
+
+/// The refusal of a destination that does not meet a condition.
+fn explain_target(refused: Refusal, by_date: bool) -> Refusal {
+    if by_date && refused.reason == Reason::ConditionNotMet {
+        return Reason::TargetConditionNotMet.into();
+    }
+    refused
+}
+
+/// Whether only dates can be a condition that the destination does not meet. Source: "Blob service
+/// error codes", which has a code of its own for them.
+fn is_only_by_date(guard: &Guard) -> bool {
+    let Conditions { if_match, if_none_match, .. } = &guard.conditions;
+    guard.if_tags.is_none() && if_match.is_none() && if_none_match.is_none()
 }
 
 /// The kind of the destination. An append blob is sealed if its source is, unless the request says

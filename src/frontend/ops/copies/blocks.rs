@@ -21,7 +21,7 @@ use crate::index::StageBlock;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
-use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopySource;
 
 /// Bytes of a source that Put Block From URL takes.
@@ -42,11 +42,11 @@ pub(crate) async fn put_block(
     take::check_len(found.len(), BLOCK_BYTES_MAX)?;
     let taken = take::take(front, found, source, Form::Part).await?;
     let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
-    let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
+    let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
     let guard = lookup::guard(precondition);
     let write = StageBlock { key: blob.key, guard, id, content, crc64: taken.crc64 };
     match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
-        Ok(_) => Ok(Reply::BlockPut(checksum)),
+        Ok(_) => Ok(Reply::BlockPut(checksums)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -64,7 +64,7 @@ pub(crate) async fn append(
     take::check_len(found.len(), APPEND_BYTES_MAX)?;
     let taken = take::take(front, found, source, Form::Part).await?;
     let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
-    let checksum = taken.md5.map_or(BodyChecksum::Crc64(taken.crc64), BodyChecksum::Md5);
+    let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
     let write = AppendBlock {
         key: blob.key,
         guard: lookup::guard(precondition),
@@ -74,7 +74,7 @@ pub(crate) async fn append(
         crc64: taken.crc64,
     };
     match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
-        Ok(appended) => Ok(appends::appended_reply(appended, checksum)),
+        Ok(appended) => Ok(appends::appended_reply(appended, checksums)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

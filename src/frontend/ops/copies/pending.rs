@@ -49,6 +49,8 @@ use crate::index::Router;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::copy::ArchivedSource;
+use crate::protocol::model::copy::CopyPurpose;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::SourceConditions;
 use crate::types::AccountId;
@@ -329,6 +331,8 @@ async fn fetch(
         range: None,
         md5: job.md5,
         crc64: job.crc64,
+        purpose: CopyPurpose::Copy { sync: false },
+        archived: ArchivedSource::Refused,
     };
     let by = FetchAccount { payer: account_of(pending), admitted: None };
     let mut fetched = source::open_outside(front, by, &source, TIME_MAX).await?;

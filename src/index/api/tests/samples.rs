@@ -97,6 +97,8 @@ fn guard() -> Guard {
         if_unmodified_since: None,
         if_modified_at: Some(TIME),
         if_len: Some(u64::MAX),
+        if_tier_modified_since: Some(TIME),
+        if_tier_unmodified_since: None,
         pairing: Pairing::TagFirst,
     };
     Guard {

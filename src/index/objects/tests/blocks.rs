@@ -113,7 +113,7 @@ fn restaged_block_replaces_the_first() {
 }
 
 #[test]
-fn block_ids_of_one_blob_have_one_length() {
+fn ids_of_staged_blocks_have_one_length() {
     let mut p = partition();
     let a = key("a");
     p.must(&stage(&a, "xx", inline(b"1")));
@@ -122,13 +122,19 @@ fn block_ids_of_one_blob_have_one_length() {
         Error::Refused(Refused::BlockIdLength)
     );
     p.must(&Write::CommitBlocks(commit(&a, &["xx"])));
+    p.must(&stage(&a, "y", inline(b"2")));
     assert_eq!(
-        p.write(&stage(&a, "y", inline(b"1"))).unwrap_err(),
+        p.write(&stage(&a, "zz", inline(b"1"))).unwrap_err(),
         Error::Refused(Refused::BlockIdLength)
     );
-    p.must(&stage(&a, "yy", inline(b"1")));
+    assert_eq!(
+        p.write(&Write::CommitBlocks(commit(&a, &["xx", "y"]))).unwrap_err(),
+        Error::Refused(Refused::BlockIdLength),
+        "one list does not mix lengths"
+    );
+    p.must(&Write::CommitBlocks(commit(&a, &["y"])));
     p.must(&Write::PutBlob(put(&a, inline(b"1"))));
-    p.must(&stage(&a, "y", inline(b"1")));
+    p.must(&stage(&a, "zzz", inline(b"1")));
 }
 
 #[test]

@@ -220,9 +220,7 @@ impl World {
         let (new, stored) = self.store(content);
         let reply = self.write(&stage(&key(name), id, (new, Crc64::of(&stored.bytes))));
         let blob = self.model.get_mut(name).unwrap();
-        let committed = blob.committed.iter().flatten().map(|(id, _)| id);
-        let mut others = blob.staged.keys().chain(committed).filter(|id| !id.is_empty());
-        if others.any(|other| other.len() != id.len()) {
+        if blob.staged.keys().any(|other| other.len() != id.len()) {
             assert_eq!(reply, Err(Error::Refused(Refused::BlockIdLength)));
             self.drop_unnamed(&stored);
             return;
@@ -245,10 +243,10 @@ impl World {
         let now = self.now;
         let blob = self.model.get_mut(name).unwrap();
         let mut blocks = Vec::new();
-        for (source, id) in list {
-            let staged = blob.staged.get(id);
-            let old = || blob.committed.iter().flatten().find(|(other, _)| other == id);
-            let found = match source {
+        for (source, id) in &list {
+            let staged = blob.staged.get(*id);
+            let old = || blob.committed.iter().flatten().find(|(other, _)| other == *id);
+            let found = match *source {
                 0 => staged,
                 1 => old().map(|(_, stored)| stored),
                 _ => staged.or_else(|| old().map(|(_, stored)| stored)),
@@ -257,7 +255,11 @@ impl World {
                 assert_eq!(reply, Err(Error::Refused(Refused::UnknownBlock)));
                 return;
             };
-            blocks.push((id.to_owned(), found.clone()));
+            blocks.push(((*id).to_owned(), found.clone()));
+        }
+        if list.windows(2).any(|two| two[0].1.len() != two[1].1.len()) {
+            assert_eq!(reply, Err(Error::Refused(Refused::BlockIdLength)));
+            return;
         }
         assert!(reply.is_ok(), "{reply:?}");
         blob.created = blob.created.or(Some(now));
@@ -371,9 +373,7 @@ impl World {
         let reply = self.write(&write);
         let stored = self.model[from].committed.as_ref().unwrap()[0].1.clone();
         let blob = self.model.get_mut(to).unwrap();
-        let committed = blob.committed.iter().flatten().map(|(id, _)| id);
-        let mut others = blob.staged.keys().chain(committed).filter(|id| !id.is_empty());
-        if others.any(|other| other.len() != id.len()) {
+        if blob.staged.keys().any(|other| other.len() != id.len()) {
             assert_eq!(reply, Err(Error::Refused(Refused::BlockIdLength)));
             return;
         }

@@ -1,5 +1,6 @@
 //! Headers of Azure's answers.
 
+use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::echo::RequestEcho;
 use crate::protocol::azure::encryption;
 use crate::protocol::azure::errors;
@@ -9,6 +10,7 @@ use crate::protocol::azure::words::lease_status;
 use crate::protocol::azure::words::policy_mode;
 use crate::protocol::azure::words::public_access_name;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyFacts;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
@@ -21,6 +23,12 @@ use crate::types::Encryption;
 use crate::types::Metadata;
 use crate::types::Retention;
 use crate::types::VersionId;
+
+/// From this version on an answer has both checksums where the request brought an MD5.
+const BOTH_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
+
+/// From this version on Get Blob shows the access tier.
+const TIER_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 
 /// What every answer carries.
 pub(super) fn begin(status: u16, echo: &RequestEcho) -> Head {
@@ -57,10 +65,31 @@ impl Head {
         }
     }
 
-    pub(super) fn checksum_if_any(self, checksum: Option<&BodyChecksum>) -> Self {
-        match checksum {
-            Some(checksum) => self.checksum(checksum),
+    /// The checksums of what a request has written. Where it brought an MD5, versions before
+    /// [`BOTH_SINCE`] have only that.
+    pub(super) fn written(self, checksums: &WrittenChecksums, echo: &RequestEcho) -> Self {
+        match checksums.md5 {
+            Some(md5) if echo.version < BOTH_SINCE => self.checksum(&BodyChecksum::Md5(md5)),
+            Some(_) | None => self.both(checksums),
+        }
+    }
+
+    pub(super) fn written_if_any(
+        self,
+        checksums: Option<&WrittenChecksums>,
+        echo: &RequestEcho,
+    ) -> Self {
+        match checksums {
+            Some(checksums) => self.written(checksums, echo),
             None => self,
+        }
+    }
+
+    pub(super) fn both(self, checksums: &WrittenChecksums) -> Self {
+        let head = self.checksum(&BodyChecksum::Crc64(checksums.crc64));
+        match checksums.md5 {
+            Some(md5) => head.checksum(&BodyChecksum::Md5(md5)),
+            None => head,
         }
     }
 
@@ -115,7 +144,7 @@ impl Head {
         let content_type = properties.content_type.as_deref().unwrap_or("application/octet-stream");
         self.change(&facts.change)
             .shown("content-length", content_length)
-            .set("content-type", content_type)
+            .optional("content-type", Some(content_type).filter(|text| !text.is_empty()))
             .optional("content-encoding", properties.content_encoding.as_deref())
             .optional("content-language", properties.content_language.as_deref())
             .optional("content-disposition", properties.content_disposition.as_deref())
@@ -189,6 +218,11 @@ impl Head {
             }
             BlobKind::Page { sequence } => head.shown("x-ms-blob-sequence-number", sequence),
         }
+    }
+
+    /// The tier of a blob whose content is read. Versions before [`TIER_SINCE`] do not show it.
+    pub(super) fn tier_of_read(self, facts: &BlobFacts, echo: &RequestEcho) -> Self {
+        if echo.version < TIER_SINCE { self } else { self.tier(facts.tier.as_ref()) }
     }
 
     pub(super) fn tier(self, tier: Option<&TierFacts>) -> Self {

@@ -9,6 +9,7 @@ use http::request::Parts;
 use crate::protocol::azure::Addressing;
 use crate::protocol::azure::Context;
 use crate::protocol::azure::RequestEcho;
+use crate::protocol::azure::ServiceVersion;
 use crate::protocol::azure::address;
 use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::parse;
@@ -19,6 +20,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
+use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
@@ -196,10 +198,10 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
 #[test]
 fn statuses_are_the_documented_ones() {
     let md5 = BodyChecksum::Md5(Md5::of(b""));
+    let written = WrittenChecksums { crc64: Crc64::EMPTY, md5: None };
     let put = Reply::BlobPut {
         change: change(),
-        md5: Some(Md5::of(b"")),
-        crc64: Some(Crc64::EMPTY),
+        checksums: Some(written),
         content_etag: ContentEtag::md5(Md5::of(b"")),
         checksum: Crc64::EMPTY.into(),
     };
@@ -210,7 +212,7 @@ fn statuses_are_the_documented_ones() {
         (Reply::ContainerChanged(change()), 200),
         (Reply::ContainerDeleted, 202),
         (put, 201),
-        (Reply::BlockPut(md5), 201),
+        (Reply::BlockPut(written), 201),
         (Reply::BlockListPut(change(), md5), 201),
         (Reply::BlobMetadata(Box::new(facts())), 200),
         (Reply::BlobPropertiesSet(change()), 200),
@@ -222,6 +224,33 @@ fn statuses_are_the_documented_ones() {
         assert_eq!(response.status(), status, "{reply:?}");
         assert_eq!(text(&response), "", "{reply:?}");
     }
+}
+
+#[test]
+fn versions_before_2026_10_06_have_only_the_md5_of_the_request() {
+    let at = |version: &'static str| {
+        let mut echo = echo("PUT", "/a/b/c?comp=block");
+        echo.version = ServiceVersion::parse(version).unwrap();
+        echo
+    };
+    let names = |reply: &Reply, version| {
+        let response = render(reply, &at(version));
+        let has = |name: &str| response.headers().contains_key(name);
+        (has("content-md5"), has("x-ms-content-crc64"))
+    };
+    let both = WrittenChecksums { crc64: Crc64::EMPTY, md5: Some(Md5::of(b"")) };
+    let block = Reply::BlockPut(both);
+    assert_eq!(names(&block, "2026-06-06"), (true, false));
+    assert_eq!(names(&block, "2026-10-06"), (true, true));
+    let plain = Reply::BlockPut(WrittenChecksums { md5: None, ..both });
+    assert_eq!(names(&plain, "2021-08-06"), (false, true));
+    let blob = Reply::BlobPut {
+        change: change(),
+        checksums: Some(both),
+        content_etag: ContentEtag::md5(Md5::of(b"")),
+        checksum: Crc64::EMPTY.into(),
+    };
+    assert_eq!(names(&blob, "2021-08-06"), (true, true), "Put Blob has both in each version");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::protocol::model::Refusal;
 use crate::types::AccountName;
 use crate::types::Audience;
 use crate::types::BlobName;
@@ -34,7 +35,7 @@ pub struct Precondition {
     pub encryption: RequestEncryption,
     /// Senders to whom the blob must be open: the sender has no other right to read it.
     pub open_to: Option<Audience>,
-    /// Whether a write may replace a blob in the archive tier.
+    /// Whether a write may replace a blob in the archive tier, or a copy take its content.
     pub over_archived: bool,
     /// How blobs of the container are protected. The request does not say it; it is filled in when
     /// the container is looked up.
@@ -204,6 +205,14 @@ pub struct AccessPolicy {
     pub permissions: Option<String>,
 }
 
+impl AccessPolicy {
+    /// Whether it says nothing, so that all is left to the signatures that name it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.start.is_none() && self.expiry.is_none() && self.permissions.is_none()
+    }
+}
+
 /// The user for whom a user delegation key is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
@@ -343,6 +352,8 @@ pub struct Batch {
     pub boundary: String,
     /// The requests; in the body.
     pub parts: Vec<BatchPart>,
+    /// Why none of them can be carried out. A part of the answer says it.
+    pub fault: Option<Box<Refusal>>,
 }
 
 /// One request of a batch.

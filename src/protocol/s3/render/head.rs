@@ -64,11 +64,12 @@ pub(super) fn parts_count(response: Response<Bytes>, parts: Option<u32>) -> Resp
 /// What answers show of an object.
 pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head {
     let properties = &facts.properties;
+    let content_type = properties.content_type.as_deref().filter(|text| !text.is_empty());
     let mut head = version(head, facts.change.version)
         .shown("etag", format_args!("\"{}\"", facts.content_etag))
         .shown("last-modified", facts.change.last_modified)
         .shown("content-length", content_length)
-        .set("content-type", properties.content_type.as_deref().unwrap_or(CONTENT_TYPE))
+        .set("content-type", content_type.unwrap_or(CONTENT_TYPE))
         .optional("content-encoding", properties.content_encoding.as_deref())
         .optional("content-language", properties.content_language.as_deref())
         .optional("content-disposition", properties.content_disposition.as_deref())
