@@ -10,7 +10,7 @@ from pathlib import Path
 
 from comparison import measure, report
 from comparison.driver import Driver
-from comparison.servers import ALL, ROOT, BlockyardS3, say, target_dir
+from comparison.servers import ALL, ROOT, Blockyard, BlockyardS3, say, target_dir
 
 QUICK = 20
 
@@ -31,6 +31,7 @@ def main():
     }
     driver = Driver(divide)
     failed = False
+    of_s3 = None
     for kind in ALL:
         if args.only and kind.name not in args.only:
             continue
@@ -43,7 +44,13 @@ def main():
         results["servers"][server.name] = one
         try:
             before = os.getloadavg()[0]
-            one["speed"] = measure.speed(server, driver, work)
+            both = kind is Blockyard and (not args.only or BlockyardS3.name in args.only)
+            if both:
+                one["speed"], of_s3 = measure.both_protocols(server, BlockyardS3(cache, args.port), driver, work)
+            elif kind is BlockyardS3 and of_s3:
+                one["speed"] = of_s3
+            else:
+                one["speed"] = measure.speed(server, driver, work)
             one["load"] = f"{before:.1f} to {os.getloadavg()[0]:.1f}"
             if not args.speed_only and kind is not BlockyardS3:
                 counts = measure.syncs(server, driver, work)

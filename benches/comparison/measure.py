@@ -28,6 +28,35 @@ def speed(server, driver, work):
         server.stop()
 
 
+def both_protocols(blob, s3, driver, work):
+    """The same of this server through Blob and through S3: one process, and each workload through one protocol right after the
+    other, for the machine's speed changes within minutes. Each is run twice; the run that took less CPU counts, because other work
+    on the machine only adds."""
+    say(f"{blob.name} and {s3.name}: speed")
+    data = fresh(work)
+    blob.start(data)
+    time.sleep(2)
+    pid = ["--pid", str(blob.process.pid)]
+    # Names of one are not overwritten by the other.
+    sides = {blob: pid, s3: [*pid, "--container", "bench-s3"]}
+    found = {side: {} for side in sides}
+    try:
+        for workload in ["idle", *[row.workload for row in ROWS], "burst16m"]:
+            for side in (blob, s3, s3, blob):
+                one = driver.run(side, [workload], sides[side])[workload]
+                before = found[side].get(workload)
+                if before is None or one["errors"] or cpu(one) < cpu(before):
+                    found[side][workload] = one
+    finally:
+        blob.stop()
+    return found[blob], found[s3]
+
+
+def cpu(figures):
+    """CPU of a unit."""
+    return figures["server"]["cpu_us_per_unit"]
+
+
 def md5_us_per_mib():
     """Processor time of the MD5 of one stream."""
     body, mib = os.urandom(1 << 20), 256

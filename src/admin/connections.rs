@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use axum::Router;
@@ -108,6 +109,7 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
         first_byte: FIRST_BYTE,
         handshake: HANDSHAKE,
         clock: Arc::clone(&env.clock),
+        told_of_tls: Mutex::default(),
     };
     let shared = Arc::new(Shared { opening, routes, flows, metrics, stop: stop.clone() });
     let serving = Serving { listener, shared, connections, stall, env: env.clone() };

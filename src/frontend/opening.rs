@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::env::Clock;
@@ -26,7 +28,12 @@ pub(crate) struct Opening {
     /// How long a handshake may take.
     pub(crate) handshake: Duration,
     pub(crate) clock: Arc<dyn Clock>,
+    /// When the log last told of a client that speaks TLS in vain.
+    pub(crate) told_of_tls: Mutex<Option<Duration>>,
 }
+
+/// At most one such line is written in this time.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// A connection whose first bytes have arrived.
 #[derive(Debug)]
@@ -51,6 +58,7 @@ impl Opening {
             return Ok(Some(Opened { protocol, secure: false, stream }));
         }
         let Some(tls) = &self.tls else {
+            self.tell_of_tls();
             return Err(io::Error::other(
                 "the client speaks TLS and this server has no certificate: start it with --tls auto",
             ));
@@ -60,6 +68,21 @@ impl Opening {
         let secured = self.within(self.handshake, shaking).await?;
         let first = self.within(self.first_byte, sniff(Box::new(secured))).await?;
         Ok(first.map(|Sniffed { protocol, stream }| Opened { protocol, secure: true, stream }))
+    }
+
+    /// Warns the operator, once a minute, that a client expects TLS where there is none. The client
+    /// itself only sees that the connection ends.
+    fn tell_of_tls(&self) {
+        let now = self.clock.monotonic();
+        let mut last = self.told_of_tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now.saturating_sub(last) < TELL_EVERY) {
+            return;
+        }
+        *last = Some(now);
+        tracing::warn!(
+            "a client speaks https to a port that has no certificate: give it an http:// address, \
+             or start the server with --tls auto"
+        );
     }
 
     async fn within<T>(
@@ -81,6 +104,7 @@ mod tests {
 
     use super::*;
     use crate::env::SimClock;
+    use crate::telemetry::CapturedLog;
 
     fn opening() -> Opening {
         Opening {
@@ -89,6 +113,7 @@ mod tests {
             first_byte: Duration::from_secs(5),
             handshake: Duration::from_secs(10),
             clock: Arc::new(SimClock::new()),
+            told_of_tls: Mutex::default(),
         }
     }
 
@@ -121,5 +146,23 @@ mod tests {
         near.write_all(b"\x16\x03\x01").await.unwrap();
         let error = opening.open(Box::new(far)).await.unwrap_err();
         assert!(error.to_string().contains("--tls auto"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn https_to_a_plain_port_is_logged_once_a_minute() {
+        let log = CapturedLog::default();
+        let _lines = log.begin();
+        let opening = opening();
+        let hello = async || {
+            let (mut near, far) = tokio::io::duplex(64);
+            near.write_all(&[0x16, 3, 1]).await.unwrap();
+            opening.open(Box::new(far)).await.unwrap_err();
+        };
+        hello().await;
+        hello().await;
+        assert_eq!(log.lines_with(&["WARN", "speaks https", "--tls auto"]), 1, "{}", log.text());
+        opening.clock.sleep(Duration::from_secs(61)).await;
+        hello().await;
+        assert_eq!(log.lines_with(&["WARN", "speaks https"]), 2);
     }
 }

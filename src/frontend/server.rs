@@ -4,6 +4,7 @@ pub(in crate::frontend) mod config;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -75,6 +76,7 @@ pub async fn serve(
         first_byte: config.first_byte_timeout,
         handshake: config.handshake_timeout,
         clock: Arc::clone(&front.env.clock),
+        told_of_tls: Mutex::default(),
     };
     let front_of_all = Arc::clone(&front);
     let metrics = front.connection_metrics();
