@@ -144,6 +144,23 @@ impl RoutingKey {
         key.name(collation)
     }
 
+    /// The time of the version that a position among the rows of a blob has passed, where a list has
+    /// versions newest first: [`Self::after_version`] of it goes on at a version that the list has
+    /// not passed. `None` if the position is not among the rows of a blob.
+    #[must_use]
+    pub fn passed_version(position: &Bytes) -> Option<Timestamp> {
+        /// The times of versions, inverted, begin with this bit. Other rows of a blob come before.
+        const FIRST: u64 = 1 << 63;
+        let key = Self::prefix_of_row(position)?;
+        let rest = position.get(key.len()..).filter(|rest| !rest.is_empty())?;
+        let inverted = match rest.split_first_chunk::<8>() {
+            Some((inverted, [])) => u64::from_be_bytes(*inverted).saturating_sub(1),
+            Some((inverted, _)) => u64::from_be_bytes(*inverted),
+            None => FIRST,
+        };
+        Some(Timestamp::from_ticks(!inverted.max(FIRST)))
+    }
+
     /// The routing key at the beginning of a row's key; `None` if there is none.
     #[must_use]
     pub fn of_row(row: &Bytes) -> Option<Self> {

@@ -37,6 +37,7 @@ use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::ContainerItem;
 use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::model::reply::Passed;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -219,7 +220,7 @@ pub(crate) async fn blobs(
             after.truncate(limit);
             query.from = after.last().cloned();
         }
-        let end = End::of(query.from.as_ref(), after.last(), container.collation);
+        let end = End::of(query.from.as_ref(), after.last(), (container.collation, history));
         if query.from.is_none() || (is_full || is_enough) && (!exact || end.has_name()) {
             let next = query.from;
             return Ok(Reply::Blobs(BlobListing { passed: end.passed, items, after, next }));
@@ -231,15 +232,24 @@ pub(crate) async fn blobs(
 struct End {
     /// Behind its last item.
     at_an_item: bool,
-    /// Behind this name, which is not an item's.
-    passed: Option<String>,
+    /// Behind this, which is not an item.
+    passed: Option<Passed>,
 }
 
 impl End {
-    fn of(next: Option<&Bytes>, last: Option<&Bytes>, collation: Collation) -> Self {
+    fn of(
+        next: Option<&Bytes>,
+        last: Option<&Bytes>,
+        (collation, history): (Collation, History),
+    ) -> Self {
+        let is_down = history == History::VersionsDown;
         let at_an_item = next == last;
         let passed = next.filter(|_| !at_an_item);
-        let passed = passed.and_then(|next| RoutingKey::passed_name(next, collation));
+        let passed = passed.and_then(|next| {
+            let name = RoutingKey::passed_name(next, collation)?;
+            let version = RoutingKey::passed_version(next).filter(|_| is_down);
+            Some(Passed { name, version })
+        });
         Self { at_an_item, passed }
     }
 
@@ -275,6 +285,9 @@ fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> O
             Some(group) => (name, Some(group)),
             None => return Some(RoutingKey::after_version(account, id, (name, *time), collation)),
         },
+        ListAfter::PassedVersion(name, time) => {
+            return Some(RoutingKey::after_version(account, id, (name, *time), collation));
+        }
     };
     Some(match group {
         Some(group) => {

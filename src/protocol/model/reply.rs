@@ -160,11 +160,20 @@ pub enum BlobItem {
     },
 }
 
+/// What a page has passed at its end without showing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The last name.
+    pub name: String,
+    /// Only the versions of the name down to this time, where a list has versions newest first.
+    pub version: Option<Timestamp>,
+}
+
 /// A page of blobs; the request's own parameters are echoed by the renderer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobListing {
-    /// The last name that the page has passed, if it is not an item's and `next` goes on behind it.
-    pub passed: Option<String>,
+    /// Where the page ends, if that is not behind its last item and can be told by name.
+    pub passed: Option<Passed>,
     /// In the container's order.
     pub items: Vec<BlobItem>,
     /// Where to go on after each of them: a page that grows too long ends early.

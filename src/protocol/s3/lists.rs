@@ -57,7 +57,12 @@ pub(super) fn versions(request: &Request<'_>) -> Result<Parsed, Refusal> {
             }
             (Some(text), Some(key)) => match versions::of_id(text) {
                 Some(Revision::Version(time)) => {
-                    after = Some(ListAfter::Version(key.to_owned(), time));
+                    after = Some(match markers::read(key) {
+                        ListAfter::Name(key) => ListAfter::PassedVersion(key, time),
+                        ListAfter::NameOrPrefix(_)
+                        | ListAfter::Version(..)
+                        | ListAfter::PassedVersion(..) => ListAfter::Version(key.to_owned(), time),
+                    });
                 }
                 // It is the oldest version that such a marker can name.
                 Some(Revision::Null) => {}

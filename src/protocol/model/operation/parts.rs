@@ -276,8 +276,11 @@ pub enum ListAfter {
     Name(String),
     /// After this name, and after the folded prefix that the name is or begins with.
     NameOrPrefix(String),
-    /// After the version of this name and time, among versions that are listed newest first.
+    /// After the version of this name and time, among versions that are listed newest first, and
+    /// after the folded prefix of the name.
     Version(String, Timestamp),
+    /// The same inside the folded prefix: the page before did not show it.
+    PassedVersion(String, Timestamp),
 }
 
 /// List Blobs, flat or by hierarchy.

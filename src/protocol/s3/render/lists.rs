@@ -7,6 +7,7 @@ use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::Change;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
+use crate::protocol::model::reply::Passed;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
@@ -21,6 +22,7 @@ use crate::protocol::wire::escape;
 use crate::protocol::wire::query::Query;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumKind;
+use crate::types::Timestamp;
 
 /// The kind of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,23 +122,29 @@ impl Writer<'_> {
             Form::Versions => {
                 let marker = self.next_key();
                 self.keys.element(&mut self.out, "NextKeyMarker", &marker);
-                if let Some(BlobItem::Blob { facts, .. }) = self.page.items.last()
-                    && self.page.passed.is_none()
-                {
-                    // The time also where the version is the null version: its place is needed.
-                    let Change { last_modified, version, .. } = facts.change;
-                    let time = version.map_or(last_modified, |version| version.time);
+                if let Some(time) = self.next_version() {
                     escape::plain(&mut self.out, "NextVersionIdMarker", versions::id_of(time));
                 }
             }
         }
     }
 
+    /// The version after which the next page begins; `None` if it begins with another key.
+    fn next_version(&self) -> Option<Timestamp> {
+        if let Some(passed) = &self.page.passed {
+            return passed.version;
+        }
+        let Some(BlobItem::Blob { facts, .. }) = self.page.items.last() else { return None };
+        // The time also where the version is the null version: its place is needed.
+        let Change { last_modified, version, .. } = facts.change;
+        Some(version.map_or(last_modified, |version| version.time))
+    }
+
     /// The marker of the next page.
     fn next_key(&self) -> String {
-        if let Some(key) = &self.page.passed {
+        if let Some(Passed { name, .. }) = &self.page.passed {
             let folds = self.parameter("delimiter").is_some();
-            return if folds { markers::passed(key) } else { key.clone() };
+            return if folds { markers::passed(name) } else { name.clone() };
         }
         match self.page.items.last() {
             Some(
