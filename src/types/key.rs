@@ -144,12 +144,12 @@ impl RoutingKey {
         key.name(collation)
     }
 
-    /// The time of the version that a position among the rows of a blob has passed, where a list has
-    /// versions newest first: [`Self::after_version`] of it goes on at a version that the list has
-    /// not passed. `None` if the position is not among the rows of a blob.
+    /// The time of the version that a position among the rows of a blob has passed, where a list
+    /// has versions newest first: [`Self::after_version`] of it goes on at a version that the list
+    /// has not passed. `None` if the position is not among the rows of a blob.
     #[must_use]
     pub fn passed_version(position: &Bytes) -> Option<Timestamp> {
-        /// The times of versions, inverted, begin with this bit. Other rows of a blob come before.
+        /// Inverted times of versions have this bit. The other rows of a blob come before.
         const FIRST: u64 = 1 << 63;
         let key = Self::prefix_of_row(position)?;
         let rest = position.get(key.len()..).filter(|rest| !rest.is_empty())?;

@@ -27,7 +27,7 @@ pub use parsed::{Decode, Document, DocumentBody, Parsed};
 pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
-    LockPart, PageWrite, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
+    LockPart, PageWrite, Passed, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
     SequenceChange, Upload, VersionOrder, WantedParts,
 };
 pub use setting::{SettingAction, SettingOperation};

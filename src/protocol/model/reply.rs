@@ -12,6 +12,7 @@ use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::named_copy::CopiedFacts;
 use crate::protocol::model::operation::AccessPolicy;
+use crate::protocol::model::operation::Passed;
 use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlockId;
@@ -158,15 +159,6 @@ pub enum BlobItem {
         /// The common part.
         name: String,
     },
-}
-
-/// What a page has passed at its end without showing it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// The last name.
-    pub name: String,
-    /// Only the versions of the name down to this time, where a list has versions newest first.
-    pub version: Option<Timestamp>,
 }
 
 /// A page of blobs; the request's own parameters are echoed by the renderer.

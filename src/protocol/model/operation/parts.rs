@@ -283,6 +283,15 @@ pub enum ListAfter {
     PassedVersion(String, Timestamp),
 }
 
+/// What a page has passed at its end without showing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The last name.
+    pub name: String,
+    /// Only the versions of the name down to this time, where a list has versions newest first.
+    pub version: Option<Timestamp>,
+}
+
 /// List Blobs, flat or by hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListBlobs {

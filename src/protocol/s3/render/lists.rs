@@ -5,9 +5,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::Change;
+use crate::protocol::model::operation::Passed;
 use crate::protocol::model::reply::BlobItem;
 use crate::protocol::model::reply::BlobListing;
-use crate::protocol::model::reply::Passed;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
