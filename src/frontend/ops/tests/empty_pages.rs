@@ -9,8 +9,11 @@ use crate::index::ContainerPage;
 use crate::index::ListPage;
 use crate::index::TagPage;
 use crate::protocol::model::operation::FindBlobs;
+use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::VersionOrder;
+use crate::types::Timestamp;
 
 /// Rows scanned for a page.
 const SEEN: usize = 20_000;
@@ -135,12 +138,15 @@ async fn request_for_a_list_looks_at_a_bounded_number_of_rows() {
 struct EndsAt {
     other: Arc<Gated>,
     ends: Mutex<Vec<Bytes>>,
+    /// Where the last page began.
+    from: Mutex<Option<Bytes>>,
 }
 
 #[async_trait]
 impl IndexHost for EndsAt {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, index::Error> {
-        if let Read::Blobs(_) = &read {
+        if let Read::Blobs(list) = &read {
+            self.from.lock().unwrap().clone_from(&list.from);
             let next = self.ends.lock().unwrap().pop();
             let (entries, after) = (Vec::new(), Vec::new());
             let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
@@ -168,7 +174,7 @@ const ROWS: usize = 100_000;
 /// A list of which the client must be told a name goes on until a page ends behind one.
 #[tokio::test(start_paused = true)]
 async fn page_of_an_exact_list_ends_behind_a_name() {
-    let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default() });
+    let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default(), from: Mutex::default() });
     let (front, account) = front_over(Arc::clone(&index) as _).await;
     let container = lookup::container(&front.rows, &account, &photos()).await.unwrap();
     let name = BlobName::new("d/7").unwrap();
@@ -191,5 +197,33 @@ async fn page_of_an_exact_list_ends_behind_a_name() {
             (passed, Some(end))
         );
         assert_eq!(index.ends.lock().unwrap().len(), left);
+    }
+}
+
+/// Many deleted versions of a name fill a page. The next one goes on among the versions of the
+/// name, also where a delimiter folds the name: no page has shown its prefix.
+#[tokio::test(start_paused = true)]
+async fn list_of_versions_goes_on_within_a_name() {
+    let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default(), from: Mutex::default() });
+    let (front, account) = front_over(Arc::clone(&index) as _).await;
+    let container = lookup::container(&front.rows, &account, &photos()).await.unwrap();
+    let (collation, of) = (container.collation, container.id);
+    let version = ("d/7", Timestamp::from_ticks(700));
+    let behind = RoutingKey::after_version(account.id, of, version, collation);
+    let at = behind.slice(..behind.len() - 1);
+    let newer =
+        RoutingKey::after_version(account.id, of, ("d/7", Timestamp::from_ticks(701)), collation);
+    for (end, goes_on_at) in [(&behind, &behind), (&at, &newer)] {
+        *index.ends.lock().unwrap() = vec![end.clone()];
+        let newest_first = Some(VersionOrder::NewestFirst);
+        let list = ListBlobs { exact: true, versions: newest_first, ..list_blobs() };
+        let reply = listing::blobs(&front, &account, list.clone()).await.unwrap();
+        let Reply::Blobs(page) = reply else { panic!("{reply:?}") };
+        let passed = page.passed.unwrap();
+        let after = Some(ListAfter::PassedVersion(passed.name, passed.version.unwrap()));
+        let delimiter = Some("/".to_owned());
+        let next = ListBlobs { after, delimiter, ..list };
+        listing::blobs(&front, &account, next).await.unwrap();
+        assert_eq!(index.from.lock().unwrap().as_ref(), Some(goes_on_at));
     }
 }
