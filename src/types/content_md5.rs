@@ -17,6 +17,9 @@ use crate::types::Md5;
 /// The purpose for which the key of a digest is derived.
 const PURPOSE: &[u8] = b"blockyard content md5 1";
 
+/// The most bytes of a Content-MD5 that a client sets.
+const BYTES_MAX: usize = 64;
+
 /// The purpose for which the key of another checksum is derived.
 const CHECKSUM_PURPOSE: &[u8] = b"blockyard content checksum 1";
 
@@ -58,15 +61,25 @@ impl ContentMd5 {
 }
 
 impl ContentMd5 {
-    /// Reads what a client sets: base64 of any bytes. `None` for another text. Source: recorded
-    /// answers of Set Blob Properties (2021-12-02).
+    /// Reads what a client sets: base64 of at most 64 bytes, which need not be a digest. `None` for
+    /// another text. Source: recorded answers of Set Blob Properties (2021-12-02); the limit is
+    /// ours.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {
         if let Some(md5) = Md5::from_base64(text) {
             return Some(Self::Plain(md5));
         }
-        let bytes = STANDARD.decode(text).ok()?;
+        let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() <= BYTES_MAX)?;
         Some(if bytes.is_empty() { Self::Absent } else { Self::Other(bytes.into()) })
+    }
+
+    /// The length of a value that is no digest, in bytes.
+    #[must_use]
+    pub const fn extra_len(&self) -> usize {
+        match self {
+            Self::Other(bytes) => bytes.len(),
+            Self::Absent | Self::Plain(_) | Self::Encrypted(_) => 0,
+        }
     }
 
     /// The base64 of what it is, if it is not encrypted.
@@ -154,6 +167,19 @@ mod tests {
     }
 
     const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    #[test]
+    fn clients_set_any_bytes_up_to_a_limit() {
+        let read = |len: usize| ContentMd5::from_base64(&STANDARD.encode(vec![7; len]));
+        assert_eq!(read(0), Some(ContentMd5::Absent));
+        assert_eq!(read(16), Some(ContentMd5::Plain(Md5::from_bytes([7; 16]))));
+        for len in [1, 15, 17, BYTES_MAX] {
+            assert_eq!(read(len), Some(ContentMd5::Other(vec![7; len].into())));
+            assert_eq!(read(len).unwrap().extra_len(), len);
+        }
+        assert_eq!(read(BYTES_MAX + 1), None);
+        assert_eq!(ContentMd5::from_base64("*"), None);
+    }
 
     /// Example of `api-spec/encryption.md`; computed there with another implementation.
     #[test]

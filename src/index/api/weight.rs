@@ -351,7 +351,8 @@ fn properties(properties: &BlobProperties) -> usize {
         &properties.content_disposition,
         &properties.cache_control,
     ];
-    texts.into_iter().map(|text| option(text.as_deref())).sum()
+    let texts = texts.into_iter().map(|text| option(text.as_deref())).sum::<usize>();
+    texts + properties.content_md5.extra_len()
 }
 
 fn metadata(metadata: &Metadata) -> usize {

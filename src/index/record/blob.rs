@@ -108,6 +108,7 @@ impl BlobRecord {
             .map_or(0, |copy| copy.source.len() + copy.description.as_ref().map_or(0, String::len));
         metadata.chain(tags).sum::<usize>()
             + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            + properties.content_md5.extra_len()
             + copied
             + fields.as_ref().map_or(0, |fields| fields.weight())
     }

@@ -68,8 +68,8 @@ fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &HeaderValue)> {
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix(METADATA_PREFIX)?, value)))
 }
 
-/// `x-ms-blob-content-md5`: a property of any length. Beside a customer-provided key it has to be a
-/// digest, for only that is stored encrypted.
+/// `x-ms-blob-content-md5`: a property of up to 64 bytes. Beside a customer-provided key it has to
+/// be a digest, for only that is stored encrypted.
 fn content_md5(headers: &HeaderMap) -> Result<ContentMd5, Refusal> {
     let Some(value) = text(headers, "x-ms-blob-content-md5")? else {
         return Ok(ContentMd5::Absent);

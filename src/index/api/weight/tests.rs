@@ -98,8 +98,10 @@ fn long_key() -> BlobKey {
     key(&"n".repeat(1_024))
 }
 
+/// Texts of twice [`LONG`].
 fn long_properties() -> BlobProperties {
-    BlobProperties { cache_control: Some(long()), ..BlobProperties::default() }
+    let content_md5 = ContentMd5::Other(vec![0; LONG].into());
+    BlobProperties { cache_control: Some(long()), content_md5, ..BlobProperties::default() }
 }
 
 fn inline() -> NewContent {

@@ -163,5 +163,5 @@ fn put_copy() -> (Write, usize) {
         job: Some(Box::new(job)),
         fields: NewBlobFields::default(),
     };
-    (Write::PutCopy(Box::new(put)), guarded + 1_024 + 6 * LONG + 10 * (128 + 256))
+    (Write::PutCopy(Box::new(put)), guarded + 1_024 + 7 * LONG + 10 * (128 + 256))
 }

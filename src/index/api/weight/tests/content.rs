@@ -41,7 +41,7 @@ pub(super) fn of_content() -> Vec<(Write, usize)> {
         (Write::StageBlock(stage), guarded + LONG + 64),
         (Write::AppendBlock(append), guarded + LONG),
         (Write::WritePages(write), guarded + LONG),
-        (Write::UpdatePages(update), guarded + LONG),
+        (Write::UpdatePages(update), guarded + 2 * LONG),
     ]
 }
 
@@ -94,7 +94,7 @@ pub(super) fn of_uploads() -> Vec<(Write, usize)> {
         checksum: Some(checksum()),
         coverage: Some(Coverage::Composite),
     };
-    let of_start = size_of::<StartUpload>() + 1_024 + 3 * LONG + 8_000 + 10 * (128 + 256);
+    let of_start = size_of::<StartUpload>() + 1_024 + 4 * LONG + 8_000 + 10 * (128 + 256);
     vec![
         (Write::StartUpload(Box::new(start)), of_start),
         (Write::StagePart(stage), 1_024 + LONG),
