@@ -195,7 +195,8 @@ impl Signature {
             )));
         };
         let directory = match fields.text("sr") {
-            "d" => layout::directory(&fields, &subject),
+            // Without the directory it would reach the whole container.
+            "d" => Some(layout::directory(&fields, &subject).ok_or_else(|| mandatory("sdd"))?),
             _ => None,
         };
         Ok(Some(Self { form, fields, authority, issuer, directory }))
