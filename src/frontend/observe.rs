@@ -100,6 +100,8 @@ pub(super) struct Exchange<'a> {
     pub(super) answer: Option<&'a Response<ResponseBody>>,
     /// The user that sent it, if it is one of the account.
     pub(super) user: Option<&'a User>,
+    /// The address that is meant, where it is not the one that the URL spells.
+    pub(super) meant: Option<&'a Address>,
 }
 
 impl FrontEnd {
@@ -160,14 +162,14 @@ impl FrontEnd {
         operation: &'static str,
         exchange: Exchange<'_>,
     ) {
-        let Exchange { arrived, took, bytes_in, answer, user } = exchange;
+        let Exchange { arrived, took, bytes_in, answer, user, meant } = exchange;
         let Arrival { dialect, head, peer } = arrival;
         let address = arrival.address();
         let headers = answer.map(Response::headers);
         let code = headers.and_then(|headers| dialect.error_code(headers));
         let request_id = headers.and_then(|headers| dialect.request_id(headers));
         let client_request_id = dialect.client_request_id(&head.headers);
-        let address = address.as_ref();
+        let address = meant.or(address.as_ref());
         self.trace.send(TraceLine {
             time: arrived.to_iso_millis(),
             method: head.method.as_str().to_owned(),

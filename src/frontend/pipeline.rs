@@ -173,8 +173,8 @@ impl FrontEnd {
         let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
             let (bytes_in, answer) = (body.received(), response.as_ref().ok());
-            let user = context.user.as_deref();
-            let exchange = Exchange { arrived, took, bytes_in, answer, user };
+            let (user, meant) = (context.user.as_deref(), context.meant.as_ref());
+            let exchange = Exchange { arrived, took, bytes_in, answer, user, meant };
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
@@ -338,8 +338,8 @@ impl FrontEnd {
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            let exchange =
-                Exchange { arrived, took, bytes_in: 0, answer: Some(&response), user: None };
+            let (answer, user, meant) = (Some(&response), None, None);
+            let exchange = Exchange { arrived, took, bytes_in: 0, answer, user, meant };
             self.send_trace_line(arrival, RequestContext::nothing().operation, exchange);
         }
         response

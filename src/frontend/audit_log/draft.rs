@@ -48,12 +48,13 @@ impl Draft {
         self
     }
 
-    /// Records the sender, the operation and, if it has a line, the change that it will make. This
-    /// precedes the change, because the client may disconnect at any time.
+    /// Records what the request is about, where its URL spells it differently.
     pub(in crate::frontend) fn about(&mut self, resource: Option<String>) {
         self.entry.resource = resource;
     }
 
+    /// Records the sender, the operation and, if it has a line, the change that it will make. This
+    /// precedes the change, because the client may disconnect at any time.
     pub(in crate::frontend) fn asked(
         &mut self,
         operation: &'static str,

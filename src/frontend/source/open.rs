@@ -62,7 +62,8 @@ pub(crate) async fn open_outside(
     source: &CopySource,
     time: Duration,
 ) -> Result<Fetched, Refusal> {
-    outside::open(front, by, source, time).await
+    let fetched = outside::open(front, by, source, time).await;
+    fetched.map_err(|refused| refusal::of_operation(refused, source))
 }
 
 /// Finds a blob of the requester's account, which the sender is permitted to read.
