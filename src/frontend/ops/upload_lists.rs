@@ -6,7 +6,7 @@ use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
-use crate::frontend::ops::listing::Effort;
+use crate::frontend::ops::effort::Effort;
 use crate::frontend::ops::uploads;
 use crate::frontend::state::FrontEnd;
 use crate::index;
@@ -120,8 +120,9 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
     };
     let mut after = None;
     if let Some(marker) = list.after {
-        if let Some(group) = group(&blobs, &marker) {
-            // The page before showed the group.
+        // With an upload the page before ended inside the group and did not show it.
+        let is_shown = list.after_upload.is_none();
+        if let Some(group) = group(&blobs, &marker).filter(|_| is_shown) {
             let prefix = RoutingKey::prefix(account.id, container.id, group, collation);
             blobs.from = Some(RoutingKey::after_prefix(&prefix).unwrap_or_default());
         } else {

@@ -21,6 +21,7 @@ use crate::types::BlobName;
 use crate::types::Collation;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
+use crate::types::UploadId;
 
 /// One page of the uploads of a container.
 pub(super) async fn list(
@@ -81,13 +82,15 @@ pub(super) async fn list(
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }
 
-/// The marker with which a list goes on as from a position among the rows of a blob. It names the
-/// place after the uploads before the position. `None` if the position is not in a blob.
+/// The marker with which a list goes on as from a position among or just behind the rows of a blob.
+/// It names the place after the uploads before the position. `None` for another position.
 #[must_use]
 pub fn upload_marker_before(position: &Bytes, collation: Collation) -> Option<UploadMarker> {
-    let blob = RoutingKey::of_row(position)?;
-    let name = BlobName::new(&blob.name(collation)?).ok()?;
-    Some(UploadMarker { name, upload: Some(keys::upload_before(position, &blob)) })
+    let (name, upload) = match RoutingKey::of_row(position) {
+        Some(blob) => (blob.name(collation)?, keys::upload_before(position, &blob)),
+        None => (RoutingKey::passed_name(position, collation)?, UploadId::from_bytes([0xFF; 16])),
+    };
+    Some(UploadMarker { name: BlobName::new(&name).ok()?, upload: Some(upload) })
 }
 
 /// The first position after the marker.
