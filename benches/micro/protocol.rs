@@ -12,8 +12,8 @@ use blockyard::protocol::azure::RequestEcho;
 use blockyard::protocol::model::Operation;
 use blockyard::protocol::model::Reply;
 use blockyard::protocol::model::reply::BlobFacts;
-use blockyard::protocol::model::reply::BlobItem;
-use blockyard::protocol::model::reply::BlobListing;
+use blockyard::protocol::model::list_reply::BlobItem;
+use blockyard::protocol::model::list_reply::BlobListing;
 use blockyard::protocol::model::reply::Change;
 use blockyard::types::Etag;
 use blockyard::types::Revision;
@@ -108,7 +108,7 @@ fn render_list(bencher: Bencher<'_, '_>) {
         facts: Box::new(BlobFacts::new(change, now(), 64)),
     };
     let items = (0..PAGE).map(item).collect();
-    let listing = BlobListing { items, after: Vec::new(), next: None, passed: None };
+    let listing = BlobListing { items, ..BlobListing::default() };
     let reply = Reply::Blobs(listing);
     bencher.counter(ItemsCount::new(PAGE)).bench(|| azure::render(black_box(&reply), &echo));
 }

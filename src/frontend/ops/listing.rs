@@ -1,12 +1,9 @@
 //! Pages of containers and blobs, across partitions.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
-use crate::env::Clock;
 use crate::frontend::accounts::Account;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -14,9 +11,10 @@ use crate::frontend::facts;
 use crate::frontend::lookup;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::deletions;
+use crate::frontend::ops::effort::Effort;
+use crate::frontend::ops::list_begin;
 use crate::frontend::state::FrontEnd;
 use crate::index;
-use crate::index::ContainerRecord;
 use crate::index::History;
 use crate::index::ListEntry;
 use crate::index::PAGE_WEIGHT_MAX;
@@ -25,20 +23,18 @@ use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
+use crate::protocol::model::list_reply::BlobItem;
+use crate::protocol::model::list_reply::BlobListing;
+use crate::protocol::model::list_reply::ContainerItem;
+use crate::protocol::model::list_reply::ContainerListing;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::BlobOperation;
 use crate::protocol::model::operation::ContainerOperation;
-use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::operation::Passed;
 use crate::protocol::model::operation::UploadOperation;
 use crate::protocol::model::operation::VersionOrder;
-use crate::protocol::model::reply::BlobItem;
-use crate::protocol::model::reply::BlobListing;
-use crate::protocol::model::reply::ContainerItem;
-use crate::protocol::model::reply::ContainerListing;
-use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
@@ -54,36 +50,6 @@ const ENTRY_ROOM_BYTES: u64 = 64 << 10;
 
 /// The default and the maximum number of entries of a page.
 const PAGE_MAX: usize = 5000;
-
-/// The most rows that one request scans, in all partitions; see also [`Effort`].
-const ROWS_MAX: usize = 65_536;
-/// A request may scan this many rows however long it takes, so that full pages do not end early on
-/// a slow machine.
-const ROWS_MIN: usize = 16_384;
-/// How long a request may scan more rows than that.
-const TIME_MAX: Duration = Duration::from_millis(40);
-
-/// The cost of a page so far. Where millions of names were deleted a page ends early, perhaps
-/// without any entry, but with a marker: clients then ask for the next page.
-pub(crate) struct Effort<'a> {
-    clock: &'a dyn Clock,
-    began: Duration,
-    seen: usize,
-}
-
-impl<'a> Effort<'a> {
-    /// Nothing so far.
-    pub(crate) fn new(clock: &'a dyn Clock) -> Self {
-        Self { clock, began: clock.monotonic(), seen: 0 }
-    }
-
-    /// Adds scanned rows, and returns whether the page must end.
-    pub(crate) fn is_enough(&mut self, seen: usize) -> bool {
-        self.seen = self.seen.saturating_add(seen);
-        let late = || self.clock.monotonic().saturating_sub(self.began) >= TIME_MAX;
-        self.seen >= ROWS_MAX || self.seen >= ROWS_MIN && late()
-    }
-}
 
 pub(crate) fn page_size(max_results: Option<u32>) -> usize {
     max_results.map_or(PAGE_MAX, |n| usize::try_from(n).unwrap_or(PAGE_MAX).min(PAGE_MAX))
@@ -173,7 +139,10 @@ pub(crate) async fn blobs(
     let container = lookup::container(&front.rows, account, &list.container).await?;
     let range = RoutingKey::container_range(account.id, container.id);
     let marker = position(list.marker.as_deref(), &range)?;
-    let from = marker.or_else(|| begin(account.id, &container, &list));
+    let begun = match marker {
+        Some(position) => Some(position),
+        None => list_begin::position(front, account, (&container, &list)).await?,
+    };
     let (limit, exact) = (page_size(list.max_results), list.exact);
     if limit == 0 {
         return Ok(Reply::Blobs(BlobListing::default()));
@@ -188,7 +157,7 @@ pub(crate) async fn blobs(
         prefix: list.prefix.unwrap_or_default(),
         delimiter: list.delimiter.filter(|d| !d.is_empty()),
         start_from: list.start_from,
-        from,
+        from: begun.clone(),
         limit: fetch,
         weight_max: PAGE_WEIGHT_MAX,
         uncommitted: list.uncommitted,
@@ -222,8 +191,9 @@ pub(crate) async fn blobs(
         }
         let end = End::of(query.from.as_ref(), after.last(), (container.collation, history));
         if query.from.is_none() || (is_full || is_enough) && (!exact || end.has_name()) {
-            let next = query.from;
-            return Ok(Reply::Blobs(BlobListing { passed: end.passed, items, after, next }));
+            let has_newer = list_begin::has_newer(front, (&query, begun.as_ref()), items.first());
+            let (has_newer, passed, next) = (has_newer.await?, end.passed, query.from);
+            return Ok(Reply::Blobs(BlobListing { has_newer, passed, items, after, next }));
         }
     }
 }
@@ -268,36 +238,6 @@ const fn history(list: &ListBlobs) -> History {
     }
 }
 
-/// The position at which a list begins that has no marker.
-fn begin(account: AccountId, container: &ContainerRecord, list: &ListBlobs) -> Option<Bytes> {
-    let (id, collation) = (container.id, container.collation);
-    let group = |name: &str| {
-        let prefix = list.prefix.as_deref().unwrap_or_default();
-        let delimiter = list.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty())?;
-        let end = prefix.len() + name.strip_prefix(prefix)?.find(delimiter)? + delimiter.len();
-        name.get(..end).map(str::to_owned)
-    };
-    let (name, group) = match list.after.as_ref()? {
-        ListAfter::Name(name) => (name, None),
-        ListAfter::NameOrPrefix(name) => (name, group(name)),
-        // A version that is folded is passed with its prefix.
-        ListAfter::Version(name, time) => match group(name) {
-            Some(group) => (name, Some(group)),
-            None => return Some(RoutingKey::after_version(account, id, (name, *time), collation)),
-        },
-        ListAfter::PassedVersion(name, time) => {
-            return Some(RoutingKey::after_version(account, id, (name, *time), collation));
-        }
-    };
-    Some(match group {
-        Some(group) => {
-            let prefix = RoutingKey::prefix(account, id, &group, collation);
-            RoutingKey::after_prefix(&prefix).unwrap_or_default()
-        }
-        None => RoutingKey::after_name(account, id, name, collation),
-    })
-}
-
 fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, revision, mut record } => {
@@ -324,32 +264,5 @@ fn position(marker: Option<&str>, range: &KeyRange) -> Result<Option<Bytes>, Ref
             .detail(Detail::ParameterName, "marker")
             .detail(Detail::ParameterValue, marker)
             .detail(Detail::Explanation, "Send the NextMarker of the page before, unchanged.")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::env::SimClock;
-
-    #[tokio::test(start_paused = true)]
-    async fn page_ends_at_many_rows_or_at_some_rows_and_some_time() {
-        let clock = SimClock::new();
-        let mut fast = Effort::new(&clock);
-        assert!(!fast.is_enough(ROWS_MIN));
-        assert!(!fast.is_enough(ROWS_MAX - ROWS_MIN - 1));
-        assert!(fast.is_enough(1), "it is fast, but looks at many rows");
-
-        let mut slow = Effort::new(&clock);
-        clock.sleep(TIME_MAX * 100).await;
-        assert!(!slow.is_enough(ROWS_MIN - 1), "it is slow, but full pages do not end early");
-        assert!(slow.is_enough(1));
-
-        let mut both = Effort::new(&clock);
-        assert!(!both.is_enough(ROWS_MIN));
-        clock.sleep(TIME_MAX - Duration::from_millis(1)).await;
-        assert!(!both.is_enough(1));
-        clock.sleep(Duration::from_millis(1)).await;
-        assert!(both.is_enough(0));
     }
 }

@@ -6,6 +6,7 @@ mod address;
 pub mod checksum;
 pub mod copy;
 pub mod facts;
+pub mod list_reply;
 pub mod named_copy;
 pub mod operation;
 mod reason;

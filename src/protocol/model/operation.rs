@@ -28,7 +28,7 @@ pub use parts::{
     AccessPolicy, Batch, BatchPart, BlobPath, BlockListKind, ChecksumClaim, ClaimedChecksums,
     ContainerSettings, FindBlobs, Framing, Holder, KeyInfo, ListAfter, ListBlobs, ListContainers,
     LockPart, PageWrite, Passed, Precondition, RangeChecksum, RequestEncryption, SequenceBounds,
-    SequenceChange, Upload, VersionOrder, WantedParts,
+    SequenceChange, Upload, VersionAfter, VersionOrder, WantedParts,
 };
 pub use setting::{SettingAction, SettingOperation};
 pub use upload::{

@@ -10,9 +10,10 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::list_reply::BlobListing;
+use crate::protocol::model::list_reply::ContainerListing;
 use crate::protocol::model::named_copy::CopiedFacts;
 use crate::protocol::model::operation::AccessPolicy;
-use crate::protocol::model::operation::Passed;
 use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::BlockId;
@@ -24,7 +25,6 @@ use crate::types::Metadata;
 use crate::types::ObjectLock;
 use crate::types::PublicAccess;
 use crate::types::Retention;
-use crate::types::Revision;
 use crate::types::ServiceProperties;
 use crate::types::Setting;
 use crate::types::Tags;
@@ -108,70 +108,6 @@ pub enum LeaseOutcome {
         /// Until it is broken, rounded up.
         seconds: u64,
     },
-}
-
-/// A container in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerItem {
-    /// The name.
-    pub name: String,
-    /// The facts.
-    pub facts: ContainerFacts,
-}
-
-/// A page of containers; the request's own parameters are echoed by the renderer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerListing {
-    /// In name order.
-    pub items: Vec<ContainerItem>,
-    /// Where to go on after each of them: a page that grows too long ends early.
-    pub after: Vec<Bytes>,
-    /// Where to go on after all; `None` at the end.
-    pub next: Option<Bytes>,
-}
-
-/// An entry of a blob list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlobItem {
-    /// A blob, a snapshot of one, or a version.
-    Blob {
-        /// The name.
-        name: String,
-        /// Which of them: [`Revision::Version`] is one that is not current.
-        revision: Revision,
-        /// The facts.
-        facts: Box<BlobFacts>,
-    },
-    /// A blob of which nothing is left but versions.
-    VersionsOnly {
-        /// The name.
-        name: String,
-        /// The facts of its newest version.
-        facts: Box<BlobFacts>,
-    },
-    /// A blob that has only staged blocks.
-    Uncommitted {
-        /// The name.
-        name: String,
-    },
-    /// A folded prefix, delimiter included.
-    Prefix {
-        /// The common part.
-        name: String,
-    },
-}
-
-/// A page of blobs; the request's own parameters are echoed by the renderer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlobListing {
-    /// Where the page ends, if that is not behind its last item and can be told by name.
-    pub passed: Option<Passed>,
-    /// In the container's order.
-    pub items: Vec<BlobItem>,
-    /// Where to go on after each of them: a page that grows too long ends early.
-    pub after: Vec<Bytes>,
-    /// Where to go on after all; `None` at the end.
-    pub next: Option<Bytes>,
 }
 
 /// A page of the parts in which a blob was uploaded.

@@ -5,6 +5,7 @@ use crate::protocol::model::operation::ContainerOperation;
 use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::Parsed;
+use crate::protocol::model::operation::VersionAfter;
 use crate::protocol::model::operation::VersionOrder;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::arguments::wrong;
@@ -55,21 +56,21 @@ pub(super) fn versions(request: &Request<'_>) -> Result<Parsed, Refusal> {
                 let message = "A version-id marker cannot be specified without a key marker.";
                 return Err(wrong(VERSION, text, message));
             }
-            (Some(text), Some(key)) => match versions::of_id(text) {
-                Some(Revision::Version(time)) => {
-                    after = Some(match markers::read(key) {
-                        ListAfter::Name(key) => ListAfter::PassedVersion(key, time),
-                        ListAfter::NameOrPrefix(_)
-                        | ListAfter::Version(..)
-                        | ListAfter::PassedVersion(..) => ListAfter::Version(key.to_owned(), time),
-                    });
-                }
-                // It is the oldest version that such a marker can name.
-                Some(Revision::Null) => {}
-                Some(Revision::Current | Revision::Snapshot(_)) | None => {
-                    return Err(wrong(VERSION, text, "Invalid version id specified"));
-                }
-            },
+            (Some(text), Some(key)) => {
+                let version = match versions::of_id(text) {
+                    Some(Revision::Version(time)) => VersionAfter::Time(time),
+                    Some(Revision::Null) => VersionAfter::Null,
+                    Some(Revision::Current | Revision::Snapshot(_)) | None => {
+                        return Err(wrong(VERSION, text, "Invalid version id specified"));
+                    }
+                };
+                after = Some(match markers::read(key) {
+                    ListAfter::Name(key) => ListAfter::PassedVersion(key, version),
+                    ListAfter::NameOrPrefix(_)
+                    | ListAfter::Version(..)
+                    | ListAfter::PassedVersion(..) => ListAfter::Version(key.to_owned(), version),
+                });
+            }
         }
     }
     list(request, Page { versions: Some(VersionOrder::NewestFirst), after, ..Page::default() })

@@ -317,6 +317,34 @@ def test_latest_is_said_of_the_newest_only(client, versioned):
     assert latest == ["a", "b"]
 
 
+def test_latest_is_right_on_a_page_that_begins_at_a_delete_marker(client, versioned):
+    """A page that begins within a key asks what is before it now, not what an earlier page showed."""
+    oldest = client.delete_object(Bucket=versioned, Key="a/k")["VersionId"]
+    second = put(client, versioned, "a/k", b"x")
+    newest = client.delete_object(Bucket=versioned, Key="a/k")["VersionId"]
+    after = {"KeyMarker": "a/k", "VersionIdMarker": second}
+    assert listed(client, versioned, **after) == [("a/k", oldest, False, True)]
+    for version in (newest, second):
+        client.delete_object(Bucket=versioned, Key="a/k", VersionId=version)
+    assert listed(client, versioned, **after) == [("a/k", oldest, True, True)]
+    put(client, versioned, "a/k", b"y")
+    assert listed(client, versioned, **after) == [("a/k", oldest, False, True)]
+
+
+def test_the_null_version_is_a_marker(client, versioned):
+    old = put(client, versioned, "k", b"1")
+    client.put_bucket_versioning(Bucket=versioned, VersioningConfiguration={"Status": "Suspended"})
+    put(client, versioned, "k", b"2")
+    client.put_bucket_versioning(Bucket=versioned, VersioningConfiguration={"Status": "Enabled"})
+    new = put(client, versioned, "k", b"3")
+    other = put(client, versioned, "l", b"4")
+    after = {"KeyMarker": "k", "VersionIdMarker": "null"}
+    assert [one[1] for one in listed(client, versioned)] == [new, "null", old, other]
+    assert [one[1] for one in listed(client, versioned, **after)] == [old, other]
+    client.delete_object(Bucket=versioned, Key="k", VersionId="null")
+    assert [one[1] for one in listed(client, versioned, **after)] == [other], "without a null version there is no such place"
+
+
 @pytest.mark.parametrize("marker", ["", "x", "nul"])
 def test_a_wrong_version_marker_is_refused(raw, versioned, marker):
     answer = raw.call("GET", f"/{versioned}", [("versions", ""), ("key-marker", "k"), ("version-id-marker", marker)])

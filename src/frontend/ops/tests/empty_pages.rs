@@ -12,7 +12,10 @@ use crate::protocol::model::operation::FindBlobs;
 use crate::protocol::model::operation::ListAfter;
 use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
+use crate::protocol::model::operation::ListUploads;
+use crate::protocol::model::operation::VersionAfter;
 use crate::protocol::model::operation::VersionOrder;
+use crate::protocol::model::upload_reply::UploadReply;
 use crate::types::Timestamp;
 
 /// Rows scanned for a page.
@@ -152,6 +155,13 @@ impl IndexHost for EndsAt {
             let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
             return Ok(ReadReply::Blobs(page));
         }
+        if let Read::Uploads(list) = &read {
+            *self.from.lock().unwrap() = Some(list.position());
+            let next = self.ends.lock().unwrap().pop();
+            let (entries, after) = (Vec::new(), Vec::new());
+            let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
+            return Ok(ReadReply::Blobs(page));
+        }
         self.other.read(target, read).await
     }
 
@@ -220,10 +230,52 @@ async fn list_of_versions_goes_on_within_a_name() {
         let reply = listing::blobs(&front, &account, list.clone()).await.unwrap();
         let Reply::Blobs(page) = reply else { panic!("{reply:?}") };
         let passed = page.passed.unwrap();
-        let after = Some(ListAfter::PassedVersion(passed.name, passed.version.unwrap()));
+        let after = Some(ListAfter::PassedVersion(
+            passed.name,
+            VersionAfter::Time(passed.version.unwrap()),
+        ));
         let delimiter = Some("/".to_owned());
         let next = ListBlobs { after, delimiter, ..list };
         listing::blobs(&front, &account, next).await.unwrap();
         assert_eq!(index.from.lock().unwrap().as_ref(), Some(goes_on_at));
     }
+}
+
+/// A page of uploads ends among the ended uploads of a name. The next one goes on there, also where
+/// a delimiter folds the name: no page has shown its prefix.
+#[tokio::test(start_paused = true)]
+async fn list_of_uploads_goes_on_within_a_prefix() {
+    let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default(), from: Mutex::default() });
+    let (front, account) = front_over(Arc::clone(&index) as _).await;
+    let container = lookup::container(&front.rows, &account, &photos()).await.unwrap();
+    let (collation, of) = (container.collation, container.id);
+    let name = BlobName::new("d/7").unwrap();
+    let key = RoutingKey::blob(&BlobKey { account: account.id, container: of, collation, name });
+    let inside = Bytes::from([key.as_bytes().as_ref(), &[3]].concat());
+    let behind = RoutingKey::after_name(account.id, of, "d/7", collation);
+    let list = ListUploads {
+        container: photos(),
+        prefix: None,
+        delimiter: Some("/".to_owned()),
+        after: None,
+        after_upload: None,
+        limit: 10,
+    };
+    for end in [&inside, &behind] {
+        *index.ends.lock().unwrap() = vec![behind.clone(), end.clone()];
+        let reply = upload_lists::list(&front, &account, list.clone()).await.unwrap();
+        assert_eq!(index.ends.lock().unwrap().len(), 1, "the page ends");
+        let Reply::Upload(reply) = reply else { panic!("{reply:?}") };
+        let UploadReply::Uploads { items, next: Some(next) } = *reply else { panic!("{reply:?}") };
+        assert_eq!((items.len(), next.name.as_str()), (0, "d/7"));
+        let marked =
+            ListUploads { after: Some(next.name), after_upload: next.upload, ..list.clone() };
+        upload_lists::list(&front, &account, marked).await.unwrap();
+        let from = index.from.lock().unwrap().clone().unwrap();
+        assert_eq!(from, *key.as_bytes());
+    }
+    let shown = ListUploads { after: Some("d/7".to_owned()), ..list };
+    upload_lists::list(&front, &account, shown).await.unwrap();
+    let prefix = RoutingKey::prefix(account.id, of, "d/", collation);
+    assert_eq!(*index.from.lock().unwrap(), RoutingKey::after_prefix(&prefix));
 }

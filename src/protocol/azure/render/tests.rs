@@ -21,9 +21,9 @@ use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::checksum::WrittenChecksums;
+use crate::protocol::model::list_reply::BlobItem;
+use crate::protocol::model::list_reply::BlobListing;
 use crate::protocol::model::reply::BlobFacts;
-use crate::protocol::model::reply::BlobItem;
-use crate::protocol::model::reply::BlobListing;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::Deletion;
@@ -293,8 +293,7 @@ fn last_access_is_shown_where_it_is_known() {
             revision: Revision::Current,
             facts: Box::new(facts),
         }];
-        let listing =
-            Reply::Blobs(BlobListing { passed: None, items, after: Vec::new(), next: None });
+        let listing = Reply::Blobs(BlobListing { items, ..BlobListing::default() });
         let response = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
         let element = expected.map(|time| format!("<LastAccessTime>{time}</LastAccessTime>"));
         match element {
@@ -315,12 +314,8 @@ fn encryption_is_shown_and_hides_metadata() {
         revision: Revision::Current,
         facts: Box::new(facts.clone()),
     };
-    let listing = BlobListing {
-        passed: None,
-        items: vec![item(&by_key), item(&by_scope)],
-        after: Vec::new(),
-        next: None,
-    };
+    let items = vec![item(&by_key), item(&by_scope)];
+    let listing = BlobListing { items, ..BlobListing::default() };
     let echo = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo);
     let (first, second) = text(&response).split_once("</Blob>").unwrap();

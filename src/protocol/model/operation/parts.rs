@@ -276,11 +276,20 @@ pub enum ListAfter {
     Name(String),
     /// After this name, and after the folded prefix that the name is or begins with.
     NameOrPrefix(String),
-    /// After the version of this name and time, among versions that are listed newest first, and
-    /// after the folded prefix of the name.
-    Version(String, Timestamp),
+    /// After this version of this name, among versions that are listed newest first, and after the
+    /// folded prefix of the name.
+    Version(String, VersionAfter),
     /// The same inside the folded prefix: the page before did not show it.
-    PassedVersion(String, Timestamp),
+    PassedVersion(String, VersionAfter),
+}
+
+/// The version of a name after which a list goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionAfter {
+    /// The version of this time, whether or not it exists.
+    Time(Timestamp),
+    /// The null version; all versions of the name if it has none.
+    Null,
 }
 
 /// What a page has passed at its end without showing it.

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::protocol::model::reply::ContainerListing;
+use crate::protocol::model::list_reply::ContainerListing;
 use crate::protocol::s3::echo::S3Echo;
 use crate::protocol::s3::render::document::begin;
 use crate::protocol::s3::render::document::owner;

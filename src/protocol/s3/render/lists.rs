@@ -5,9 +5,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::protocol::model::facts::BlobFacts;
 use crate::protocol::model::facts::Change;
+use crate::protocol::model::list_reply::BlobItem;
+use crate::protocol::model::list_reply::BlobListing;
 use crate::protocol::model::operation::Passed;
-use crate::protocol::model::reply::BlobItem;
-use crate::protocol::model::reply::BlobListing;
 use crate::protocol::s3::arguments;
 use crate::protocol::s3::checksums;
 use crate::protocol::s3::echo::S3Echo;
@@ -181,11 +181,13 @@ impl Writer<'_> {
     }
 
     /// Whether a version is the newest of its key, after a version of the key `before`. It is the
-    /// current object, or a delete marker that is the first of its key; not where the page goes on
-    /// inside the key.
+    /// current object, or a delete marker that is the first of its key.
     fn is_latest(&self, item: &BlobItem, before: Option<&str>) -> bool {
         let BlobItem::Blob { name, revision, facts } = item else { return false };
-        let is_first = || before != Some(name) && self.parameter("key-marker") != Some(name);
+        let is_first = || match before {
+            Some(before) => before != name,
+            None => !self.page.has_newer,
+        };
         revision.is_current() || facts.is_marker && is_first()
     }
 
@@ -236,4 +238,78 @@ fn checksum(out: &mut String, facts: &BlobFacts) {
     let Some(name) = checksums::name(algorithm) else { return };
     escape::element(out, "ChecksumAlgorithm", name);
     escape::element(out, "ChecksumType", checksums::kind_name(kind));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::model::Address;
+    use crate::protocol::model::Operation;
+    use crate::protocol::model::operation::ContainerOperation;
+    use crate::protocol::model::operation::ListAfter;
+    use crate::protocol::model::operation::Parsed;
+    use crate::protocol::model::operation::VersionAfter;
+    use crate::protocol::s3::parse::parse;
+    use crate::types::AccountName;
+    use crate::types::ContainerName;
+
+    const TIME: Timestamp = Timestamp::from_ticks(638_000_000_000_000_001);
+
+    /// The request of this query, its echo, and where the list goes on.
+    fn asked(query: &str) -> (S3Echo, Option<ListAfter>) {
+        let address = Address {
+            account: AccountName::new("acct").unwrap(),
+            secondary: false,
+            container: Some(ContainerName::new("bucket").unwrap()),
+            blob: None,
+            blob_as_sent: None,
+            endpoint: "127.0.0.1:1/".to_owned(),
+        };
+        let request = http::Request::get(format!("/bucket?{query}")).body(()).unwrap();
+        let (head, ()) = request.into_parts();
+        let mut echo = S3Echo::new(&head, String::new(), TIME);
+        echo.admitted(&head, &address, "");
+        let Ok(Parsed::Ready(operation)) = parse(&head, &address) else { panic!("{query}") };
+        let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else {
+            panic!("{query}")
+        };
+        (echo, list.after)
+    }
+
+    fn text<'a>(document: &'a str, tag: &str) -> &'a str {
+        let rest = document.split_once(&format!("<{tag}>")).expect(tag).1;
+        rest.split_once("</").unwrap().0
+    }
+
+    /// Markers of a page that ended behind what it does not show are read as they are meant.
+    #[test]
+    fn page_that_passed_a_version_goes_on_there() {
+        let next = Some("position".into());
+        for (delimiter, version, wanted) in [
+            ("", Some(TIME), ListAfter::Version("a/ü".to_owned(), VersionAfter::Time(TIME))),
+            ("", None, ListAfter::NameOrPrefix("a/ü".to_owned())),
+            ("/", Some(TIME), ListAfter::PassedVersion("a/ü".to_owned(), VersionAfter::Time(TIME))),
+            ("/", None, ListAfter::Name("a/ü".to_owned())),
+        ] {
+            let delimiter = Some(delimiter).filter(|text| !text.is_empty());
+            let delimiter = delimiter.map_or(String::new(), |text| format!("&delimiter={text}"));
+            let query = format!("versions&encoding-type=url{delimiter}");
+            let (echo, _) = asked(&query);
+            let passed = Some(Passed { name: "a/ü".to_owned(), version });
+            let page = BlobListing { passed, next: next.clone(), ..BlobListing::default() };
+            let document = objects(&page, &echo);
+            let mut marked = format!("{query}&key-marker={}", text(&document, "NextKeyMarker"));
+            if version.is_some() {
+                let id = text(&document, "NextVersionIdMarker");
+                marked = format!("{marked}&version-id-marker={id}");
+            }
+            assert_eq!(asked(&marked).1, Some(wanted), "{marked}");
+        }
+    }
+
+    #[test]
+    fn null_version_is_a_place_in_a_list() {
+        let after = asked("versions&key-marker=a&version-id-marker=null").1;
+        assert_eq!(after, Some(ListAfter::Version("a".to_owned(), VersionAfter::Null)));
+    }
 }

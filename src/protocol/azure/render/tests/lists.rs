@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::*;
+use crate::protocol::model::list_reply::ContainerItem;
+use crate::protocol::model::list_reply::ContainerListing;
 use crate::protocol::model::reply::BlockItem;
-use crate::protocol::model::reply::ContainerItem;
-use crate::protocol::model::reply::ContainerListing;
 use crate::types::BlockId;
 
 #[test]
@@ -22,7 +22,7 @@ fn blob_lists_are_well_formed_and_keep_every_name() {
         .collect();
     items.push(BlobItem::Uncommitted { name: "u".to_owned() });
     items.push(BlobItem::Prefix { name: "p/\u{7}".to_owned() });
-    let listing = BlobListing { passed: None, items, after: Vec::new(), next: Some("m&1".into()) };
+    let listing = BlobListing { items, next: Some("m&1".into()), ..BlobListing::default() };
     let echo = list_echo(
         "/acct/con?restype=container&comp=list&prefix=%26&delimiter=%2F&maxresults=9&include=metadata",
     );
@@ -68,7 +68,7 @@ fn metadata_that_another_dialect_allows_is_shown_as_far_as_it_can_be() {
     let named = Box::new(facts.clone());
     let items =
         vec![BlobItem::Blob { name: "a".to_owned(), revision: Revision::Current, facts: named }];
-    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
+    let listing = BlobListing { items, ..BlobListing::default() };
     let echo_of_list = list_echo("/acct/con?restype=container&comp=list&include=metadata");
     let response = render(&Reply::Blobs(listing), &echo_of_list);
     let shown = "<Metadata><plain>a&lt;b</plain><a-b.c_d>\u{e9}</a-b.c_d>\
@@ -122,7 +122,7 @@ fn lists_without_metadata_leave_it_out() {
         revision: Revision::Current,
         facts: Box::new(facts()),
     }];
-    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
+    let listing = BlobListing { items, ..BlobListing::default() };
     let echo = list_echo("/acct/con?restype=container&comp=list");
     let response = render(&Reply::Blobs(listing), &echo);
     assert!(!text(&response).contains("<Metadata"), "{}", text(&response));
@@ -136,7 +136,7 @@ fn a_listed_blob_has_each_property_once() {
         revision: Revision::Current,
         facts: Box::new(facts()),
     }];
-    let listing = BlobListing { passed: None, items, after: Vec::new(), next: None };
+    let listing = BlobListing { items, ..BlobListing::default() };
     let response =
         render(&Reply::Blobs(listing), &list_echo("/acct/con?restype=container&comp=list"));
     for tag in ["<BlobType>", "<AccessTier>", "<AccessTierInferred>", "<LeaseState>"] {
@@ -153,7 +153,7 @@ fn numbered(count: usize, facts: &BlobFacts) -> BlobListing {
     };
     let after = |number: usize| format!("after {number:05}").into();
     let items = (0..count).map(item).collect();
-    BlobListing { passed: None, items, after: (0..count).map(after).collect(), next: None }
+    BlobListing { items, after: (0..count).map(after).collect(), ..BlobListing::default() }
 }
 
 #[test]
