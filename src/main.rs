@@ -10,7 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[expect(clippy::print_stderr, reason = "the last word to the user")]
 fn main() {
-    let code = match cli::run(Cli::parse()) {
+    let code = match cli::run(Cli::parse_from(cli::arguments(std::env::args_os()))) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("blockyard: {error}");

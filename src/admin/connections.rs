@@ -88,6 +88,8 @@ struct Serving {
 /// What is served, and where.
 #[derive(Debug)]
 pub(super) struct Endpoint {
+    /// The name of its task.
+    pub(super) name: &'static str,
     pub(super) listener: Box<dyn Listener>,
     /// With a certificate, over TLS only.
     pub(super) tls: Option<Tls>,
@@ -98,7 +100,7 @@ pub(super) struct Endpoint {
 
 /// Serves an endpoint until `stop` fires, in a task that is restarted after a panic.
 pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
-    let Endpoint { listener, tls, routes, stall } = endpoint;
+    let Endpoint { name, listener, tls, routes, stall } = endpoint;
     // Not registered: the metrics count connections of the blob listener only.
     let metrics = ConnectionMetrics::default();
     let connections = Connections::new(limits(), Arc::clone(&env.clock), metrics.clone());
@@ -118,7 +120,7 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
         let serving = Arc::clone(&serving);
         async move { serving.run().await }
     };
-    drop(env.supervise("admin", stop, run));
+    drop(env.supervise(name, stop, run));
 }
 
 impl Serving {

@@ -24,6 +24,8 @@
 //! 4. The commands: `accounts.rs` and `users.rs` over `account_store.rs` (with keys of
 //!    `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
 //!
+//! 5. `unserved.rs`: ports of services that are not served, under `blockyard azurite`.
+//!
 //! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob.
 //! No path below `/admin` answers without the token.
 
@@ -47,6 +49,7 @@ mod server;
 mod state;
 mod token;
 mod trace;
+mod unserved;
 mod users;
 mod work;
 
@@ -65,3 +68,4 @@ pub use readiness::{Phase, Readiness};
 pub use server::AdminServer;
 pub use state::{AdminState, Control};
 pub use token::Token;
+pub use unserved::{ErrorForm, UnservedServer};

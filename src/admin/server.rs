@@ -93,7 +93,8 @@ impl AdminServer {
         let commands = CommandLog { log: self.state.audit_log.clone(), env: self.env.clone() };
         let routes = routes(self.state).layer(from_fn_with_state(commands, audit_log::record));
         let (listener, tls, stall) = (self.listener, self.tls, self.stall);
-        connections::serve(Endpoint { listener, tls, routes, stall }, &self.env, stop);
+        let endpoint = Endpoint { name: "admin", listener, tls, routes, stall };
+        connections::serve(endpoint, &self.env, stop);
     }
 }
 

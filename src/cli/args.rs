@@ -4,6 +4,7 @@ use clap::Parser;
 use clap::Subcommand;
 
 use super::account::args::AccountCommand;
+use super::azurite::args::AzuriteArgs;
 use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
 use super::check::CheckArgs;
@@ -31,6 +32,10 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
+    /// Serve in the place of Azurite: takes its flags, listens on its ports, prints its lines
+    Azurite(Box<AzuriteArgs>),
+    /// The same without the ports of Queue and Table Storage
+    AzuriteBlob(Box<AzuriteArgs>),
     /// Verify the data directories of a stopped node; replays their journals as a start does. Exit
     /// code 0: no damage, 1: damage, 2: the check could not run
     Check(CheckArgs),

@@ -14,6 +14,7 @@ use crate::node::keys::MasterKeyError;
 use crate::telemetry::LogError;
 
 use super::admin::client::ClientError;
+use super::azurite::error::AzuriteError;
 use super::sas::mint::SasError;
 
 /// Why a command fails.
@@ -41,6 +42,9 @@ pub enum CliError {
     /// A rule of the fault dial is refused before it is sent.
     #[error("{0}")]
     Fault(#[from] FaultError),
+    /// A flag of Azurite cannot be followed.
+    #[error("{0}")]
+    Azurite(#[from] AzuriteError),
     /// Logging cannot start.
     #[error("log: {0}")]
     Log(#[from] LogError),

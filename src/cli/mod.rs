@@ -5,6 +5,7 @@
 //! - `serve.rs` starts a node, prints how to connect (`serve/banner.rs`), and stops the node at a
 //!   signal (`signals.rs`). `variables.rs` refuses misspelled variables; `serve/open_files.rs`
 //!   raises the limit of open files.
+//! - `azurite.rs` does the same with the flags of Azurite.
 //! - `check.rs`, `backup.rs` with `--stopped`, `restore` and `key.rs` with `--stopped` work on the
 //!   store of a stopped node, with functions of `node`.
 //! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `trace.rs` and `fault.rs`
@@ -22,6 +23,7 @@
 mod account;
 mod admin;
 mod args;
+mod azurite;
 mod backup;
 mod check;
 mod disk;
@@ -41,5 +43,7 @@ mod user;
 mod variables;
 
 pub use args::Cli;
+pub use azurite::arguments;
+pub use azurite::error::AzuriteError;
 pub use error::CliError;
 pub use run::run;

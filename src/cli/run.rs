@@ -5,6 +5,8 @@ use crate::admin::new_key;
 use super::account;
 use super::args::Cli;
 use super::args::Command;
+use super::azurite;
+use super::azurite::Services;
 use super::backup;
 use super::check;
 use super::disk;
@@ -27,6 +29,8 @@ use super::user;
 pub fn run(cli: Cli) -> Result<i32, CliError> {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
+        Command::Azurite(args) => azurite::run(*args, Services::All),
+        Command::AzuriteBlob(args) => azurite::run(*args, Services::Blob),
         Command::Check(args) => check::run(&args),
         Command::Keygen => run_keygen(),
         Command::Sas(args) => sas::run(&args),

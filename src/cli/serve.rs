@@ -1,6 +1,7 @@
 //! `blockyard serve`: a node that serves until a signal stops it.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::audit_log::Destination;
@@ -10,9 +11,12 @@ use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::env::make_files_private;
+use crate::node::config::AccountText;
 use crate::node::config::Config;
 use crate::node::config::ConfigError;
 use crate::node::config::OidcConfig;
+use crate::node::config::Settings;
+use crate::node::config::TlsSource;
 use crate::node::listeners::Listeners;
 use crate::node::running::Node;
 use crate::node::running::Serving;
@@ -31,17 +35,49 @@ mod open_files;
 use args::ServeArgs;
 use banner::Banner;
 
+/// A start of a node that serves.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) settings: Settings,
+    pub(super) config_file: Option<PathBuf>,
+    pub(super) announcement: Announcement,
+}
+
+/// What is printed when the node serves.
+#[derive(Debug)]
+pub(super) enum Announcement {
+    /// How to connect.
+    Banner,
+    /// The same, unless `silent`, and the lines of Azurite.
+    Azurite {
+        silent: bool,
+        /// Told at the start.
+        warnings: Vec<String>,
+    },
+}
+
 /// Runs `blockyard serve`, and returns the exit code.
 ///
 /// # Errors
 /// [`CliError`].
 pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
+    let ServeArgs { settings, config: config_file } = args;
+    start(Start { settings, config_file, announcement: Announcement::Banner })
+}
+
+/// Serves until a signal, and returns the exit code.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) fn start(start: Start) -> Result<i32, CliError> {
+    let Start { mut settings, config_file, announcement } = start;
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
+    settings.azurite_accounts = AccountText::all_of_azurite(std::env::var_os("AZURITE_ACCOUNTS"));
     // Keys in flags and variables; other users cannot see those in the file.
-    let exposed = args.settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
-    let has_users = args.settings.user.as_ref().is_some_and(|users| !users.is_empty());
-    let config = Config::load(args.settings, args.config.as_deref())?;
+    let exposed = settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
+    let has_users = settings.user.as_ref().is_some_and(|users| !users.is_empty());
+    let config = Config::load(settings, config_file.as_deref())?;
     log::start(&config.log, config.log_format)?;
     if exposed && config.accounts.iter().any(|account| !account.is_public()) {
         tracing::warn!(
@@ -55,8 +91,14 @@ pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
              --account-file"
         );
     }
+    if config.serves_development_anywhere() && !config.blob_listen.ip().is_loopback() {
+        tracing::warn!("{}", banner::ANYWHERE);
+    }
+    if let Announcement::Azurite { warnings, .. } = &announcement {
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    }
     open_files::raise();
-    match block_on(serve(config))?? {
+    match block_on(serve(config, announcement))?? {
         Ended::Drained => Ok(0),
         Ended::Cut => Ok(1),
     }
@@ -72,7 +114,7 @@ enum Ended {
 }
 
 /// Serves until a signal.
-async fn serve(config: Config) -> Result<Ended, CliError> {
+async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliError> {
     if config.accounts.is_empty() && Storage::is_new(&config.data) {
         return Err(ConfigError::NoAccount.into());
     }
@@ -89,7 +131,7 @@ async fn serve(config: Config) -> Result<Ended, CliError> {
             return Ok(Ended::Cut);
         }
     };
-    announce(&config, &node.serving, clock.as_ref());
+    announce(&config, &node.serving, (clock.as_ref(), &announcement));
     let signal = signals.next().await;
     tracing::info!(signal, "draining; a second signal ends the program immediately");
     tokio::select! {
@@ -103,7 +145,11 @@ async fn serve(config: Config) -> Result<Ended, CliError> {
 }
 
 /// Prints that the node serves, and how to connect.
-fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
+fn announce(
+    config: &Config,
+    serving: &Serving,
+    (clock, announcement): (&dyn Clock, &Announcement),
+) {
     let (blob, admin) = (serving.blob, &serving.admin);
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
     let issuers: Vec<_> = config.oidc.iter().map(OidcConfig::trusted).collect();
@@ -127,10 +173,17 @@ fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
         certificate: serving.certificate.as_ref().map(Option::as_deref),
         issuers: &issuers,
         https_only: config.https_only,
+        development_anywhere: config.serves_development_anywhere(),
         now: clock.now(),
         started_in_ms: clock.monotonic().as_millis(),
     };
-    let text = banner.text();
+    let text = match announcement {
+        Announcement::Banner => banner.text(),
+        Announcement::Azurite { silent: true, .. } => azurite_lines(config, serving),
+        Announcement::Azurite { silent: false, .. } => {
+            banner.text() + &azurite_lines(config, serving)
+        }
+    };
     // Standard output may be closed. The node serves nevertheless.
     let written = if config.audit_log.to == Some(Destination::Stdout) {
         // There are lines for machines.
@@ -143,6 +196,19 @@ fn announce(config: &Config, serving: &Serving, clock: &dyn Clock) {
         tracing::debug!(%error, "the banner was not printed");
     }
     tracing::info!(%blob, %admin, "serving");
+}
+
+/// The lines that Azurite prints when it serves, for which programs wait.
+fn azurite_lines(config: &Config, serving: &Serving) -> String {
+    let scheme = if config.tls == TlsSource::Off { "http" } else { "https" };
+    let unserved = serving.unserved.iter().map(|(service, address)| (service.name(), *address));
+    let mut text = String::new();
+    for (service, address) in std::iter::once(("Blob", serving.blob)).chain(unserved) {
+        text += &format!(
+            "Azurite {service} service is successfully listening at {scheme}://{address}\n"
+        );
+    }
+    text
 }
 
 #[cfg(test)]

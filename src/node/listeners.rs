@@ -18,6 +18,8 @@ use crate::types::AccountName;
 
 use super::config::AdminAddress;
 use super::config::Config;
+use super::config::UnservedPort;
+use super::config::UnservedService;
 use super::error::NodeError;
 
 /// A bound port.
@@ -47,6 +49,8 @@ pub struct Listeners {
     pub s3: Option<Bound>,
     /// Health and metrics.
     pub admin: AdminBound,
+    /// Ports of services that are not served.
+    pub unserved: Vec<(UnservedService, Bound)>,
     /// A dialect that a test brings along, spoken beside Azure's. A release has none (ADR 0031).
     #[cfg(debug_assertions)]
     #[doc(hidden)]
@@ -66,6 +70,7 @@ impl Listeners {
                 None => None,
             },
             admin: bind_admin(&config.admin_listen).await?,
+            unserved: bind_unserved(&config.unserved).await?,
             #[cfg(debug_assertions)]
             dialect: None,
         })
@@ -106,6 +111,14 @@ async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
             Ok(AdminBound { listener: Box::new(listener), address: address.clone() })
         }
     }
+}
+
+async fn bind_unserved(ports: &[UnservedPort]) -> Result<Vec<(UnservedService, Bound)>, NodeError> {
+    let mut bound = Vec::new();
+    for UnservedPort { service, address } in ports {
+        bound.push((*service, bind(*address, service.flag()).await?));
+    }
+    Ok(bound)
 }
 
 async fn bind(address: SocketAddr, flag: &'static str) -> Result<Bound, NodeError> {

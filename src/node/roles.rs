@@ -373,7 +373,7 @@ fn serve(
         })
     };
     let limits = FrontEndConfig {
-        known_hosts: config.known_hosts(),
+        known_hosts: config.account_hosts(),
         https_only: config.https_only,
         dialects,
         requests_max: wide(config.requests_max)?,

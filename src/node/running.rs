@@ -8,8 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::AdminServer;
 use crate::admin::AdminState;
+use crate::admin::ErrorForm;
 use crate::admin::Phase;
 use crate::admin::Token;
+use crate::admin::UnservedServer;
 use crate::audit_log;
 use crate::audit_log::Destination;
 use crate::audit_log::StartedLog;
@@ -18,15 +20,18 @@ use crate::capacity::CapacityMetrics;
 use crate::capacity::DiskMetrics;
 use crate::env::Env;
 use crate::frontend::Secrets;
+use crate::frontend::Tls;
 use crate::protocol::KnownHosts;
 use crate::telemetry::Registry;
 
 use super::admin_token;
 use super::config::AdminAddress;
 use super::config::Config;
+use super::config::UnservedService;
 use super::disks::NodeDisks;
 use super::error::NodeError;
 use super::keys::master_key;
+use super::listeners::Bound;
 use super::listeners::Listeners;
 use super::metrics;
 use super::roles::FrontEndSetup;
@@ -43,6 +48,8 @@ pub struct Serving {
     pub s3: Option<SocketAddr>,
     /// The bound address of the admin listener.
     pub admin: AdminAddress,
+    /// The bound addresses of services that are not served.
+    pub unserved: Vec<(UnservedService, SocketAddr)>,
     /// Set if https is served. The inner value is the file of the node's own authority, if it has
     /// one.
     pub certificate: Option<Option<PathBuf>>,
@@ -78,7 +85,7 @@ impl Node {
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let dialects = listeners.dialects(config);
-        let Listeners { blob, s3, admin: admin_bound, .. } = listeners;
+        let Listeners { blob, s3, admin: admin_bound, unserved, .. } = listeners;
         // Creates the folder too: the admin listener answers before storage is open.
         let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
         let mut certificate = tls::certificate(config, env.clock.now())?;
@@ -90,10 +97,8 @@ impl Node {
         let admin =
             AdminState::new(token).with_known_hosts(known_hosts).with_audit_log(audit_log.clone());
         let stop_admin = CancellationToken::new();
-        let tls_of_admin = match admin_bound.address {
-            AdminAddress::Tcp(_) if config.admin_tls => secure.clone(),
-            AdminAddress::Tcp(_) | AdminAddress::Unix(_) => None,
-        };
+        let is_tcp = matches!(admin_bound.address, AdminAddress::Tcp(_));
+        let tls_of_admin = secure.clone().filter(|_| is_tcp && config.admin_tls);
         let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone())
             .with_tls(tls_of_admin)
             .with_stall_limits(config.response_stall, config.response_rate_min);
@@ -114,7 +119,7 @@ impl Node {
             blob,
             s3,
             dialects,
-            tls: secure,
+            tls: secure.clone(),
             secrets: &secrets,
             audit_log: &audit_log,
         };
@@ -132,6 +137,7 @@ impl Node {
         let keys = roles.keys(&config.master_key_file, secrets.clone());
         admin.keys.set(Arc::new(keys)).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
+        let unserved = start_unserved(unserved, secure.as_ref(), (config, &env, &stop_admin));
         admin.readiness.set(Phase::Ready);
         if let Some(certificate) = &mut certificate
             && let Some(files) = certificate.files.take()
@@ -142,6 +148,7 @@ impl Node {
             blob: blob_address,
             s3: s3_address,
             admin: admin_bound.address,
+            unserved,
             certificate: certificate.map(|certificate| certificate.authority),
         };
         let audit_log = started_log.map(|started| started.writer);
@@ -161,6 +168,30 @@ impl Node {
         }
         tracing::info!("stopped");
     }
+}
+
+/// Answers on the ports of services that are not served. Returns their addresses.
+fn start_unserved(
+    ports: Vec<(UnservedService, Bound)>,
+    tls: Option<&Tls>,
+    (config, env, stop): (&Config, &Env, &CancellationToken),
+) -> Vec<(UnservedService, SocketAddr)> {
+    let start = |(service, bound): (UnservedService, Bound)| {
+        let form = match service {
+            UnservedService::Queue => ErrorForm::Xml,
+            UnservedService::Table => ErrorForm::Odata,
+        };
+        let server = UnservedServer {
+            listener: bound.listener,
+            tls: tls.cloned(),
+            service: service.name(),
+            form,
+            stall: config.response_stall,
+        };
+        server.start(env, stop.clone());
+        (service, bound.address)
+    };
+    ports.into_iter().map(start).collect()
 }
 
 async fn open_audit_log(

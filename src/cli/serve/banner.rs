@@ -16,6 +16,10 @@ use crate::types::Timestamp;
 /// Printed in the place of a secret: only the published development key is printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
 
+/// What it means that an account for development is served on every address.
+pub(super) const ANYWHERE: &str = "the accounts are for development: whoever reaches the port can read, change and delete \
+    everything in them, from web pages too";
+
 /// The lifetime of the signed URLs in the banner.
 const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -51,6 +55,8 @@ pub(super) struct Banner<'a> {
     pub issuers: &'a [TrustedIssuer],
     /// Whether http is not served.
     pub https_only: bool,
+    /// Whether an account for development is served on every address.
+    pub development_anywhere: bool,
     /// The time of the start.
     pub now: Timestamp,
     /// From the start of the program to serving.
@@ -82,6 +88,9 @@ impl Banner<'_> {
                 "                     {}://{s3} takes unsigned requests too\n",
                 self.scheme()
             );
+        }
+        if self.development_anywhere {
+            text += &format!("  for development    {ANYWHERE}\n");
         }
         let AdminTexts { flag: admin, curl: url } = self.admin();
         text += &format!("  health, metrics    {url}/readyz  /metrics\n");
@@ -234,6 +243,7 @@ mod tests {
             certificate: None,
             issuers: &[],
             https_only: false,
+            development_anywhere: false,
             now: Timestamp::ZERO,
             started_in_ms: 12,
         };
@@ -297,6 +307,7 @@ mod tests {
             certificate: Some(Some(Path::new("/d/tls/ca.pem"))),
             issuers: &[],
             https_only: false,
+            development_anywhere: false,
             now: Timestamp::ZERO,
             started_in_ms: 1,
         };
@@ -318,6 +329,9 @@ mod tests {
         assert!(tokens.contains("of https://i; roles they claim hold in one, two;"), "{tokens}");
         let given = Banner { certificate: Some(None), ..banner };
         assert!(given.text().contains("https://") && !given.text().contains("export"));
+        let anywhere = Banner { development_anywhere: true, ..banner }.text();
+        assert!(anywhere.contains("whoever reaches the port can read, change and delete"));
+        assert!(!given.text().contains("whoever reaches the port"));
         let only = Banner { https_only: true, ..given }.text();
         assert!(only.contains("DefaultEndpointsProtocol=https;"), "{only}");
         assert!(!only.contains("http://127.0.0.1:10000"), "{only}");

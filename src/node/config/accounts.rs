@@ -1,6 +1,7 @@
 //! Accounts of the configuration.
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
@@ -50,6 +51,24 @@ impl AccountText {
         self.0.parse()
     }
 
+    /// Parses an account for development, whose keys may be short.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn parse_development(&self) -> Result<AccountConfig, AccountError> {
+        AccountConfig::read(&self.0, true)
+    }
+
+    /// The accounts of the variable `AZURITE_ACCOUNTS`, written `NAME:KEY:KEY2;NAME:KEY`; `None` if
+    /// it has none.
+    #[must_use]
+    pub fn all_of_azurite(variable: Option<OsString>) -> Option<Vec<Self>> {
+        let text = variable?.to_string_lossy().into_owned();
+        let accounts = text.split(';').map(str::trim).filter(|account| !account.is_empty());
+        let accounts: Vec<Self> = accounts.map(|account| Self(account.to_owned())).collect();
+        (!accounts.is_empty()).then_some(accounts)
+    }
+
     /// Parses it. The name alone suffices for the development account, whose key is public.
     ///
     /// # Errors
@@ -81,6 +100,7 @@ impl fmt::Debug for AccountText {
 pub struct AccountConfig {
     name: AccountName,
     keys: Vec<String>,
+    for_development: bool,
 }
 
 impl AccountConfig {
@@ -91,7 +111,7 @@ impl AccountConfig {
     #[must_use]
     pub fn development() -> Self {
         let name = AccountName::new(DEVELOPMENT_NAME).expect("a valid name");
-        Self { name, keys: vec![DEVELOPMENT_KEY.to_owned()] }
+        Self { name, keys: vec![DEVELOPMENT_KEY.to_owned()], for_development: false }
     }
 
     /// The name.
@@ -106,12 +126,20 @@ impl AccountConfig {
         self.keys.iter().any(|key| key == DEVELOPMENT_KEY)
     }
 
+    /// Whether it was given as an account for development: its keys may be short, and it is served
+    /// on every address and under every host name.
+    #[must_use]
+    pub const fn is_for_development(&self) -> bool {
+        self.for_development
+    }
+
     /// The keys, prepared to verify signatures.
     ///
     /// # Errors
     /// [`AccountError::Key`].
     pub fn keys(&self) -> Result<AccountKeys, AccountError> {
-        AccountKeys::new(&self.keys)
+        let keys = if self.for_development { AccountKeys::of_any_length } else { AccountKeys::new };
+        keys(&self.keys)
             .map_err(|error| AccountError::Key { name: self.name.as_str().to_owned(), error })
     }
 }
@@ -120,10 +148,17 @@ impl FromStr for AccountConfig {
     type Err = AccountError;
 
     fn from_str(text: &str) -> Result<Self, AccountError> {
+        Self::read(text, false)
+    }
+}
+
+impl AccountConfig {
+    fn read(text: &str, for_development: bool) -> Result<Self, AccountError> {
         let (name, keys) = text.split_once(':').ok_or(AccountError::Shape)?;
         // The part before the colon is a name or a typing error, never a key: base64 has no colon.
         let name = AccountName::new(name).map_err(|_| AccountError::Name(name.to_owned()))?;
-        let account = Self { name, keys: keys.split(':').map(str::to_owned).collect() };
+        let keys = keys.split(':').map(str::to_owned).collect();
+        let account = Self { name, keys, for_development };
         account.keys()?;
         Ok(account)
     }

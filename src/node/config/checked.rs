@@ -17,16 +17,17 @@ use crate::protocol::KnownHosts;
 use crate::telemetry::LogFormat;
 use crate::telemetry::log;
 
-use super::account_file;
 use super::accounts::AccountConfig;
-use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
 use super::defaults::ADMIN_LISTEN;
 use super::defaults::ADMIN_TOKEN;
 use super::defaults::BLOB_LISTEN;
 use super::defaults::DATA;
 use super::defaults::master_key_beside;
+use super::development::DevelopmentAccount;
 use super::error::ConfigError;
+use super::identities::GivenIdentities;
+use super::identities::Identities;
 use super::listen_address::ListenAddress;
 use super::oidc;
 use super::oidc::OidcConfig;
@@ -36,8 +37,8 @@ use super::settings::TlsMode;
 use super::size::Size;
 use super::switch::Switch;
 use super::tls_source::TlsSource;
+use super::unserved::UnservedPort;
 use super::users::UserConfig;
-use super::users::UserText;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -108,6 +109,10 @@ pub struct Config {
     pub accounts: Vec<AccountConfig>,
     /// Users of accounts. Default none.
     pub users: Vec<UserConfig>,
+    /// Where accounts with the well-known development key are served.
+    pub development_account: DevelopmentAccount,
+    /// Ports of services that are not served. Default none.
+    pub unserved: Vec<UnservedPort>,
     /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
     /// `localhost`. On other hosts the path names the account.
     pub blob_domains: Vec<String>,
@@ -211,15 +216,18 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError`].
-    pub fn from_settings(s: Settings) -> Result<Self, ConfigError> {
+    pub fn from_settings(mut s: Settings) -> Result<Self, ConfigError> {
+        let identities = GivenIdentities::take(&mut s);
+        let audit_log = audit_log_settings(&mut s)?;
         let blob_listen = s.blob_listen.map_or(BLOB_LISTEN, |ListenAddress(address)| address);
         let add_disk = s.add_disk.unwrap_or_default();
         let data = data_directories(s.data, &add_disk);
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
+        let development_account = s.development_account.unwrap_or_default();
         let Identities { accounts, users } =
-            identities((s.account, s.user), s.account_file.as_deref(), blob_listen)?;
+            Identities::read(identities, blob_listen, development_account)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,
@@ -233,6 +241,8 @@ impl Config {
             admin_token_file,
             accounts,
             users,
+            development_account,
+            unserved: s.unserved.unwrap_or_default(),
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
             blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
@@ -272,12 +282,7 @@ impl Config {
             retention_day: RETENTION_DAY.seconds("retention_day", s.retention_day)?,
             last_access: is_on(s.last_access_time),
             drain: DRAIN_SECONDS.seconds("drain_seconds", s.drain_seconds)?,
-            audit_log: audit_log::Settings {
-                to: s.audit_log.map(audit_log_destination),
-                requests: is_on(s.audit_requests),
-                bytes_max: AUDIT_LOG_BYTES.bytes("audit_log_bytes", s.audit_log_bytes)?,
-                files: AUDIT_LOG_FILES.of("audit_log_files", s.audit_log_files)?,
-            },
+            audit_log,
             log: s.log.unwrap_or_else(|| "info".to_owned()),
             log_format: s.log_format.unwrap_or_default(),
         };
@@ -329,6 +334,21 @@ impl Config {
         Ok(log::check_filter(&self.log)?)
     }
 
+    /// Whether an account for development is served on every address and under every host name.
+    #[must_use]
+    pub fn serves_development_anywhere(&self) -> bool {
+        self.development_account == DevelopmentAccount::Anywhere
+            || self.accounts.iter().any(AccountConfig::is_for_development)
+    }
+
+    /// As [`Self::known_hosts`], for the accounts: every name, where one for development is served
+    /// anywhere.
+    #[must_use]
+    pub fn account_hosts(&self) -> KnownHosts {
+        let known = self.known_hosts();
+        KnownHosts { any: known.any || self.serves_development_anywhere(), ..known }
+    }
+
     /// The host names that are served although a web page could use them (DNS rebinding).
     #[must_use]
     pub fn known_hosts(&self) -> KnownHosts {
@@ -361,6 +381,15 @@ fn lower_all(names: Vec<String>) -> Vec<String> {
     names.into_iter().map(|name| name.trim_matches('.').to_ascii_lowercase()).collect()
 }
 
+fn audit_log_settings(s: &mut Settings) -> Result<audit_log::Settings, ConfigError> {
+    Ok(audit_log::Settings {
+        to: s.audit_log.take().map(audit_log_destination),
+        requests: is_on(s.audit_requests),
+        bytes_max: AUDIT_LOG_BYTES.bytes("audit_log_bytes", s.audit_log_bytes)?,
+        files: AUDIT_LOG_FILES.of("audit_log_files", s.audit_log_files)?,
+    })
+}
+
 fn audit_log_destination(path: PathBuf) -> audit_log::Destination {
     match path.to_str() {
         Some("-") => audit_log::Destination::Stdout,
@@ -384,56 +413,6 @@ fn tls(
 
 fn rules(allow: Option<Vec<Pattern>>, deny: Option<Vec<Pattern>>) -> Rules {
     Rules { allow: allow.unwrap_or_default(), deny: deny.unwrap_or_default() }
-}
-
-/// The accounts and users of a configuration.
-struct Identities {
-    accounts: Vec<AccountConfig>,
-    users: Vec<UserConfig>,
-}
-
-fn identities(
-    (accounts, users): (Option<Vec<AccountText>>, Option<Vec<UserText>>),
-    file: Option<&Path>,
-    listen: SocketAddr,
-) -> Result<Identities, ConfigError> {
-    let file = file.map(account_file::read).transpose()?;
-    let has_file = file.is_some();
-    let file = file.unwrap_or_default();
-    let users = users.unwrap_or_default().into_iter().map(|text| text.parse());
-    let mut users = users.collect::<Result<Vec<_>, _>>()?;
-    users.extend(file.users);
-    UserConfig::check_all(&users)?;
-    let mut all = Vec::new();
-    for text in accounts.unwrap_or_default() {
-        all.push(text.parse()?);
-    }
-    all.extend(file.accounts);
-    Ok(Identities { accounts: checked_accounts(all, has_file, listen)?, users })
-}
-
-fn checked_accounts(
-    mut accounts: Vec<AccountConfig>,
-    has_file: bool,
-    listen: SocketAddr,
-) -> Result<Vec<AccountConfig>, ConfigError> {
-    let loopback = listen.ip().to_canonical().is_loopback();
-    if !has_file && accounts.is_empty() && loopback {
-        // On other addresses the accounts created while a node ran may suffice; the start checks
-        // that.
-        accounts.push(AccountConfig::development());
-    }
-    let mut names = BTreeSet::new();
-    for account in &accounts {
-        let name = account.name().as_str().to_owned();
-        if account.is_public() && !loopback {
-            return Err(ConfigError::PublicAccount { account: name, listen });
-        }
-        if !names.insert(name.clone()) {
-            return Err(ConfigError::AccountTwice(name));
-        }
-    }
-    Ok(accounts)
 }
 
 fn read(path: &Path) -> Result<Settings, ConfigError> {
@@ -486,5 +465,7 @@ fn within<T: PartialOrd + Copy + fmt::Display>(
     })
 }
 
+#[cfg(test)]
+mod development_tests;
 #[cfg(test)]
 mod tests;

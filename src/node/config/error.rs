@@ -30,7 +30,8 @@ pub enum ConfigError {
     /// The development account cannot be served there.
     #[error(
         "account {account} has the well-known development key and {listen} can be reached from outside: give it another \
-         key with --account NAME:KEY (`blockyard keygen` prints one), or listen on 127.0.0.1"
+         key with --account NAME:KEY (`blockyard keygen` prints one), listen on 127.0.0.1, or say \
+         --development-account anywhere if whoever reaches the port may read and change everything"
     )]
     PublicAccount {
         /// The account.

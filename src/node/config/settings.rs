@@ -10,10 +10,12 @@ use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
 use super::admin_address::AdminAddress;
+use super::development::DevelopmentAccount;
 use super::listen_address::ListenAddress;
 use super::oidc::OidcConfig;
 use super::size::Size;
 use super::switch::Switch;
+use super::unserved::UnservedPort;
 use super::users::UserText;
 
 /// The values of `--tls`.
@@ -108,6 +110,18 @@ pub struct Settings {
     /// variables
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
+    /// Where accounts with the well-known development key are served: on loopback addresses, or
+    /// anywhere, which gives whoever reaches the port full access to them [default: loopback]
+    #[arg(long, value_name = "WHERE", env = "BLOCKYARD_DEVELOPMENT_ACCOUNT")]
+    pub development_account: Option<DevelopmentAccount>,
+    /// Accounts for development, of the variable `AZURITE_ACCOUNTS`.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub azurite_accounts: Option<Vec<AccountText>>,
+    /// Ports of services that are not served, of `blockyard azurite`.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub unserved: Option<Vec<UnservedPort>>,
     /// Whether containers of the configured accounts may allow public access; off refuses unsigned
     /// requests, in public containers too [default: unchanged; in a new account off, on with the
     /// development key]
@@ -283,6 +297,9 @@ impl Settings {
             account: self.account.or(below.account),
             user: self.user.or(below.user),
             account_file: self.account_file.or(below.account_file),
+            development_account: self.development_account.or(below.development_account),
+            azurite_accounts: self.azurite_accounts.or(below.azurite_accounts),
+            unserved: self.unserved.or(below.unserved),
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),
             blob_domain: self.blob_domain.or(below.blob_domain),

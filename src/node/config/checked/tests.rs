@@ -64,6 +64,14 @@ fn lists_of_a_flag_replace_those_of_the_file() {
     assert_eq!(config.accounts[0].name().as_str(), "one");
 }
 
+fn s3_of_the_file() -> S3Config {
+    S3Config {
+        listen: Some("0.0.0.0:3".parse().unwrap()),
+        account: Some(AccountName::new("one").unwrap()),
+        region: "eu-1".to_owned(),
+    }
+}
+
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
@@ -81,17 +89,15 @@ fn file_takes_every_setting() {
         without_disk: Vec::new(),
         data: vec!["d".into()],
         blob_listen: "0.0.0.0:1".parse().unwrap(),
-        s3: S3Config {
-            listen: Some("0.0.0.0:3".parse().unwrap()),
-            account: Some(AccountName::new("one").unwrap()),
-            region: "eu-1".to_owned(),
-        },
+        s3: s3_of_the_file(),
         admin_listen: "[::1]:2".parse().unwrap(),
         admin_tls: true,
         admin_plain: true,
         admin_token_file: "t".into(),
         master_key_file: "/k/m".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
+        development_account: DevelopmentAccount::Loopback,
+        unserved: Vec::new(),
         users: vec![format!("one/u:KEYID:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
         allow_hosts: vec!["azurite".to_owned(), "*".to_owned()],

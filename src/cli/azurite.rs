@@ -1,0 +1,184 @@
+//! `blockyard azurite`: takes the place of Azurite in a script or a container. It takes Azurite's
+//! flags and variables, listens on its ports and prints the lines that others wait for.
+//!
+//! `args.rs` has the flags, `unknown.rs` leaves out those that are not known.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+
+use crate::env::make_files_private;
+use crate::node::config::DevelopmentAccount;
+use crate::node::config::ListenAddress;
+use crate::node::config::Settings;
+use crate::node::config::UnservedPort;
+use crate::node::config::UnservedService;
+
+use super::args::Cli;
+use super::error::CliError;
+use super::serve;
+use super::serve::Announcement;
+use super::serve::Start;
+
+pub(super) mod args;
+pub(super) mod error;
+mod unknown;
+
+use args::AzuriteArgs;
+use error::AzuriteError;
+
+/// The commands, which are also the names by which the program can be called.
+const COMMANDS: [&str; 2] = ["azurite", "azurite-blob"];
+/// The folder of the data in `--location`.
+const FOLDER: &str = "blockyard";
+/// The master key file in `--location`.
+const MASTER_KEY: &str = "blockyard.key";
+
+/// The services that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Services {
+    /// All, although only Blob is served.
+    All,
+    /// Blob.
+    Blob,
+}
+
+/// The arguments of the program, as the parser takes them. Under a name of Azurite's they are those
+/// of the command of the name. Flags that such a command does not know are left out, with a
+/// warning.
+#[must_use]
+pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut given: Vec<OsString> = given.collect();
+    let called = given.first().and_then(|name| Path::new(name).file_stem()?.to_str());
+    if let Some(command) = COMMANDS.iter().find(|command| Some(**command) == called) {
+        given.insert(1, (*command).into());
+    }
+    let command = given.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if !COMMANDS.contains(&command) {
+        return given;
+    }
+    let cli = Cli::command();
+    let Some(command) = cli.find_subcommand(command) else { return given };
+    let words = given.split_off(2);
+    let text: Option<Vec<String>> =
+        words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    let Some(text) = text else {
+        given.extend(words);
+        return given;
+    };
+    let (known, unknown) = unknown::split(command, text);
+    given.extend(known.into_iter().map(OsString::from));
+    given.extend(unknown.iter().map(|name| format!("--unknown-flag={name}").into()));
+    given
+}
+
+/// Runs `blockyard azurite`, and returns the exit code.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) fn run(args: AzuriteArgs, services: Services) -> Result<i32, CliError> {
+    make_files_private();
+    let temporary = if args.in_memory { Some(temporary_folder()?) } else { None };
+    let silent = args.silent;
+    let unknown = args.unknown_flag.clone();
+    let mut warnings: Vec<String> =
+        unknown.iter().map(|flag| format!("{flag} is not known, and is ignored")).collect();
+    if let Some(file) = &args.debug {
+        let file = file.display();
+        warnings.push(format!("the log goes to standard error: --debug {file} names no file here"));
+    }
+    let config_file = args.serve.config.clone();
+    let settings = settings(args, services, temporary.as_deref())?;
+    let announcement = Announcement::Azurite { silent, warnings };
+    let ended = serve::start(Start { settings, config_file, announcement });
+    if let Some(folder) = temporary {
+        // Else it stays in the folder for temporary files, as after a kill.
+        drop(std::fs::remove_dir_all(folder));
+    }
+    ended
+}
+
+/// A new folder for data that is removed at the end.
+fn temporary_folder() -> Result<PathBuf, CliError> {
+    let mut last = None;
+    for number in 0..100 {
+        let name = format!("blockyard-azurite-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        // Not `create_dir_all`: a folder that is there may be somebody else's.
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.unwrap_or_else(|| std::io::Error::other("no name is free"));
+    Err(CliError::system("a temporary folder", &error))
+}
+
+/// The settings of `serve` that the flags of Azurite mean.
+fn settings(
+    args: AzuriteArgs,
+    services: Services,
+    temporary: Option<&Path>,
+) -> Result<Settings, CliError> {
+    let given = args.serve.settings;
+    let log = if args.debug.is_some() { Some("debug") } else { args.silent.then_some("warn") };
+    if let Some(cert) = args.cert.as_ref().filter(|_| args.pwd.is_some()) {
+        return Err(AzuriteError::Pfx(cert.display().to_string()).into());
+    }
+    let unserved = match services {
+        Services::All => vec![
+            UnservedPort {
+                service: UnservedService::Queue,
+                address: address("--queueHost", args.queue_host.as_deref(), args.queue_port)?,
+            },
+            UnservedPort {
+                service: UnservedService::Table,
+                address: address("--tableHost", args.table_host.as_deref(), args.table_port)?,
+            },
+        ],
+        Services::Blob => Vec::new(),
+    };
+    let blob = address("--blobHost", args.blob_host.as_deref(), args.blob_port)?;
+    // The master key file lies beside the data: a folder that is mounted in the next container has
+    // both.
+    let folder = temporary.or(args.location.as_deref());
+    let master_key = folder.map(|folder| folder.join(MASTER_KEY));
+    let folder = folder.map(|folder| vec![folder.join(FOLDER)]);
+    let here = || vec![PathBuf::from(FOLDER)];
+    Ok(Settings {
+        blob_listen: Some(ListenAddress(blob)),
+        unserved: Some(unserved),
+        // Who names the address says who reaches the accounts.
+        development_account: match args.blob_host {
+            Some(_) => Some(DevelopmentAccount::Anywhere),
+            None => given.development_account,
+        },
+        data: folder.or(given.data).or_else(|| Some(here())),
+        master_key_file: master_key.or(given.master_key_file),
+        // Several may run on one machine, each with ports of its own.
+        admin_listen: given.admin_listen.or_else(|| "127.0.0.1:0".parse().ok()),
+        blob_domain: if args.disable_product_style_url {
+            Some(Vec::new())
+        } else {
+            given.blob_domain
+        },
+        tls_cert: args.cert.or(given.tls_cert),
+        tls_key: args.key.or(given.tls_key),
+        log: log.map(str::to_owned).or(given.log),
+        ..given
+    })
+}
+
+fn address(flag: &'static str, host: Option<&str>, port: u16) -> Result<SocketAddr, AzuriteError> {
+    let host = host.unwrap_or("127.0.0.1");
+    let text =
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let refused = |_| AzuriteError::Host { flag, host: host.to_owned() };
+    text.parse().map(|ListenAddress(address)| address).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests;

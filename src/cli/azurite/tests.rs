@@ -1,0 +1,80 @@
+use clap::Parser;
+
+use super::super::args::Command;
+use super::*;
+
+/// The settings of a command line, as of a program with this name, and its services.
+fn read(line: &str) -> (Result<Settings, CliError>, Services) {
+    let words = arguments(line.split_whitespace().map(OsString::from));
+    let command = Cli::try_parse_from(words).unwrap().command;
+    if let Command::Azurite(args) = command {
+        (settings(*args, Services::All, None), Services::All)
+    } else if let Command::AzuriteBlob(args) = command {
+        (settings(*args, Services::Blob, None), Services::Blob)
+    } else {
+        panic!("{command:?}")
+    }
+}
+
+fn listen(settings: &Settings) -> String {
+    settings.blob_listen.unwrap().to_string()
+}
+
+#[test]
+fn program_may_be_called_by_the_names_of_azurite() {
+    for line in ["azurite", "/usr/bin/azurite", "blockyard azurite"] {
+        let (settings, services) = read(line);
+        let settings = settings.unwrap();
+        assert_eq!(listen(&settings), "127.0.0.1:10000", "{line}");
+        let ports: Vec<_> = settings.unserved.unwrap().iter().map(|p| p.address.port()).collect();
+        assert_eq!((services, ports), (Services::All, vec![10_001, 10_002]));
+        assert_eq!(settings.development_account, None);
+    }
+    for line in ["azurite-blob", "blockyard azurite-blob"] {
+        let (settings, services) = read(line);
+        assert_eq!((services, settings.unwrap().unserved), (Services::Blob, Some(Vec::new())));
+    }
+    let serve: Vec<OsString> =
+        arguments(["blockyard", "serve", "--x"].map(OsString::from).into_iter());
+    assert_eq!(serve, ["blockyard", "serve", "--x"], "other commands are not touched");
+}
+
+#[test]
+fn flags_of_azurite_are_settings() {
+    let line = "azurite --blobHost 0.0.0.0 --blobPort 1 --queueHost ::1 --queuePort 2 --tablePort=3 \
+                -l /data -s -d log.txt -L --cert c --key k --skipApiVersionCheck --disableTelemetry \
+                --disableProductStyleUrl --extentMemoryLimit 50 --new 1 --last-access-time";
+    let settings = read(line).0.unwrap();
+    assert_eq!(listen(&settings), "0.0.0.0:1");
+    let unserved = settings.unserved.unwrap();
+    let addresses: Vec<String> = unserved.iter().map(|port| port.address.to_string()).collect();
+    assert_eq!(addresses, ["[::1]:2", "127.0.0.1:3"]);
+    assert_eq!(settings.development_account, Some(DevelopmentAccount::Anywhere));
+    assert_eq!(settings.data, Some(vec![PathBuf::from("/data/blockyard")]));
+    assert_eq!(settings.master_key_file, Some(PathBuf::from("/data/blockyard.key")));
+    assert_eq!((settings.tls_cert, settings.tls_key), (Some("c".into()), Some("k".into())));
+    assert_eq!((settings.blob_domain, settings.log), (Some(Vec::new()), Some("debug".to_owned())));
+    assert!(settings.last_access_time.is_some(), "settings of serve");
+}
+
+#[test]
+fn unknown_flags_are_kept_for_their_warning() {
+    let words = ["blockyard", "azurite", "--telemetry", "1", "--blobPort", "5"].map(OsString::from);
+    let Command::Azurite(args) = Cli::parse_from(arguments(words.into_iter())).command else {
+        panic!("another command")
+    };
+    assert_eq!((args.unknown_flag, args.blob_port), (vec!["--telemetry".to_owned()], 5));
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let refusal = |line: &str| read(line).0.unwrap_err().to_string();
+    assert!(
+        refusal("azurite --blobHost me.example").contains("--blobHost me.example: write an IP")
+    );
+    let pfx = refusal("azurite --cert c.pfx --pwd secret");
+    assert!(pfx.contains("openssl pkcs12 -in c.pfx") && !pfx.contains("secret"), "{pfx}");
+    let words =
+        arguments(["azurite", "-l", "x", "--inMemoryPersistence"].map(OsString::from).into_iter());
+    assert!(Cli::try_parse_from(words).is_err());
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The program in the place of Azurite, as Testcontainers' modules for Java, Node, Go, .NET and Python start it.
+
+Each start has the entrypoint, arguments and variables that the module gives, and waits for the ports or lines that the module waits
+for. The Docker image is replayed: its variables come from docker/Dockerfile, its commands are links to the program. The script has a
+network of its own, so that the program can listen on all addresses and on the default ports.
+"""
+
+import ctypes
+import fcntl
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from azure.core.exceptions import ClientAuthenticationError
+from azure.storage.blob import BlobServiceClient
+
+from lib import cli
+from lib.report import Verdicts
+
+DOCKERFILE = pathlib.Path(__file__).resolve().parents[2] / "docker" / "Dockerfile"
+NAME = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+PORTS = [10000, 10001, 10002]
+HOSTS = ["--blobHost", "0.0.0.0", "--queueHost", "0.0.0.0", "--tableHost", "0.0.0.0"]
+LINES = [f"{service} service is successfully listening" for service in ("Blob", "Queue", "Table")]
+SECONDS = 60
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+
+def own_network():
+    """Moves this process to a network of its own, with loopback up. Returns why that is not possible, or None."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) and libc.unshare(CLONE_NEWUSER | CLONE_NEWNET):
+        return os.strerror(ctypes.get_errno())
+    with socket.socket() as any_socket:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
+    return None
+
+
+def image_variables(scratch):
+    """The variables of the image, with the volumes in the scratch folder."""
+    found = dict(re.findall(r"^ENV (BLOCKYARD_\w+)=(\S+)$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert found["BLOCKYARD_BLOB_LISTEN"] == "0.0.0.0:10000", found
+    return {name: value.replace("/data", f"{scratch}/data").replace("/key", f"{scratch}/key") for name, value in found.items()}
+
+
+class Container:
+    """A process that is started as in a container of the image."""
+
+    def __init__(self, options, scratch, command, variables):
+        scratch.mkdir(parents=True)
+        (scratch / "key").mkdir()
+        (scratch / "tmp").mkdir()
+        for link in ("azurite", "azurite-blob"):
+            (scratch / link).symlink_to(options.binary)
+        program = {"entrypoint": str(options.binary), "azurite": str(scratch / "azurite")}[command[0]]
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image_variables(scratch), **variables}
+        self.log = scratch / "log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([program, *command[1:]], env=environment, cwd=scratch, stdout=log, stderr=log)
+
+    def text(self):
+        """What it printed."""
+        return self.log.read_text(errors="replace")
+
+    def wait(self, lines, ports):
+        """Waits for lines and ports. Returns what did not come."""
+        until = time.monotonic() + SECONDS
+        while missing := [line for line in lines if line not in self.text()] + [port for port in ports if not is_open(port)]:
+            if self.process.poll() is not None or time.monotonic() > until:
+                return missing
+            time.sleep(0.02)
+        return []
+
+    def stop(self):
+        """Ends it as Docker does. Returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(SECONDS)
+
+
+def is_open(port):
+    """Whether something listens."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def connection(name=NAME, key=KEY):
+    """The connection string that the modules make."""
+    return (f"DefaultEndpointsProtocol=http;AccountName={name};AccountKey={key};BlobEndpoint=http://127.0.0.1:10000/{name};"
+            f"QueueEndpoint=http://127.0.0.1:10001/{name};TableEndpoint=http://127.0.0.1:10002/{name};")
+
+
+def round_trip(text, **options):
+    """What comes back of a blob."""
+    with BlobServiceClient.from_connection_string(text, **options) as service:
+        container = service.get_container_client("replayed")
+        if not container.exists():
+            container.create_container()
+        container.upload_blob("a", b"hello", overwrite=True)
+        return container.download_blob("a").readall()
+
+
+def asked(port, host="127.0.0.1"):
+    """Status, error code and body of a request that is not signed."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    client.request("GET", f"/{NAME}?comp=list", headers={"Host": host})
+    answer = client.getresponse()
+    found = answer.status, answer.getheader("x-ms-error-code"), answer.read().decode()
+    client.close()
+    return found
+
+
+MODULES = {
+    "Java": (["entrypoint", "azurite", *HOSTS], {}, [], PORTS),
+    "Node": (["azurite", *HOSTS], {}, LINES, []),
+    "Node, in memory": (["azurite", *HOSTS, "--inMemoryPersistence", "--extentMemoryLimit", "50", "--skipApiVersionCheck"], {}, LINES, []),
+    "Go": (["azurite", *HOSTS], {}, LINES, PORTS),
+    "Go, Blob only": (["azurite", "--blobHost", "0.0.0.0"], {}, LINES[:1], PORTS[:1]),
+    ".NET": (["azurite", *HOSTS], {}, LINES, []),
+    "Python": (["entrypoint", "serve"], {"AZURITE_ACCOUNTS": f"{NAME}:{KEY}"}, [], PORTS[:1]),
+}
+
+
+def modules(options, scratch, verdicts):
+    """The start of each module, and a round trip by its connection string."""
+    for number, (module, (command, variables, lines, ports)) in enumerate(MODULES.items()):
+        folder = scratch / f"module{number}"
+        container = Container(options, folder, command, variables)
+        verdicts.none(f"{module}: what did not come", container.wait(lines, ports))
+        verdicts.equal(f"{module}: a round trip", round_trip(connection()), b"hello")
+        status, code, _ = asked(10000, "azurite:10000")
+        verdicts.check(f"{module}: another host name is taken", code != "AuthorizationFailure", "another code", f"{status} {code}")
+        verdicts.equal(f"{module}: it says who has access", "whoever reaches the port" in container.text(), True)
+        if len(lines) == 3 or len(ports) == 3:
+            verdicts.equal(f"{module}: Queue Storage", asked(10001)[:2], (501, "NotImplemented"))
+            table = asked(10002)
+            verdicts.equal(f"{module}: Table Storage", (table[0], json.loads(table[2])["odata.error"]["code"]), (501, "NotImplemented"))
+        verdicts.equal(f"{module}: exit code", container.stop(), 0)
+        verdicts.equal(f"{module}: what is left in the folder for temporary files", os.listdir(folder / "tmp"), [])
+
+
+def accounts(options, scratch, verdicts):
+    """AZURITE_ACCOUNTS: keys of any length, two keys, no development account."""
+    variables = {"AZURITE_ACCOUNTS": "one:a2V5:c2Vjb25k;two:a2V5"}
+    container = Container(options, scratch / "accounts", ["azurite", *HOSTS, "--silent", "--new", "flag"], variables)
+    verdicts.none("accounts: what did not come", container.wait(LINES, PORTS))
+    for name, key in (("one", "a2V5"), ("one", "c2Vjb25k"), ("two", "a2V5")):
+        verdicts.equal(f"account {name} with key {key}", round_trip(connection(name, key)), b"hello")
+    for name, key in ((NAME, KEY), ("two", "c2Vjb25k")):
+        try:
+            round_trip(connection(name, key), retry_total=0)
+            found = "let in"
+        except ClientAuthenticationError as error:
+            found = error.error_code
+        verdicts.equal(f"account {name} with another key", found, "AuthenticationFailed")
+    verdicts.equal("an unknown flag is named", "--new is not known" in container.text(), True)
+    verdicts.equal("exit code", container.stop(), 0)
+
+
+def location(options, scratch, verdicts):
+    """--location keeps data, and nothing is served to other machines without a host."""
+    for start in ("first", "second"):
+        container = Container(options, scratch / start, ["azurite", "-l", str(scratch), "--silent"], {})
+        verdicts.none(f"{start} start: what did not come", container.wait(LINES, PORTS))
+        verdicts.equal(f"{start} start: keys elsewhere", os.listdir(scratch / start / "key"), [])
+        found = [blob.name for blob in blobs()] if start == "second" else []
+        verdicts.equal(f"{start} start: what is there", found, ["a"] if start == "second" else [])
+        round_trip(connection())
+        verdicts.equal(f"{start} start: on loopback only", "http://127.0.0.1:10000" in container.text(), True)
+        verdicts.equal(f"{start} start: exit code", container.stop(), 0)
+    verdicts.equal("the data is in its own folder", (scratch / "blockyard").is_dir(), True)
+
+
+def blobs():
+    """The blobs of the round trip."""
+    with BlobServiceClient.from_connection_string(connection()) as service:
+        return list(service.get_container_client("replayed").list_blobs())
+
+
+def main(options, scratch):
+    why = own_network()
+    if why:
+        print(f"skipped: this script needs a network of its own, which the system refuses: {why}", file=sys.stderr)
+        return 77
+    verdicts = Verdicts("in the place of Azurite")
+    modules(options, scratch, verdicts)
+    accounts(options, scratch, verdicts)
+    location(options, scratch / "location", verdicts)
+    return verdicts.exit_code()
+
+
+if __name__ == "__main__":
+    cli.run(main, cli.parse(cli.parser(__doc__)))
