@@ -58,27 +58,39 @@ impl BlobTarget<'_> {
     /// # Errors
     /// `ContainerNotFound`, and the index's.
     pub(crate) async fn locate(self, rows: &RowAccess) -> Result<Located, Refusal> {
-        let Self { account, path, precondition } = self;
-        let record = container(rows, account, &path.container).await?;
-        let protection = account.protection(rows.retention_day);
-        Ok(located((account.id, &record), path, (precondition, protection)))
+        let record = container(rows, self.account, &self.path.container).await?;
+        Ok(self.within(rows, &record))
     }
 
-    /// As [`Self::locate`], for a request that writes content: the container's rules decide how it
-    /// is encrypted.
+    /// As [`Self::locate`], for a request that changes a blob or adds to it: the container's rules
+    /// decide under what.
     ///
     /// # Errors
     /// Also `RequestForbiddenByContainerEncryptionPolicy`.
-    pub(crate) async fn locate_for_content(self, rows: &RowAccess) -> Result<Located, Refusal> {
-        let Self { account, path, mut precondition } = self;
-        let record = container(rows, account, &path.container).await?;
-        claim::settle(&record, &mut precondition)?;
+    pub(crate) async fn locate_for_change(mut self, rows: &RowAccess) -> Result<Located, Refusal> {
+        let record = container(rows, self.account, &self.path.container).await?;
+        claim::settle(&record, &mut self.precondition)?;
+        Ok(self.within(rows, &record))
+    }
+
+    /// As [`Self::locate_for_change`], for a request that makes a blob.
+    ///
+    /// # Errors
+    /// Also `NoObjectLock`.
+    pub(crate) async fn locate_for_content(mut self, rows: &RowAccess) -> Result<Located, Refusal> {
+        let record = container(rows, self.account, &self.path.container).await?;
+        claim::settle(&record, &mut self.precondition)?;
         // The index checks it again. Here it is refused before the content has come.
-        if precondition.lock.protects() && record.object_lock().is_none() {
+        if self.precondition.lock.protects() && record.object_lock().is_none() {
             return Err(Reason::NoObjectLock.into());
         }
+        Ok(self.within(rows, &record))
+    }
+
+    fn within(self, rows: &RowAccess, record: &ContainerRecord) -> Located {
+        let Self { account, path, precondition } = self;
         let protection = account.protection(rows.retention_day);
-        Ok(located((account.id, &record), path, (precondition, protection)))
+        located((account.id, record), path, (precondition, protection))
     }
 }
 

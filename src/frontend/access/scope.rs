@@ -71,9 +71,9 @@ const fn of_content(operation: &mut ContentOperation) -> Option<&mut Preconditio
 const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition> {
     use BlobOperation as O;
     match operation {
-        O::SetBlobMetadata { precondition, .. } | O::SnapshotBlob { precondition, .. } => {
-            Some(precondition)
-        }
+        O::SetBlobMetadata { precondition, .. }
+        | O::SnapshotBlob { precondition, .. }
+        | O::SetPageProperties { precondition, len: Some(_), .. } => Some(precondition),
         O::GetBlob { .. }
         | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }

@@ -20,8 +20,8 @@ pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
     })
 }
 
-/// Checks the encryption of a request that writes content against its container's rules, and fills
-/// in the default scope.
+/// Checks the encryption of a request that writes or changes a blob against its container's rules,
+/// and fills in the default scope. The default counts as named.
 ///
 /// # Errors
 /// `RequestForbiddenByContainerEncryptionPolicy` when the container allows its own scope only.

@@ -37,7 +37,7 @@ pub(crate) async fn append(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     let Append { blob, position, len_max } = append;
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_change(&front.rows).await?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let ingested = ingest::ingest_part(&front.pool, body, upload, false, encrypting).await?;
     let guard = lookup::guard(precondition);

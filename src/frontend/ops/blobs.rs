@@ -18,6 +18,7 @@ use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobChange;
 use crate::index::DeleteBlob;
+use crate::index::EncryptionClaim;
 use crate::index::NewBlobFields;
 use crate::index::PutBlob;
 use crate::index::UpdateBlob;
@@ -141,8 +142,8 @@ pub(crate) async fn set_metadata(
     blob: BlobTarget<'_>,
     metadata: Metadata,
 ) -> Result<Reply, Refusal> {
-    let changed = update(front, blob, BlobChange::Metadata(metadata)).await;
-    changed.map(Reply::BlobMetadataSet)
+    let (change, encryption) = update_under(front, blob, BlobChange::Metadata(metadata)).await?;
+    Ok(with_encryption_header(Reply::BlobMetadataSet(change), &encryption))
 }
 
 /// Changes a blob.
@@ -152,18 +153,28 @@ pub(crate) async fn set_metadata(
 pub(super) async fn update(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
-    mut change: BlobChange,
+    change: BlobChange,
 ) -> Result<Change, Refusal> {
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    update_under(front, blob, change).await.map(|(change, _)| change)
+}
+
+/// As [`update`]. Also returns under what the blob is, as far as the request or its container says.
+async fn update_under(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    mut change: BlobChange,
+) -> Result<(Change, EncryptionClaim), Refusal> {
+    let Located { container, blob, precondition } = blob.locate_for_change(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let guard = lookup::guard(precondition);
+    let encryption = guard.encryption.clone();
     // Only other metadata makes a version.
     let into = matches!(change, BlobChange::Metadata(_)).then_some(container);
     let write = UpdateBlob { key: blob.key, revision: blob.revision, guard, change };
     let answer = commit::commit_into(&front.rows, into, write, None).await;
-    commit::changed(answer, Subject::Blob)
+    commit::changed(answer, Subject::Blob).map(|change| (change, encryption))
 }
 
 /// Delete Blob.

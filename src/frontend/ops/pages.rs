@@ -95,7 +95,7 @@ pub(crate) async fn put(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     let TargetPages { blob, sequence, range } = put.pages;
-    let located = blob.locate(&front.rows).await?;
+    let located = blob.locate_for_change(&front.rows).await?;
     match put.write {
         PageWrite::Update => {
             let encrypting = Encrypting::new(&front.env, located.precondition.encryption.key());
@@ -166,7 +166,7 @@ pub(crate) async fn set(
     blob: BlobTarget<'_>,
     PropertyChange { mut properties, len, sequence }: PropertyChange,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    let Located { blob, precondition, .. } = blob.locate_for_change(&front.rows).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }

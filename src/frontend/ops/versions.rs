@@ -28,7 +28,7 @@ pub(crate) async fn snapshot(
     blob: BlobTarget<'_>,
     metadata: Option<Metadata>,
 ) -> Result<Reply, Refusal> {
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_change(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = SnapshotBlob { key: blob.key, guard, metadata };

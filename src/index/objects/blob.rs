@@ -129,7 +129,7 @@ pub(super) async fn update(
         lock::may_change(&blob.record, eval.now)?;
         guard::not_archived(&blob.record, eval.now)?;
     }
-    encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_change(&update.guard.encryption, blob.record.encryption.as_ref())?;
     if matches!(update.change, BlobChange::Metadata(_))
         && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record, eval.now)?
     {

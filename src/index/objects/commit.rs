@@ -65,6 +65,8 @@ pub(super) async fn commit(
     }
     let lease = guard::create(&commit.guard, before, eval.now)?;
     guard::replaceable(&commit.guard, before, eval.now)?;
+    let under = before.and_then(|old| old.encryption.as_ref());
+    encryption::check_replaced(&commit.guard.encryption, under)?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Refused::TooManyBlocks.into());
     }

@@ -1,4 +1,5 @@
-//! Checks that a request brings the key under which a blob or block is encrypted.
+//! Checks that a request brings the key, or names the scope, under which a blob or block is
+//! encrypted.
 
 use crate::index::api::EncryptionClaim;
 use crate::index::api::EncryptionFault;
@@ -8,8 +9,8 @@ use crate::index::objects::values::Entry;
 use crate::types::BlobProperties;
 use crate::types::Encryption;
 
-/// Checks a request against the blob that it reads or changes. It need not name the scope of a blob
-/// that is under one.
+/// Checks a request against the blob that it reads. It need not name the scope of a blob that is
+/// under one.
 pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
     use Encryption as E;
     let EncryptionClaim::Given(given) = claim else { return Ok(()) };
@@ -25,13 +26,51 @@ pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Resul
     Err(Refused::Encryption(fault).into())
 }
 
-/// As [`check`], for a request that adds content. A request that says nothing of encryption adds
-/// plain content.
+/// As [`check`], for a request that changes the blob. It must name the scope of a blob that is
+/// under one.
+///
+/// Source: recorded answers of the service (2021-08-06).
+pub(super) fn check_change(
+    claim: &EncryptionClaim,
+    blob: Option<&Encryption>,
+) -> Result<(), Error> {
+    match (claim, blob) {
+        (EncryptionClaim::Given(None), Some(Encryption::Scope(_))) => {
+            Err(Refused::Encryption(EncryptionFault::KeyMissing).into())
+        }
+        (EncryptionClaim::Unchecked | EncryptionClaim::Given(_), _) => check(claim, blob),
+    }
+}
+
+/// As [`check_change`], for a request that adds content. A request that says nothing of encryption
+/// adds plain content.
 pub(super) fn check_content(
     claim: &EncryptionClaim,
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
-    check(&EncryptionClaim::Given(claim.applied()), blob)
+    check_change(&EncryptionClaim::Given(claim.applied()), blob)
+}
+
+/// As [`check_content`], for a part of an upload. It need not name the scope of the upload.
+pub(super) fn check_part(
+    claim: &EncryptionClaim,
+    upload: Option<&Encryption>,
+) -> Result<(), Error> {
+    check(&EncryptionClaim::Given(claim.applied()), upload)
+}
+
+/// Checks a block list against the blob that it replaces. It must name a scope if the blob is under
+/// one. The new blob is under the scope that the list names.
+pub(super) fn check_replaced(
+    claim: &EncryptionClaim,
+    before: Option<&Encryption>,
+) -> Result<(), Error> {
+    match (claim.applied(), before) {
+        (None, Some(Encryption::Scope(_))) => {
+            Err(Refused::Encryption(EncryptionFault::KeyMissing).into())
+        }
+        (None, Some(Encryption::Customer(_)) | None) | (Some(_), _) => Ok(()),
+    }
 }
 
 /// Refuses a plain digest for a blob under a customer-provided key. Such a digest is stored only
@@ -85,5 +124,23 @@ mod tests {
             assert_eq!(check(&claim, blob.as_ref()), expected, "{claim:?} {blob:?}");
             assert_eq!(check(&EncryptionClaim::Unchecked, blob.as_ref()), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_change_names_the_scope_of_the_blob() {
+        let missing = Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
+        let scope = |s: &str| Some(Encryption::Scope(s.to_owned()));
+        let (own, blob) = (scope("a"), scope("a"));
+        let given = |encryption: &Option<Encryption>| EncryptionClaim::Given(encryption.clone());
+        for checked in [check_change, check_content, check_replaced] {
+            assert_eq!(checked(&given(&None), blob.as_ref()), missing);
+            assert_eq!(checked(&given(&own), blob.as_ref()), Ok(()));
+            assert_eq!(checked(&given(&None), None), Ok(()));
+        }
+        assert_eq!(check_change(&EncryptionClaim::Unchecked, blob.as_ref()), Ok(()));
+        assert_eq!(check_part(&given(&None), blob.as_ref()), Ok(()));
+        let other = Err(Refused::Encryption(EncryptionFault::Mismatch).into());
+        assert_eq!(check_change(&given(&scope("b")), blob.as_ref()), other);
+        assert_eq!(check_replaced(&given(&scope("b")), blob.as_ref()), Ok(()));
     }
 }

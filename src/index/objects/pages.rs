@@ -96,7 +96,7 @@ pub(super) async fn update(
     let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     lock::may_change(&blob.record, eval.now)?;
-    encryption::check(&update.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_change(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {
         None => old,
         Some(SequenceAction::Max(new)) => old.max(new),

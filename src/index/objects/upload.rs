@@ -89,7 +89,7 @@ pub(super) async fn stage(
 ) -> Result<WriteReply, Error> {
     let blob = RoutingKey::blob(&stage.key);
     let upload = load(eval.view, &blob, stage.upload).await?.ok_or(UploadRefusal::NotFound)?;
-    encryption::check_content(&stage.encryption, upload.blob.encryption.as_ref())?;
+    encryption::check_part(&stage.encryption, upload.blob.encryption.as_ref())?;
     let row = keys::part(&blob, stage.upload, stage.number.get());
     let content = Content::from(&stage.content);
     if let Some(value) = eval.view.get(Family::Staged, &row).await? {

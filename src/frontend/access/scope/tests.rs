@@ -44,6 +44,7 @@ const WRITES: &[(&str, &[&str])] = &[
     ("PUT /acct/con/b?comp=block&blockid=MQ==", &["content-length: 1"]),
     ("PUT /acct/con/b?comp=blocklist", &["content-length: 0"]),
     ("PUT /acct/con/b?comp=metadata", &[]),
+    ("PUT /acct/con/b?comp=properties", &["x-ms-blob-content-length: 512"]),
     ("PUT /acct/con/b?comp=snapshot", &[]),
     ("PUT /acct/con/b", &["x-ms-blob-type: PageBlob", "x-ms-blob-content-length: 512", EMPTY]),
     ("PUT /acct/con/b?comp=appendblock", &["content-length: 1"]),

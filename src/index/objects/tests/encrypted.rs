@@ -105,14 +105,28 @@ fn a_block_list_takes_blocks_under_its_own_key_only() {
 }
 
 #[test]
-fn a_scope_is_shown_and_needs_no_naming() {
+fn a_scope_is_named_by_changes_and_not_by_reads() {
     let mut p = partition();
     let scope = Encryption::Scope("s-1".to_owned());
+    let claim = EncryptionClaim::Given(Some(scope.clone()));
+    let named = || Guard { encryption: claim.clone(), ..Guard::default() };
     let mut new = put(&key("a"), inline(b"x"));
-    new.guard.encryption = EncryptionClaim::Given(Some(scope.clone()));
+    new.guard = named();
     p.must(&Write::PutBlob(new));
     let found = p.blob(&ReadBlob { guard: no_key(), ..read(&key("a")) }).unwrap();
     assert_eq!(found.record.encryption, Some(scope));
+    p.must(&stage(&key("a"), "x", inline(b"one")));
+    let metadata = |guard| {
+        let change = BlobChange::Metadata(Metadata::default());
+        Write::UpdateBlob(UpdateBlob { key: key("a"), revision: Revision::Current, guard, change })
+    };
+    let snapshot =
+        |guard| Write::SnapshotBlob(SnapshotBlob { key: key("a"), guard, metadata: None });
+    let list = |guard| Write::CommitBlocks(CommitBlocks { guard, ..commit(&key("a"), &["x"]) });
+    for change in [&metadata as &dyn Fn(Guard) -> Write, &snapshot, &list] {
+        assert_eq!(p.write(&change(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
+        p.must(&change(named()));
+    }
 }
 
 #[test]
