@@ -51,6 +51,12 @@ impl CustomerKey {
         Some(Self { key, sha256 })
     }
 
+    /// Base64 of its bytes, for a request to another server.
+    #[must_use]
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(STANDARD.encode(self.key.as_slice()))
+    }
+
     /// Its SHA-256, by which rows and replies name it.
     #[must_use]
     pub const fn encryption(&self) -> Encryption {

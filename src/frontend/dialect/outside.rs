@@ -20,7 +20,7 @@ use crate::types::BlobKind;
 /// # Errors
 /// `InvalidHeaderValue` when the token is not a valid header value.
 pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
-    let mut headers = azure::source_headers(&source.conditions)?;
+    let mut headers = azure::source_headers(source)?;
     let text = |text: &str| {
         HeaderValue::from_str(text).map_err(|_| Refusal::from(Reason::InvalidHeaderValue))
     };
@@ -29,10 +29,17 @@ pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Ref
     }
     if let Some(token) = &source.authorization {
         headers.insert(AUTHORIZATION, text(token)?);
-        // A storage service takes tokens of versions that know them only.
+    }
+    if source.authorization.is_some() || source.key.is_some() {
+        // A storage service takes tokens and keys of versions that know them only.
         headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
     }
     Ok(headers)
+}
+
+/// The refusal of a key that would travel to another server in the clear.
+pub(in crate::frontend) fn key_is_unsafe() -> Refusal {
+    azure::source_key_is_unsafe()
 }
 
 /// The properties of a blob in the answer of a storage service, or of a file in that of any server.

@@ -90,7 +90,7 @@ fn source_head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, R
         .body(())
         .map_err(|_| Refusal::from(Reason::InvalidHeaderValue))?
         .into_parts();
-    head.headers = azure::source_headers(&source.conditions)?;
+    head.headers = azure::source_headers(source)?;
     let host = source.url.authority().map_or("", http::uri::Authority::as_str);
     head.headers.insert(HOST, HeaderValue::from_str(host).map_err(refused)?);
     if let Some(version) = requester.arrival.head.headers.get("x-ms-version") {

@@ -11,6 +11,7 @@ use http::Response;
 use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use http::header::ETAG;
+use http::uri::Scheme;
 use hyper::body::Incoming;
 
 use crate::env::Env;
@@ -135,6 +136,10 @@ async fn ask(front: &FrontEnd, source: &CopySource) -> Result<Response<Incoming>
     let authority = source.url.authority().ok_or(Reason::InvalidHeaderValue)?;
     let host = authority.host();
     let address = resolve(outside, host, port(&source.url, authority)).await?;
+    let secure = source.url.scheme() == Some(&Scheme::HTTPS);
+    if source.key.is_some() && !secure && !address.ip().to_canonical().is_loopback() {
+        return Err(dialect::outside::key_is_unsafe());
+    }
     let request = Get { url: &source.url, headers: dialect::outside::headers(source)? };
     let answer = outside.client.get(request, address, &front.env.tasks).await;
     answer.map_err(|error| {

@@ -145,6 +145,7 @@ pub(super) fn put_block(
 ) -> Result<Operation, Refusal> {
     no_body(request.headers)?;
     let precondition = conditions::dated(request.headers, Dates::None)?;
+    let precondition = encryption::with(request.headers, precondition)?;
     let source = Box::new(source(request.headers, CopyPurpose::Part)?);
     Ok(ContentOperation::PutBlockFromUrl { path, id, precondition, source }.into())
 }
@@ -154,7 +155,7 @@ pub(super) fn append(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refus
     no_body(all)?;
     Ok(ContentOperation::AppendBlockFromUrl {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         position: headers::number(all, "x-ms-blob-condition-appendpos")?,
         len_max: headers::number(all, "x-ms-blob-condition-maxsize")?,
         source: Box::new(source(all, CopyPurpose::Part)?),
@@ -179,7 +180,7 @@ pub(super) fn abort(request: &Request<'_>, path: BlobPath) -> Result<Operation, 
         .into())
 }
 
-/// The source: its URL, authorization, conditions, range and checksums.
+/// The source: its URL, authorization, key, conditions, range and checksums.
 pub(super) fn source(all: &HeaderMap, purpose: CopyPurpose) -> Result<CopySource, Refusal> {
     let text = headers::text(all, SOURCE)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader).detail(Detail::HeaderName, SOURCE)
@@ -204,6 +205,7 @@ pub(super) fn source(all: &HeaderMap, purpose: CopyPurpose) -> Result<CopySource
     Ok(CopySource {
         url: url(text)?,
         authorization: authorization(all)?,
+        key: encryption::source_key(all)?,
         conditions: source_conditions(all)?,
         range,
         md5,
@@ -274,12 +276,12 @@ fn source_conditions(all: &HeaderMap) -> Result<SourceConditions, Refusal> {
     })
 }
 
-/// The headers of a request for the source that has these conditions.
+/// The headers of a request for the source: its conditions and its key.
 ///
 /// # Errors
 /// `InvalidHeaderValue` when a text cannot stand in a header.
-pub fn source_headers(wanted: &SourceConditions) -> Result<HeaderMap, Refusal> {
-    let mut plain = HeaderMap::new();
+pub fn source_headers(source: &CopySource) -> Result<HeaderMap, Refusal> {
+    let (mut plain, wanted) = (HeaderMap::new(), &source.conditions);
     for (name, text) in [
         (http::header::IF_MATCH, &wanted.if_match),
         (http::header::IF_NONE_MATCH, &wanted.if_none_match),
@@ -292,6 +294,9 @@ pub fn source_headers(wanted: &SourceConditions) -> Result<HeaderMap, Refusal> {
             let value = HeaderValue::from_str(text).map_err(|_| Reason::InvalidHeaderValue)?;
             plain.insert(name, value);
         }
+    }
+    if let Some(key) = &source.key {
+        plain.extend(encryption::of_read(key)?);
     }
     Ok(plain)
 }

@@ -1,4 +1,5 @@
 //! `x-ms-encryption-*`: customer-provided keys and encryption scopes.
+//! `x-ms-source-encryption-*`: the key of the source of a copy.
 //!
 //! Source: "Provide an encryption key on a request to Blob storage", "Encryption scopes for Blob
 //! storage". A key's text is never repeated in an answer.
@@ -6,8 +7,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
 use http::Method;
 
+use crate::protocol::azure::copy_headers;
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
 use crate::protocol::model::Detail;
@@ -22,6 +26,8 @@ use crate::types::Peer;
 
 const DEFAULT: &str = "x-ms-default-encryption-scope";
 const DENY: &str = "x-ms-deny-encryption-scope-override";
+/// The only algorithm.
+const ALGORITHM: &str = "AES256";
 /// The scope every account has: its own key.
 pub(super) const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
@@ -30,23 +36,56 @@ const WRITES: &[&str] =
     &["block", "blocklist", "metadata", "appendblock", "page", "properties", "snapshot"];
 const READS: &[&str] = &["metadata"];
 
+/// Operations that take a key for the source that they name, by `comp`.
+const FROM_URL: &[&str] = &["block", "appendblock", "page"];
+
+/// The three headers of a key.
+struct KeyNames {
+    key: &'static HeaderName,
+    sha256: &'static HeaderName,
+    algorithm: &'static HeaderName,
+}
+
+/// The key of what the request is about.
+static OF_BLOB: KeyNames = KeyNames {
+    key: &names::ENCRYPTION_KEY,
+    sha256: &names::ENCRYPTION_KEY_SHA256,
+    algorithm: &names::ENCRYPTION_ALGORITHM,
+};
+
+/// The key of the source of a copy.
+static OF_SOURCE: KeyNames = KeyNames {
+    key: &names::SOURCE_ENCRYPTION_KEY,
+    sha256: &names::SOURCE_ENCRYPTION_KEY_SHA256,
+    algorithm: &names::SOURCE_ENCRYPTION_ALGORITHM,
+};
+
 /// Whether an operation on a blob takes the headers. Where it does not, they are refused, not
 /// ignored.
 pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
-    let copy = all.contains_key(&names::COPY_SOURCE);
     match (method, comp) {
-        // A copy takes a scope; a key it does not.
-        (&Method::PUT, None) if copy => {
-            ![&names::ENCRYPTION_KEY, &names::ENCRYPTION_KEY_SHA256, &names::ENCRYPTION_ALGORITHM]
-                .iter()
-                .any(|name| all.contains_key(*name))
+        // Copy Blob takes a scope; a key it does not.
+        (&Method::PUT, None) if copy_headers::is_copy_blob(comp, all) => {
+            let KeyNames { key, sha256, algorithm } = &OF_BLOB;
+            ![key, sha256, algorithm].into_iter().any(|name| all.contains_key(*name))
         }
         (&Method::PUT, None) => true,
-        (&Method::PUT, Some(comp)) => WRITES.contains(&comp) && !copy,
+        (&Method::PUT, Some(comp)) => WRITES.contains(&comp),
         (&Method::GET | &Method::HEAD, None) => true,
         (&Method::GET | &Method::HEAD, Some(comp)) => READS.contains(&comp),
         _ => false,
     }
+}
+
+/// Whether an operation takes the key of its source: those that take bytes from a URL, except Copy
+/// Blob.
+pub(super) fn takes_source_key(method: &Method, comp: Option<&str>, all: &HeaderMap) -> bool {
+    *method == Method::PUT
+        && copy_headers::has_source(all)
+        && match comp {
+            None => !copy_headers::is_copy_blob(comp, all),
+            Some(comp) => FROM_URL.contains(&comp),
+        }
 }
 
 /// The header that shows how content is encrypted, with its value.
@@ -62,15 +101,38 @@ pub(super) fn header(encryption: &Encryption) -> (&'static str, String) {
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.
 pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Refusal> {
-    if peer.secure
-        || peer.address.ip().to_canonical().is_loopback()
-        || !all.contains_key(&names::ENCRYPTION_KEY)
-    {
+    let mut names = [OF_BLOB.key, OF_SOURCE.key].into_iter();
+    let Some(name) = names.find(|name| all.contains_key(*name)) else { return Ok(()) };
+    if peer.secure || peer.address.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    Err(Refusal::new(Reason::InvalidHeaderValue)
+    Err(over_https_only().detail(Detail::HeaderName, name.as_str()))
+}
+
+/// A key of a source may not travel in the clear either.
+#[must_use]
+pub fn source_key_is_unsafe() -> Refusal {
+    over_https_only().detail(Detail::HeaderName, OF_SOURCE.key.as_str())
+}
+
+fn over_https_only() -> Refusal {
+    Refusal::new(Reason::InvalidHeaderValue)
         .message("A customer-provided key may be sent over https only.")
-        .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str()))
+}
+
+/// The headers of a read of a blob under this key.
+pub(super) fn of_read(key: &CustomerKey) -> Result<[(HeaderName, HeaderValue); 3], Refusal> {
+    let (_, sha256) = header(&key.encryption());
+    let mut secret =
+        HeaderValue::from_str(&key.to_base64()).map_err(|_| refused_key(&OF_SOURCE))?;
+    secret.set_sensitive(true);
+    let sha256 = HeaderValue::from_str(&sha256).map_err(|_| refused_key(&OF_SOURCE))?;
+    let KeyNames { key, sha256: hash, algorithm } = &OF_BLOB;
+    Ok([
+        ((*key).clone(), secret),
+        ((*hash).clone(), sha256),
+        ((*algorithm).clone(), HeaderValue::from_static(ALGORITHM)),
+    ])
 }
 
 /// Adds the headers to what must hold.
@@ -92,46 +154,49 @@ pub(super) fn with_any(
 
 fn read(all: &HeaderMap) -> Result<RequestEncryption, Refusal> {
     let scope = headers::text(all, &names::ENCRYPTION_SCOPE)?;
-    let (sha256, algorithm) = (
-        headers::text(all, &names::ENCRYPTION_KEY_SHA256)?,
-        headers::text(all, &names::ENCRYPTION_ALGORITHM)?,
-    );
-    let Some(key) = secret(all)? else {
-        return match (sha256.or(algorithm), scope) {
-            (Some(_), _) => Err(missing(names::ENCRYPTION_KEY.as_str())),
-            (None, Some(name)) => scope_name(names::ENCRYPTION_SCOPE.as_str(), name),
-            (None, None) => Ok(RequestEncryption::Plain),
-        };
-    };
-    if let Some(name) = scope {
-        return Err(headers::invalid(names::ENCRYPTION_SCOPE.as_str(), name)
-            .message("Send a customer-provided key or an encryption scope, not both."));
-    }
-    let key = CustomerKey::from_base64(key).ok_or_else(|| {
-        Refusal::new(Reason::InvalidHeaderValue)
-            .message("A customer-provided key is the base64 text of 32 bytes.")
-            .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str())
-    })?;
-    let claimed = sha256.ok_or_else(|| missing(names::ENCRYPTION_KEY_SHA256.as_str()))?;
-    if STANDARD.decode(claimed).ok().and_then(|hash| hash.try_into().ok()).map(Encryption::Customer)
-        != Some(key.encryption())
-    {
-        return Err(headers::invalid(names::ENCRYPTION_KEY_SHA256.as_str(), claimed)
-            .message("This is not the SHA-256 of the key that was sent."));
-    }
-    match algorithm {
-        Some("AES256") => Ok(RequestEncryption::Key(key)),
-        Some(other) => Err(headers::invalid(names::ENCRYPTION_ALGORITHM.as_str(), other)),
-        None => Err(missing(names::ENCRYPTION_ALGORITHM.as_str())),
+    match (key(all, &OF_BLOB)?, scope) {
+        (Some(_), Some(name)) => Err(headers::invalid(names::ENCRYPTION_SCOPE.as_str(), name)
+            .message("Send a customer-provided key or an encryption scope, not both.")),
+        (Some(key), None) => Ok(RequestEncryption::Key(key)),
+        (None, Some(name)) => scope_name(names::ENCRYPTION_SCOPE.as_str(), name),
+        (None, None) => Ok(RequestEncryption::Plain),
     }
 }
 
-/// The key's text; errors about it do not repeat it.
-fn secret(all: &HeaderMap) -> Result<Option<&str>, Refusal> {
-    headers::text(all, &names::ENCRYPTION_KEY).map_err(|_| {
-        Refusal::new(Reason::InvalidHeaderValue)
-            .detail(Detail::HeaderName, names::ENCRYPTION_KEY.as_str())
-    })
+/// The key of the source of a copy.
+pub(super) fn source_key(all: &HeaderMap) -> Result<Option<CustomerKey>, Refusal> {
+    key(all, &OF_SOURCE)
+}
+
+fn key(all: &HeaderMap, names: &KeyNames) -> Result<Option<CustomerKey>, Refusal> {
+    let (sha256, algorithm) =
+        (headers::text(all, names.sha256)?, headers::text(all, names.algorithm)?);
+    // Errors about the key do not repeat its text.
+    let Some(key) = headers::text(all, names.key).map_err(|_| refused_key(names))? else {
+        return match sha256.or(algorithm) {
+            Some(_) => Err(missing(names.key.as_str())),
+            None => Ok(None),
+        };
+    };
+    let key = CustomerKey::from_base64(key).ok_or_else(|| {
+        refused_key(names).message("A customer-provided key is the base64 text of 32 bytes.")
+    })?;
+    let claimed = sha256.ok_or_else(|| missing(names.sha256.as_str()))?;
+    if STANDARD.decode(claimed).ok().and_then(|hash| hash.try_into().ok()).map(Encryption::Customer)
+        != Some(key.encryption())
+    {
+        return Err(headers::invalid(names.sha256.as_str(), claimed)
+            .message("This is not the SHA-256 of the key that was sent."));
+    }
+    match algorithm {
+        Some(ALGORITHM) => Ok(Some(key)),
+        Some(other) => Err(headers::invalid(names.algorithm.as_str(), other)),
+        None => Err(missing(names.algorithm.as_str())),
+    }
+}
+
+fn refused_key(names: &KeyNames) -> Refusal {
+    Refusal::new(Reason::InvalidHeaderValue).detail(Detail::HeaderName, names.key.as_str())
 }
 
 fn missing(name: &'static str) -> Refusal {

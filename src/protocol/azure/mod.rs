@@ -70,7 +70,7 @@ pub use context::{Context, ServiceVersion};
 pub use copy::{read_blob_headers, source_headers};
 pub use delegation::read_key as delegation_key;
 pub use echo::RequestEcho;
-pub use encryption::check_key_is_safe;
+pub use encryption::{check_key_is_safe, source_key_is_unsafe};
 pub use headers::METADATA_PREFIX;
 pub use naming::{explain_missing, may_be_made};
 pub use parse::parse;

@@ -29,6 +29,12 @@ pub(super) static ENCRYPTION_KEY_SHA256: HeaderName =
     HeaderName::from_static("x-ms-encryption-key-sha256");
 pub(super) static ENCRYPTION_ALGORITHM: HeaderName =
     HeaderName::from_static("x-ms-encryption-algorithm");
+pub(super) static SOURCE_ENCRYPTION_KEY: HeaderName =
+    HeaderName::from_static("x-ms-source-encryption-key");
+pub(super) static SOURCE_ENCRYPTION_KEY_SHA256: HeaderName =
+    HeaderName::from_static("x-ms-source-encryption-key-sha256");
+pub(super) static SOURCE_ENCRYPTION_ALGORITHM: HeaderName =
+    HeaderName::from_static("x-ms-source-encryption-algorithm");
 pub(super) static ENCRYPTION_SCOPE: HeaderName = HeaderName::from_static("x-ms-encryption-scope");
 /// The header that asks for or announces a structured body.
 pub static STRUCTURED_BODY: HeaderName = HeaderName::from_static("x-ms-structured-body");

@@ -86,7 +86,7 @@ pub(super) fn put_from_url(all: &HeaderMap, path: BlobPath) -> Result<Operation,
     }
     Ok(ContentOperation::PutPageFromUrl {
         path,
-        precondition: conditions::write(all)?,
+        precondition: encryption::with(all, conditions::write(all)?)?,
         sequence: sequence_bounds(all)?,
         range,
         source: Box::new(source),

@@ -15,8 +15,7 @@ use crate::protocol::wire::query::Query;
 use crate::protocol::wire::query::invalid as invalid_parameter;
 
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
-const HEADERS: &[&str] =
-    &["x-ms-source-encryption-", "x-ms-expiry-", "x-ms-rename-source", "x-ms-file-"];
+const HEADERS: &[&str] = &["x-ms-expiry-", "x-ms-rename-source", "x-ms-file-"];
 
 /// Parameters refused wherever they stand, and what they ask for.
 const PARAMETERS: &[(&str, &str)] = &[("showonly", "listing by kind")];
@@ -48,9 +47,11 @@ pub(super) fn check(
     }
     let comp = query.get("comp")?.map(str::to_ascii_lowercase);
     let encryption = encryption::is_served(method, comp.as_deref(), all);
+    let source_key = encryption::takes_source_key(method, comp.as_deref(), all);
     let structured = structured::is_served(method, comp.as_deref(), all);
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
         if (name.starts_with("x-ms-encryption-") && !encryption)
+            || (name.starts_with("x-ms-source-encryption-") && !source_key)
             || (name.starts_with("x-ms-structured-") && !structured)
             || ((name.starts_with(immutability::POLICY)
                 || name.starts_with(immutability::LEGAL_HOLD))

@@ -12,19 +12,23 @@ use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::Crc64;
+use crate::types::CustomerKey;
 use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures and tokens.
+/// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures,
+/// tokens and keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CopySource {
     /// Absolute, `http` or `https`.
     pub url: Uri,
     /// What its server is shown: `Bearer` and a token.
     pub authorization: Option<String>,
+    /// The key under which its content is.
+    pub key: Option<CustomerKey>,
     /// What must hold of it.
     pub conditions: SourceConditions,
     /// The bytes wanted; none for all.

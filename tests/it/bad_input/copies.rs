@@ -37,7 +37,6 @@ const BESIDE: &[(&str, u16, &str)] = &[
     ("x-ms-source-if-unmodified-since: 2026-11-21", 400, "InvalidHeaderValue"),
     ("x-ms-source-if-none-match: *", 400, "UnsatisfiableCondition"),
     ("x-ms-source-if-tags: a b", 400, "InvalidHeaderValue"),
-    ("x-ms-source-encryption-key: a2V5", 501, "NotImplemented"),
     ("x-ms-source-lease-id: mine", 400, "InvalidHeaderValue"),
 ];
 
@@ -47,7 +46,14 @@ const WHOLE: &[(&str, u16, &str)] = &[
     ("x-ms-source-range: bytes=0-1", 400, "UnsupportedHeader"),
     ("x-ms-tags: a", 400, "InvalidHeaderValue"),
     ("x-ms-encryption-scope: a b", 400, "InvalidHeaderValue"),
-    ("x-ms-encryption-key: a2V5", 400, "UnsupportedHeader"),
+];
+
+/// Headers of keys: header, and the code of those that take keys. Copy Blob takes none.
+const KEYS: &[(&str, &str)] = &[
+    ("x-ms-encryption-key: a2V5", "InvalidHeaderValue"),
+    ("x-ms-encryption-algorithm: AES256", "MissingRequiredHeader"),
+    ("x-ms-source-encryption-key: a2V5", "InvalidHeaderValue"),
+    ("x-ms-source-encryption-key-sha256: a2V5", "MissingRequiredHeader"),
 ];
 
 /// Headers of pages from a source: those beside it, status, code.
@@ -110,6 +116,15 @@ pub(super) fn cases() -> Vec<Case> {
         add(PUT, &[SOURCE, header], *status, code);
         add(PUT, &[SOURCE, KIND, header], *status, code);
     }
+    for (header, code) in KEYS {
+        add(PUT, &[SOURCE, header], 400, "UnsupportedHeader");
+        add(PUT, &[SOURCE, KIND, header], 400, code);
+        add(BLOCK, &[SOURCE, header], 400, code);
+        add(APPEND, &[SOURCE, header], 400, code);
+        let page = [UPDATE, "x-ms-range: bytes=0-511", "x-ms-source-range: bytes=0-511"];
+        add(PAGE, &[page.as_slice(), &[SOURCE, header]].concat(), 400, code);
+    }
+    add(BLOCK, &["x-ms-source-encryption-key: a2V5"], 400, "UnsupportedHeader");
     add(BLOCK, &[SOURCE, "x-ms-source-range: bytes=9-1"], 400, "InvalidHeaderValue");
     add(BLOCK, &[SOURCE, "x-ms-source-range: chars=0-1"], 400, "InvalidHeaderValue");
     add(PUT, &[SOURCE, "x-ms-requires-sync: maybe"], 400, "InvalidHeaderValue");

@@ -98,9 +98,9 @@ def source():
 
 @pytest.fixture(scope="module")
 def opened(request, tmp_path_factory):
-    """A server that may copy from loopback."""
+    """A server that may copy from loopback, and from a network that nobody has."""
     folder = tmp_path_factory.mktemp("outside")
-    extra = ["--copy-source-allow=127.0.0.0/8", "--body-idle-seconds=2"]
+    extra = ["--copy-source-allow=127.0.0.0/8,192.0.2.0/24", "--body-idle-seconds=2"]
     with Server(request.config.getoption("--binary"), [folder / "data"], folder / "server.log", extra) as made:
         made.start()
         yield made

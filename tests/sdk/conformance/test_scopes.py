@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 from conftest import refused
+from test_copies import signed
 from test_encryption import PAGE, key
 
 NAMED = {"x-ms-encryption-scope": "ours"}
@@ -86,18 +87,39 @@ def test_answers_name_the_default_scope(service, wire, deny):
     container.delete_container()
 
 
-def test_a_container_that_insists_refuses_other_names_before_it_looks_up_the_blob(service, wire):
+def test_a_container_that_insists_refuses_other_names_before_it_looks_up_the_blob(service, account, wire):
     container = of_container(service, True)
     source = container.get_blob_client("source")
     source.upload_blob(b"x" * PAGE)
+    url = {"x-ms-copy-source": signed(account, source), "x-ms-source-range": f"bytes=0-{PAGE - 1}"}
     pages = {"x-ms-page-write": "update", "x-ms-range": f"bytes=0-{PAGE - 1}"}
     nothing, block, body = container.get_blob_client("nothing"), {"comp": "block", "blockid": "YQ=="}, b"x" * PAGE
     for other in ({"x-ms-encryption-scope": "theirs"}, key(1)):
         for comp, headers, sent in (
-                ("metadata", {}, b""), ("snapshot", {}, b""), ("appendblock", {}, body), ("page", pages, body), (block, {}, body)):
+                ("metadata", {}, b""), ("snapshot", {}, b""), ("appendblock", {}, body), ("page", pages, body), (block, {}, body),
+                ("appendblock", url, b""), ("page", pages | url, b""), (block, url, b"")):
             got = answer(wire, nothing, comp, headers | other, sent)
             assert (got.status, got.headers["x-ms-error-code"]) == (403, FORBIDDEN), (comp, other)
         for revision in (source, nothing):
             got = answer(wire, revision, "metadata", other)
             assert (got.status, got.headers["x-ms-error-code"]) == (403, FORBIDDEN)
     container.delete_container()
+
+
+def test_parts_from_urls_take_a_scope(account, container, wire):
+    source = container.get_blob_client("source")
+    source.upload_blob(b"x" * PAGE)
+    url = {"x-ms-copy-source": signed(account, source), "x-ms-source-range": f"bytes=0-{PAGE - 1}"}
+    block, log, disk = (container.get_blob_client(name) for name in ("block", "log", "disk"))
+    log.create_append_blob(encryption_scope="ours")
+    disk.create_page_blob(PAGE, encryption_scope="ours")
+    pages = {"x-ms-page-write": "update", "x-ms-range": f"bytes=0-{PAGE - 1}"}
+    for blob, comp, headers in ((block, {"comp": "block", "blockid": "YQ=="}, {}), (log, "appendblock", {}), (disk, "page", pages)):
+        got = answer(wire, blob, comp, url | headers | NAMED)
+        assert (got.status, got.headers["x-ms-encryption-scope"]) == (201, "ours"), comp
+    for blob, comp, headers in ((log, "appendblock", {}), (disk, "page", pages)):
+        got = answer(wire, blob, comp, url | headers)
+        assert (got.status, got.headers["x-ms-error-code"]) == (409, USES), comp
+    block.commit_block_list(["a"], encryption_scope="ours")
+    for blob in (block, log, disk):
+        assert blob.download_blob().readall() == b"x" * PAGE

@@ -143,6 +143,8 @@ def _pools(world):
         "x-ms-deny-encryption-scope-override": ["true", "false", "maybe"],
         "x-ms-encryption-key": [KEY, "c2hvcnQ="], "x-ms-encryption-scope": ["scope-one", "scope-one", "other", "no_scope"],
         "x-ms-encryption-key-sha256": [KEY_HEADERS["x-ms-encryption-key-sha256"], KEY], "x-ms-encryption-algorithm": ["AES256", "AES256", "ROT13"],
+        "x-ms-source-encryption-key": [KEY, "c2hvcnQ="], "x-ms-source-encryption-key-sha256": [KEY_HEADERS["x-ms-encryption-key-sha256"], KEY],
+        "x-ms-source-encryption-algorithm": ["AES256", "AES256", "ROT13"],
         "prefix": ["", "f", "folder/", "\u00e9", "\ufffe"], "delimiter": ["/", "//", "e"], "startFrom": ["b", "z"],
         "marker": ["", "", "2!4!block", "nonsense", "512"], "maxresults": ["1", "2", "5000", "5001", "0", "-3", "many", "99999999999999999999"],
         "include": ["metadata", "snapshots,metadata", "tags,copy,uncommittedblobs", "deleted", "everything"],
@@ -282,13 +284,17 @@ class Draft:
             value = self._value(name, drawn.get(name))
             if value is not None:
                 found.append((name.replace("*", self.rng.choice(["a", "b_c", "1x", "a-b"])), value))
-        if where == "header" and self.rng.random() < 0.5 and any(n == "x-ms-encryption-key" for n, _ in found):
-            found = [pair for pair in found if not pair[0].startswith("x-ms-encryption")] + list(KEY_HEADERS.items())
+        for prefix in ("x-ms-encryption", "x-ms-source-encryption"):
+            if where == "header" and self.rng.random() < 0.5 and any(n == f"{prefix}-key" for n, _ in found):
+                whole = [(name.replace("x-ms-encryption", prefix), value) for name, value in KEY_HEADERS.items()]
+                found = [pair for pair in found if not pair[0].startswith(prefix)] + whole
         return found
 
     def _share(self, name):
         """How often an optional parameter is there."""
         needed = {"x-ms-range": 0.9, "x-ms-lease-duration": 0.8, "x-ms-proposed-lease-id": 0.5, "x-ms-encryption-key": 0.1}
+        if self.operation["operationId"] in ("PutBlockFromUrl", "AppendBlockFromUrl"):
+            return 0.03  # There are twenty of them, most of which refuse the request.
         if name == "x-ms-lease-id" and "Lease" in self.operation["operationId"]:
             return 0.7
         if name == "x-ms-source-range" and self.operation["operationId"] == "PutPageFromUrl":

@@ -8,12 +8,15 @@ use uuid::Uuid;
 
 use crate::frontend::commit;
 use crate::frontend::encrypt::claim::with_encryption_header;
+use crate::frontend::encrypt::encrypt_md5;
+use crate::frontend::encrypt::kept_checksums;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops;
+use crate::frontend::ops::blobs::content_tag;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::pending;
 use crate::frontend::ops::copies::pending::Destination;
@@ -21,6 +24,7 @@ use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
 use crate::frontend::ops::copies::take::Taken;
+use crate::frontend::ops::copies::take::Wanted;
 use crate::frontend::ops::tags::Tagged;
 use crate::frontend::source;
 use crate::frontend::source::Facts;
@@ -79,7 +83,9 @@ pub(crate) async fn put_blob(
     let found = source::open(front, requester, &put.source).await?;
     take::check_len(found.len(), PUT_BYTES_MAX)?;
     let facts = found.facts();
-    let taken = take::take(front, found, &put.source, Form::Whole).await?;
+    let key = precondition.encryption.key().cloned();
+    let (key, form) = (key.as_ref(), Form::Whole);
+    let taken = take::take(front, found, Wanted { source: &put.source, form, key }).await?;
     let md5 = taken.md5.ok_or(Reason::InternalError)?;
     let mut properties = put.properties;
     if put.source_properties {
@@ -93,7 +99,12 @@ pub(crate) async fn put_blob(
     let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let content_tag = Some(ContentTag::Md5(md5).beside(properties.content_md5.plain()));
+    let content_tag = Some(match key {
+        None => ContentTag::Md5(md5).beside(properties.content_md5.plain()),
+        Some(_) => content_tag(front, key),
+    });
+    let checksums = kept_checksums(&front.env, key, None, taken.crc64);
+    encrypt_md5(&front.env, key, &mut properties);
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
@@ -103,9 +114,9 @@ pub(crate) async fn put_blob(
         tags,
         tier: put.tier.map(|tier| TierState::new(tier, front.env.clock.now())),
         content,
-        crc64: taken.crc64,
+        crc64: taken.kept_crc64,
         copy: None,
-        fields: NewBlobFields { content_tag, ..NewBlobFields::default() },
+        fields: NewBlobFields { content_tag, checksums, object: None },
         job: None,
     });
     let answer = take::commit(&front.rows, Some(container), write, Some(taken.hold)).await;
@@ -137,7 +148,7 @@ impl Prepared {
         let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
         Self {
             content: taken.content,
-            crc64: taken.crc64,
+            crc64: taken.kept_crc64,
             checksums: Some(checksums),
             hold: Some(taken.hold),
             job: None,
@@ -208,7 +219,8 @@ pub(crate) async fn copy(
             Prepared::complete(pages::take(front, &key, found).await?)
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
-            Prepared::complete(take::take(front, found, &copy.source, Form::Blob).await?)
+            let wanted = Wanted { source: &copy.source, form: Form::Blob, key: None };
+            Prepared::complete(take::take(front, found, wanted).await?)
         }
     };
     let now = front.env.clock.now();

@@ -1,5 +1,7 @@
 //! Put Block From URL, Append Block From URL, Put Page From URL.
 
+use crate::frontend::encrypt::Encrypting;
+use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -10,6 +12,7 @@ use crate::frontend::ops::appends::Append;
 use crate::frontend::ops::blocks::NewBlock;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
+use crate::frontend::ops::copies::take::Wanted;
 use crate::frontend::ops::pages;
 use crate::frontend::ops::pages::LocatedPages;
 use crate::frontend::ops::pages::TargetPages;
@@ -36,17 +39,19 @@ pub(crate) async fn put_block(
     NewBlock { blob, id }: NewBlock<'_>,
     source: &CopySource,
 ) -> Result<Reply, Refusal> {
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_change(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), BLOCK_BYTES_MAX)?;
-    let taken = take::take(front, found, source, Form::Part).await?;
+    let (form, key) = (Form::Part, precondition.encryption.key());
+    let taken = take::take(front, found, Wanted { source, form, key }).await?;
     let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
     let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
     let guard = lookup::guard(precondition);
-    let write = StageBlock { key: blob.key, guard, id, content, crc64: taken.crc64 };
+    let encryption = guard.encryption.clone();
+    let write = StageBlock { key: blob.key, guard, id, content, crc64: taken.kept_crc64 };
     match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
-        Ok(_) => Ok(Reply::BlockPut(checksums)),
+        Ok(_) => Ok(with_encryption_header(Reply::BlockPut(checksums), &encryption)),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -58,23 +63,23 @@ pub(crate) async fn append(
     Append { blob, position, len_max }: Append<'_>,
     source: &CopySource,
 ) -> Result<Reply, Refusal> {
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, precondition } = blob.locate_for_change(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     check_not_empty(found.len())?;
     take::check_len(found.len(), APPEND_BYTES_MAX)?;
-    let taken = take::take(front, found, source, Form::Part).await?;
+    let (form, key) = (Form::Part, precondition.encryption.key());
+    let taken = take::take(front, found, Wanted { source, form, key }).await?;
     let content = take::flat(&taken.content).ok_or(Reason::InternalError)?;
     let checksums = WrittenChecksums { crc64: taken.crc64, md5: taken.md5 };
-    let write = AppendBlock {
-        key: blob.key,
-        guard: lookup::guard(precondition),
-        position,
-        len_max,
-        content,
-        crc64: taken.crc64,
-    };
+    let guard = lookup::guard(precondition);
+    let encryption = guard.encryption.clone();
+    let write =
+        AppendBlock { key: blob.key, guard, position, len_max, content, crc64: taken.kept_crc64 };
     match take::commit(&front.rows, Some(container), write, Some(taken.hold)).await {
-        Ok(appended) => Ok(appends::appended_reply(appended, checksums)),
+        Ok(appended) => {
+            let reply = appends::appended_reply(appended, checksums);
+            Ok(with_encryption_header(reply, &encryption))
+        }
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }
@@ -87,7 +92,7 @@ pub(crate) async fn put_pages(
     TargetPages { blob, sequence, range }: TargetPages<'_>,
     source: &CopySource,
 ) -> Result<Reply, Refusal> {
-    let located = blob.locate(&front.rows).await?;
+    let located = blob.locate_for_change(&front.rows).await?;
     let found = source::open(front, requester, source).await?;
     let upload = take::upload(source, found.len());
     if found.len() != range.end - range.start {
@@ -95,7 +100,9 @@ pub(crate) async fn put_pages(
         return Err(Reason::InvalidRange.into());
     }
     let mut body = found.body(front).await?;
-    let ingested = ingest::ingest_pages(&front.pool, &mut body, &upload, range.start, None).await?;
+    let under = Encrypting::new(&front.env, located.precondition.encryption.key());
+    let start = range.start;
+    let ingested = ingest::ingest_pages(&front.pool, &mut body, &upload, start, under).await?;
     pages::put_stored(front, LocatedPages::new(located, sequence, range), ingested).await
 }
 

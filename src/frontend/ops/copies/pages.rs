@@ -58,7 +58,8 @@ pub(super) async fn take(
     }
     let layer = layer.finish().await?;
     let content = CopiedContent::Pages { layer, len };
-    Ok(Taken { content, crc64: Crc64::EMPTY, md5: None, hold: Hold::Layer(guard) })
+    let crc64 = Crc64::EMPTY;
+    Ok(Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) })
 }
 
 /// A layer that is being filled.

@@ -33,6 +33,7 @@ use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
+use crate::frontend::ops::copies::take::Wanted;
 use crate::frontend::source;
 use crate::frontend::source::FetchAccount;
 use crate::frontend::source::Fetched;
@@ -327,6 +328,7 @@ async fn fetch(
     let source = CopySource {
         url: link.url.parse().map_err(|_| gone())?,
         authorization: link.authorization,
+        key: None,
         conditions,
         range: None,
         md5: job.md5,
@@ -342,9 +344,10 @@ async fn fetch(
     let taken = if page_blob {
         pages::take(front, &pending.blob, found).await?
     } else {
-        take::take(front, found, &source, Form::Blob).await?
+        let wanted = Wanted { source: &source, form: Form::Blob, key: None };
+        take::take(front, found, wanted).await?
     };
-    let end = CopyEnd::Success { content: taken.content, crc64: taken.crc64 };
+    let end = CopyEnd::Success { content: taken.content, crc64: taken.kept_crc64 };
     Ok(Outcome { end, hold: Some(taken.hold) })
 }
 

@@ -1,6 +1,7 @@
 //! Makes the bytes of a source ready for a row: shares them where possible, else stores them again.
 
 use crate::frontend::commit;
+use crate::frontend::encrypt::Encrypting;
 use crate::frontend::ingest;
 use crate::frontend::ops::copies::frames;
 use crate::frontend::ops::copies::frames::Located;
@@ -26,6 +27,7 @@ use crate::protocol::model::operation::Framing;
 use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
+use crate::types::CustomerKey;
 use crate::types::Md5;
 
 /// The most inline bytes of a block that is put together from several blocks.
@@ -34,9 +36,23 @@ const INLINE_BYTES_MAX: usize = 512;
 /// Content that a row will name, and what keeps its bytes until that row is committed.
 pub(super) struct Taken {
     pub(super) content: CopiedContent,
+    /// Of the bytes.
     pub(super) crc64: Crc64,
+    /// The CRC-64 that a row keeps: that of nothing for encrypted content.
+    pub(super) kept_crc64: Crc64,
     pub(super) md5: Option<Md5>,
     pub(super) hold: Hold,
+}
+
+/// What is to be taken.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// The source.
+    pub(super) source: &'a CopySource,
+    /// What the bytes become.
+    pub(super) form: Form,
+    /// The key under which they are stored.
+    pub(super) key: Option<&'a CustomerKey>,
 }
 
 /// What keeps bytes from being freed. Dropped once the commit was answered.
@@ -73,15 +89,18 @@ pub(super) enum Form {
     Blob,
 }
 
-/// Takes the source's bytes: by reference where possible, else by storing them again.
+/// Takes the source's bytes: by reference where possible, else by storing them again. What a key is
+/// needed for, to read or to store, is stored again.
 pub(super) async fn take(
     front: &FrontEnd,
     found: Source,
-    source: &CopySource,
-    form: Form,
+    wanted: Wanted<'_>,
 ) -> Result<Taken, Refusal> {
+    let Wanted { source, form, key } = wanted;
     let upload = upload(source, found.len());
     if let Source::Inside(inside) = &found
+        && key.is_none()
+        && inside.decrypting().is_none()
         && let Some(shared) = inside.share(front).await?
     {
         let hold = Hold::Shared(shared.guard);
@@ -91,7 +110,8 @@ pub(super) async fn take(
                 let Located { content, checksums } =
                     frames::locate(&front.pool, &mut body, &found, &upload, false).await?;
                 let (crc64, md5) = (checksums.crc64, checksums.md5);
-                return Ok(Taken { content: CopiedContent::Whole(content), crc64, md5, hold });
+                let content = CopiedContent::Whole(content);
+                return Ok(Taken { content, crc64, kept_crc64: crc64, md5, hold });
             }
             SharedContent::Content(content) if form == Form::Blob || flat(&content).is_some() => {
                 let crc64 = crc64(&content, inside.crc64());
@@ -102,20 +122,22 @@ pub(super) async fn take(
                     ingest::check_crc64(&upload, crc64)?;
                     None
                 };
-                return Ok(Taken { content, crc64, md5, hold });
+                return Ok(Taken { content, crc64, kept_crc64: crc64, md5, hold });
             }
             SharedContent::Content(_) => {}
         }
     }
     let mut body = found.body(front).await?;
+    let (pool, under) = (&front.pool, Encrypting::new(&front.env, key));
     let ingested = match form {
-        Form::Part => ingest::ingest_part(&front.pool, &mut body, &upload, false, None).await?,
-        Form::Whole => ingest::ingest(&front.pool, &mut body, &upload, true, None).await?,
-        Form::Blob => ingest::ingest(&front.pool, &mut body, &upload, false, None).await?,
+        Form::Part => ingest::ingest_part(pool, &mut body, &upload, false, under).await?,
+        Form::Whole => ingest::ingest(pool, &mut body, &upload, true, under).await?,
+        Form::Blob => ingest::ingest(pool, &mut body, &upload, false, under).await?,
     };
     Ok(Taken {
         content: CopiedContent::Whole(ingested.stored.content()),
         crc64: ingested.crc64,
+        kept_crc64: ingested.kept_crc64(),
         md5: ingested.md5,
         hold: Hold::Stored(ingested.stored),
     })

@@ -88,7 +88,42 @@ fn operations_without_content_or_metadata_take_no_key() {
     let copy = ("x-ms-copy-source", "http://h/");
     assert!(is_served(&Method::PUT, None, &all(&[copy, (SCOPE, "scope")])));
     assert!(!is_served(&Method::PUT, None, &all(&[copy, (KEY, "key")])));
-    assert!(!is_served(&Method::PUT, Some("block"), &all(&[copy, (SCOPE, "scope")])));
+    let block_blob = ("x-ms-blob-type", "BlockBlob");
+    assert!(is_served(&Method::PUT, None, &all(&[copy, block_blob, (KEY, "key")])));
+    assert!(is_served(&Method::PUT, Some("block"), &all(&[copy, (SCOPE, "scope")])));
+}
+
+#[test]
+fn a_key_of_a_source_comes_with_a_source() {
+    let copy = ("x-ms-copy-source", "http://h/");
+    let block_blob = ("x-ms-blob-type", "BlockBlob");
+    let takes = |method: &Method, comp: Option<&str>, pairs: &[(&'static str, &str)]| {
+        takes_source_key(method, comp, &all(pairs))
+    };
+    for comp in ["block", "appendblock", "page"] {
+        assert!(takes(&Method::PUT, Some(comp), &[copy]));
+        assert!(!takes(&Method::PUT, Some(comp), &[]));
+    }
+    assert!(takes(&Method::PUT, None, &[copy, block_blob]));
+    assert!(!takes(&Method::PUT, None, &[copy]), "Copy Blob");
+    assert!(!takes(&Method::PUT, Some("metadata"), &[copy]));
+    assert!(!takes(&Method::GET, None, &[copy, block_blob]));
+}
+
+#[test]
+fn the_key_of_a_source_is_that_of_a_read_of_it() {
+    let of_source = all(&[
+        ("x-ms-source-encryption-key", KEY_TEXT),
+        ("x-ms-source-encryption-key-sha256", KEY_SHA),
+        ("x-ms-source-encryption-algorithm", "AES256"),
+    ]);
+    let key = source_key(&of_source).unwrap().unwrap();
+    let headers: HeaderMap = of_read(&key).unwrap().into_iter().collect();
+    assert_eq!(headers, all(&[(KEY, KEY_TEXT), (SHA256, KEY_SHA), (ALGORITHM, "AES256")]));
+    assert!(headers[KEY].is_sensitive());
+    assert_eq!(read(&of_source), Ok(RequestEncryption::Plain), "it is not that of the blob");
+    let part = all(&[("x-ms-source-encryption-key", KEY_TEXT)]);
+    assert_eq!(source_key(&part).unwrap_err().reason, Reason::MissingRequiredHeader);
 }
 
 #[test]
@@ -115,4 +150,6 @@ fn a_key_travels_over_https_or_not_at_all() {
     assert!(check_key_is_safe(&with_key, peer("127.0.0.1:1", false)).is_ok());
     assert!(check_key_is_safe(&with_key, peer("[::1]:1", false)).is_ok());
     assert!(check_key_is_safe(&all(&[]), peer(far, false)).is_ok());
+    let of_source = all(&[("x-ms-source-encryption-key", KEY_TEXT)]);
+    assert!(check_key_is_safe(&of_source, peer(far, false)).is_err());
 }
