@@ -68,6 +68,10 @@ const HTTPS_ONLY: &[u8] =
 /// State that all connections use.
 #[derive(Debug)]
 struct Shared {
+    /// The name of the endpoint.
+    name: &'static str,
+    /// Whether plain http is refused.
+    tls_only: bool,
     opening: Opening,
     routes: Router,
     flows: Arc<Flows>,
@@ -91,8 +95,10 @@ pub(super) struct Endpoint {
     /// The name of its task.
     pub(super) name: &'static str,
     pub(super) listener: Box<dyn Listener>,
-    /// With a certificate, over TLS only.
+    /// With a certificate, over TLS, and over TLS only unless `plain`.
     pub(super) tls: Option<Tls>,
+    /// Whether plain http is served beside TLS.
+    pub(super) plain: bool,
     pub(super) routes: Router,
     /// When a client that does not read its answer is disconnected.
     pub(super) stall: StallLimits,
@@ -100,7 +106,7 @@ pub(super) struct Endpoint {
 
 /// Serves an endpoint until `stop` fires, in a task that is restarted after a panic.
 pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
-    let Endpoint { name, listener, tls, routes, stall } = endpoint;
+    let Endpoint { name, listener, tls, plain, routes, stall } = endpoint;
     // Not registered: the metrics count connections of the blob listener only.
     let metrics = ConnectionMetrics::default();
     let connections = Connections::new(limits(), Arc::clone(&env.clock), metrics.clone());
@@ -113,7 +119,9 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
         clock: Arc::clone(&env.clock),
         told_of_tls: Mutex::default(),
     };
-    let shared = Arc::new(Shared { opening, routes, flows, metrics, stop: stop.clone() });
+    let tls_only = opening.tls.is_some() && !plain;
+    let shared = Shared { name, opening, tls_only, routes, flows, metrics, stop: stop.clone() };
+    let shared = Arc::new(shared);
     let serving = Serving { listener, shared, connections, stall, env: env.clone() };
     let serving = Arc::new(serving);
     let run = move || {
@@ -150,14 +158,14 @@ impl Serving {
                     let shared = Arc::clone(&self.shared);
                     drop(self.env.tasks.spawn("admin connection", async move {
                         if let Err(error) = connection(stream, address, &shared, &slot).await {
-                            tracing::debug!(%error, "an admin connection ended early");
+                            tracing::debug!(%error, of = shared.name, "a connection ended early");
                         }
                     }));
                     // The connection that closes for it does so before the next one is accepted.
                     tokio::task::yield_now().await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept on the admin listener");
+                    tracing::warn!(%error, of = self.shared.name, "cannot accept connections");
                     self.env.clock.sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -191,7 +199,7 @@ async fn connection(
         let Some(Opened { mut stream, secure, .. }) = shared.opening.open(stream).await? else {
             return Ok(());
         };
-        if shared.opening.tls.is_some() && !secure {
+        if shared.tls_only && !secure {
             // The request is not read. It may carry the token, which others have seen then.
             stream.write_all(HTTPS_ONLY).await?;
             return stream.shutdown().await;

@@ -93,7 +93,8 @@ impl AdminServer {
         let commands = CommandLog { log: self.state.audit_log.clone(), env: self.env.clone() };
         let routes = routes(self.state).layer(from_fn_with_state(commands, audit_log::record));
         let (listener, tls, stall) = (self.listener, self.tls, self.stall);
-        let endpoint = Endpoint { name: "admin", listener, tls, routes, stall };
+        let (name, plain) = ("admin", false);
+        let endpoint = Endpoint { name, listener, tls, plain, routes, stall };
         connections::serve(endpoint, &self.env, stop);
     }
 }

@@ -50,8 +50,8 @@ impl UnservedServer {
         let Self { listener, tls, service, form, stall } = self;
         let routes = routes(service, form);
         let stall = StallLimits { stall, ..StallLimits::default() };
-        let name = service;
-        connections::serve(Endpoint { name, listener, tls, routes, stall }, env, stop);
+        let (name, plain) = (service, true);
+        connections::serve(Endpoint { name, listener, tls, plain, routes, stall }, env, stop);
     }
 }
 

@@ -30,6 +30,9 @@ pub enum KeyError {
     /// Not base64.
     #[error("the key is not base64")]
     NotBase64,
+    /// Empty.
+    #[error("the key is empty")]
+    Empty,
     /// Too short to be safe.
     #[error("a key has at least 16 bytes before encoding")]
     TooShort,
@@ -105,6 +108,9 @@ impl AccountKeys {
 
 fn prepare(base64_key: &str, bytes_min: usize) -> Result<Hmac<Sha256>, KeyError> {
     let bytes = STANDARD.decode(base64_key.trim()).map_err(|_| KeyError::NotBase64)?;
+    if bytes.is_empty() {
+        return Err(KeyError::Empty);
+    }
     if bytes.len() < bytes_min {
         return Err(KeyError::TooShort);
     }

@@ -33,8 +33,10 @@ pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
     /// Serve in the place of Azurite: takes its flags, listens on its ports, prints its lines
+    #[command(version)]
     Azurite(Box<AzuriteArgs>),
     /// The same without the ports of Queue and Table Storage
+    #[command(version)]
     AzuriteBlob(Box<AzuriteArgs>),
     /// Verify the data directories of a stopped node; replays their journals as a start does. Exit
     /// code 0: no damage, 1: damage, 2: the check could not run

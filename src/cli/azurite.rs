@@ -32,10 +32,12 @@ use error::AzuriteError;
 
 /// The commands, which are also the names by which the program can be called.
 const COMMANDS: [&str; 2] = ["azurite", "azurite-blob"];
+/// The port of Azurite.
+const BLOB_PORT: u16 = 10_000;
 /// The folder of the data in `--location`.
-const FOLDER: &str = "blockyard";
+const FOLDER: &str = "blockyard-data";
 /// The master key file in `--location`.
-const MASTER_KEY: &str = "blockyard.key";
+const MASTER_KEY: &str = "blockyard-data.key";
 
 /// The services that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,50 +83,66 @@ pub fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 /// [`CliError`].
 pub(super) fn run(args: AzuriteArgs, services: Services) -> Result<i32, CliError> {
     make_files_private();
-    let temporary = if args.in_memory { Some(temporary_folder()?) } else { None };
     let silent = args.silent;
-    let unknown = args.unknown_flag.clone();
-    let mut warnings: Vec<String> =
-        unknown.iter().map(|flag| format!("{flag} is not known, and is ignored")).collect();
+    let mut warnings: Vec<String> = args
+        .unknown_flag
+        .iter()
+        .map(|flag| format!("{flag} is not known, and is ignored"))
+        .collect();
     if let Some(file) = &args.debug {
         let file = file.display();
-        warnings.push(format!("the log goes to standard error: --debug {file} names no file here"));
+        warnings.push(format!("the log goes to standard error; {file} of --debug is not written"));
     }
-    let config_file = args.serve.config.clone();
-    let settings = settings(args, services, temporary.as_deref())?;
+    let (config_file, in_memory) = (args.serve.config.clone(), args.in_memory);
+    let mut settings = settings(args, services)?;
+    let temporary = if in_memory { Some(Temporary::new()?) } else { None };
+    if let Some(Temporary(folder)) = &temporary {
+        settings.data = Some(vec![folder.join(FOLDER)]);
+        settings.master_key_file = Some(folder.join(MASTER_KEY));
+    }
     let announcement = Announcement::Azurite { silent, warnings };
-    let ended = serve::start(Start { settings, config_file, announcement });
-    if let Some(folder) = temporary {
-        // Else it stays in the folder for temporary files, as after a kill.
-        drop(std::fs::remove_dir_all(folder));
-    }
-    ended
+    serve::start(Start { settings, config_file, defaults: defaults(), announcement })
 }
 
-/// A new folder for data that is removed at the end.
-fn temporary_folder() -> Result<PathBuf, CliError> {
-    let mut last = None;
-    for number in 0..100 {
-        let name = format!("blockyard-azurite-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        // Not `create_dir_all`: a folder that is there may be somebody else's.
-        match std::fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) => last = Some(error),
+/// A folder for data that is removed at the end.
+#[derive(Debug)]
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            let folder = self.0.display();
+            tracing::warn!(%error, "{folder} has the data of this run and is not removed");
         }
     }
-    let error = last.unwrap_or_else(|| std::io::Error::other("no name is free"));
-    Err(CliError::system("a temporary folder", &error))
+}
+
+impl Temporary {
+    fn new() -> Result<Self, CliError> {
+        let mut last = None;
+        for number in 0..100 {
+            let name = format!("blockyard-azurite-{}-{number}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            // Not `create_dir_all`: a folder that is there may be somebody else's.
+            match std::fs::create_dir(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(error) => last = Some(error),
+            }
+        }
+        let error = last.unwrap_or_else(|| std::io::Error::other("no name is free"));
+        Err(CliError::system("a temporary folder", &error))
+    }
+}
+
+/// The defaults of Azurite where they are not those of `serve`.
+fn defaults() -> Settings {
+    // Several may run on one machine, each with ports of its own.
+    Settings { admin_listen: "127.0.0.1:0".parse().ok(), ..Settings::default() }
 }
 
 /// The settings of `serve` that the flags of Azurite mean.
-fn settings(
-    args: AzuriteArgs,
-    services: Services,
-    temporary: Option<&Path>,
-) -> Result<Settings, CliError> {
+fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError> {
     let given = args.serve.settings;
-    let log = if args.debug.is_some() { Some("debug") } else { args.silent.then_some("warn") };
     if let Some(cert) = args.cert.as_ref().filter(|_| args.pwd.is_some()) {
         return Err(AzuriteError::Pfx(cert.display().to_string()).into());
     }
@@ -141,33 +159,29 @@ fn settings(
         ],
         Services::Blob => Vec::new(),
     };
-    let blob = address("--blobHost", args.blob_host.as_deref(), args.blob_port)?;
+    let blob =
+        address("--blobHost", args.blob_host.as_deref(), args.blob_port.unwrap_or(BLOB_PORT))?;
+    // A container has variables of its own for the address, so that Azurite's default counts too.
+    let blob_listen = Some(ListenAddress(blob));
+    // Who names an address that others reach says who has access.
+    let is_reachable = !blob.ip().to_canonical().is_loopback();
+    let anywhere = is_reachable.then_some(DevelopmentAccount::Anywhere);
+    let log = if args.debug.is_some() { Some("debug") } else { args.silent.then_some("warn") };
     // The master key file lies beside the data: a folder that is mounted in the next container has
     // both.
-    let folder = temporary.or(args.location.as_deref());
-    let master_key = folder.map(|folder| folder.join(MASTER_KEY));
-    let folder = folder.map(|folder| vec![folder.join(FOLDER)]);
-    let here = || vec![PathBuf::from(FOLDER)];
+    let master_key = args.location.as_ref().map(|folder| folder.join(MASTER_KEY));
+    let data = args.location.map(|folder| vec![folder.join(FOLDER)]);
+    let no_domain = args.disable_product_style_url.then(Vec::new);
     Ok(Settings {
-        blob_listen: Some(ListenAddress(blob)),
+        blob_listen,
         unserved: Some(unserved),
-        // Who names the address says who reaches the accounts.
-        development_account: match args.blob_host {
-            Some(_) => Some(DevelopmentAccount::Anywhere),
-            None => given.development_account,
-        },
-        data: folder.or(given.data).or_else(|| Some(here())),
+        development_account: given.development_account.or(anywhere),
+        data: data.or(given.data),
         master_key_file: master_key.or(given.master_key_file),
-        // Several may run on one machine, each with ports of its own.
-        admin_listen: given.admin_listen.or_else(|| "127.0.0.1:0".parse().ok()),
-        blob_domain: if args.disable_product_style_url {
-            Some(Vec::new())
-        } else {
-            given.blob_domain
-        },
+        blob_domain: no_domain.or(given.blob_domain),
         tls_cert: args.cert.or(given.tls_cert),
         tls_key: args.key.or(given.tls_key),
-        log: log.map(str::to_owned).or(given.log),
+        log: given.log.or(log.map(str::to_owned)),
         ..given
     })
 }

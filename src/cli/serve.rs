@@ -40,6 +40,8 @@ use banner::Banner;
 pub(super) struct Start {
     pub(super) settings: Settings,
     pub(super) config_file: Option<PathBuf>,
+    /// Taken where neither flags, variables nor the file say anything.
+    pub(super) defaults: Settings,
     pub(super) announcement: Announcement,
 }
 
@@ -62,7 +64,8 @@ pub(super) enum Announcement {
 /// [`CliError`].
 pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
     let ServeArgs { settings, config: config_file } = args;
-    start(Start { settings, config_file, announcement: Announcement::Banner })
+    let (defaults, announcement) = (Settings::default(), Announcement::Banner);
+    start(Start { settings, config_file, defaults, announcement })
 }
 
 /// Serves until a signal, and returns the exit code.
@@ -70,14 +73,14 @@ pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
 /// # Errors
 /// [`CliError`].
 pub(super) fn start(start: Start) -> Result<i32, CliError> {
-    let Start { mut settings, config_file, announcement } = start;
+    let Start { mut settings, config_file, defaults, announcement } = start;
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
     settings.azurite_accounts = AccountText::all_of_azurite(std::env::var_os("AZURITE_ACCOUNTS"));
     // Keys in flags and variables; other users cannot see those in the file.
     let exposed = settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
     let has_users = settings.user.as_ref().is_some_and(|users| !users.is_empty());
-    let config = Config::load(settings, config_file.as_deref())?;
+    let config = Config::load_over(settings, config_file.as_deref(), defaults)?;
     log::start(&config.log, config.log_format)?;
     if exposed && config.accounts.iter().any(|account| !account.is_public()) {
         tracing::warn!(
@@ -91,8 +94,8 @@ pub(super) fn start(start: Start) -> Result<i32, CliError> {
              --account-file"
         );
     }
-    if config.serves_development_anywhere() && !config.blob_listen.ip().is_loopback() {
-        tracing::warn!("{}", banner::ANYWHERE);
+    if config.serves_development_anywhere() {
+        tracing::warn!("{}", banner::anywhere(config.development_accounts()));
     }
     if let Announcement::Azurite { warnings, .. } = &announcement {
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

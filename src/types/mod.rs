@@ -94,7 +94,7 @@ pub use service::{
     CorsRule, Logging, ServiceMetrics, ServiceProperties, ServicePropertiesChange, Website,
 };
 pub use setting::{ContainerTags, CrossOriginRule, Setting, SettingKind};
-pub use spelling::nearest;
+pub use spelling::{nearest, resembles};
 pub use storage_class::StorageClass;
 pub use stripe::{PartitionKeys, Stripe};
 pub use tag_filter::{Comparison, TagClause, TagCondition, TagFault, TagFilterError, TagQuery};

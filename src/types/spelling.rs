@@ -6,6 +6,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known.into_iter().min_by_key(|known| distance(known, word))
 }
 
+/// Whether a word may be a misspelling of another: at most one letter in four differs.
+#[must_use]
+pub fn resembles(word: &str, known: &str) -> bool {
+    distance(known, word) <= (word.len() / 4).max(1)
+}
+
 /// How many letters must be added, removed or changed to turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -24,6 +30,18 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_with_few_changes_resemble_each_other() {
+        for (word, known, wanted) in [
+            ("acount", "account", true),
+            ("blob-lsten", "blob-listen", true),
+            ("new", "key", false),
+            ("queueCert", "queueHost", false),
+        ] {
+            assert_eq!(resembles(word, known), wanted, "{word}");
+        }
+    }
 
     #[test]
     fn nearest_word_is_found() {

@@ -180,7 +180,7 @@ def location(options, scratch, verdicts):
         round_trip(connection())
         verdicts.equal(f"{start} start: on loopback only", "http://127.0.0.1:10000" in container.text(), True)
         verdicts.equal(f"{start} start: exit code", container.stop(), 0)
-    verdicts.equal("the data is in its own folder", (scratch / "blockyard").is_dir(), True)
+    verdicts.equal("the data is in its own folder", (scratch / "blockyard-data").is_dir(), True)
 
 
 def blobs():

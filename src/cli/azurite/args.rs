@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::cli::serve::args::ServeArgs;
 
 /// The ports of the development account in Azure's SDKs.
-const BLOB_PORT: u16 = 10_000;
 const QUEUE_PORT: u16 = 10_001;
 const TABLE_PORT: u16 = 10_002;
 
@@ -18,9 +17,9 @@ pub struct AzuriteArgs {
     /// they have full access to the development account [default: 127.0.0.1]
     #[arg(long = "blobHost", value_name = "HOST")]
     pub blob_host: Option<String>,
-    /// Port on which Blob is served
-    #[arg(long = "blobPort", value_name = "PORT", default_value_t = BLOB_PORT)]
-    pub blob_port: u16,
+    /// Port on which Blob is served [default: 10000]
+    #[arg(long = "blobPort", value_name = "PORT")]
+    pub blob_port: Option<u16>,
     /// Address on which requests for Queue Storage, which is not served, get 501 [default:
     /// 127.0.0.1]
     #[arg(long = "queueHost", value_name = "HOST")]
@@ -35,8 +34,8 @@ pub struct AzuriteArgs {
     /// Port on which requests for Table Storage get 501
     #[arg(long = "tablePort", value_name = "PORT", default_value_t = TABLE_PORT)]
     pub table_port: u16,
-    /// Folder in which the folder `blockyard` with the data and the master key file `blockyard.key`
-    /// are made [default: --data, else the folder `blockyard`]
+    /// Folder in which the folder `blockyard-data` and the master key file `blockyard-data.key` are
+    /// made; --data and --master-key-file do not count then [default: --data]
     #[arg(short = 'l', long, value_name = "DIR", conflicts_with = "in_memory")]
     pub location: Option<PathBuf>,
     /// Removes all data when the server ends. It is kept in a temporary folder until then

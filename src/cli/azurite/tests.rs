@@ -8,9 +8,9 @@ fn read(line: &str) -> (Result<Settings, CliError>, Services) {
     let words = arguments(line.split_whitespace().map(OsString::from));
     let command = Cli::try_parse_from(words).unwrap().command;
     if let Command::Azurite(args) = command {
-        (settings(*args, Services::All, None), Services::All)
+        (settings(*args, Services::All), Services::All)
     } else if let Command::AzuriteBlob(args) = command {
-        (settings(*args, Services::Blob, None), Services::Blob)
+        (settings(*args, Services::Blob), Services::Blob)
     } else {
         panic!("{command:?}")
     }
@@ -50,11 +50,18 @@ fn flags_of_azurite_are_settings() {
     let addresses: Vec<String> = unserved.iter().map(|port| port.address.to_string()).collect();
     assert_eq!(addresses, ["[::1]:2", "127.0.0.1:3"]);
     assert_eq!(settings.development_account, Some(DevelopmentAccount::Anywhere));
-    assert_eq!(settings.data, Some(vec![PathBuf::from("/data/blockyard")]));
-    assert_eq!(settings.master_key_file, Some(PathBuf::from("/data/blockyard.key")));
+    assert_eq!(settings.data, Some(vec![PathBuf::from("/data/blockyard-data")]));
+    assert_eq!(settings.master_key_file, Some(PathBuf::from("/data/blockyard-data.key")));
     assert_eq!((settings.tls_cert, settings.tls_key), (Some("c".into()), Some("k".into())));
     assert_eq!((settings.blob_domain, settings.log), (Some(Vec::new()), Some("debug".to_owned())));
     assert!(settings.last_access_time.is_some(), "settings of serve");
+
+    let loopback = read("azurite --blobHost localhost").0.unwrap();
+    assert_eq!(loopback.development_account, None, "host names are checked there as before");
+    let refused = read("azurite --blobHost 0.0.0.0 --development-account loopback").0.unwrap();
+    assert_eq!(refused.development_account, Some(DevelopmentAccount::Loopback));
+    let logged = read("azurite -s --log error").0.unwrap();
+    assert_eq!(logged.log, Some("error".to_owned()));
 }
 
 #[test]
@@ -63,7 +70,7 @@ fn unknown_flags_are_kept_for_their_warning() {
     let Command::Azurite(args) = Cli::parse_from(arguments(words.into_iter())).command else {
         panic!("another command")
     };
-    assert_eq!((args.unknown_flag, args.blob_port), (vec!["--telemetry".to_owned()], 5));
+    assert_eq!((args.unknown_flag, args.blob_port), (vec!["--telemetry".to_owned()], Some(5)));
 }
 
 #[test]

@@ -1,20 +1,30 @@
 //! Flags that `blockyard azurite` does not know. They are left out and named in a warning, because
-//! a script that was written for Azurite has to start.
+//! a script that was written for Azurite has to start. One that resembles a known flag is left to
+//! the parser, which refuses it.
 
 use clap::Arg;
 use clap::Command;
 
-/// Splits the arguments of a command into those that it knows and the names of the others. A word
-/// without a dash that follows an unknown flag is its value.
+use crate::types::resembles;
+
+/// Splits the arguments of a command into those for the parser and the names of unknown flags. A
+/// word without a dash that follows an unknown flag is its value.
 pub(super) fn split(command: &Command, arguments: Vec<String>) -> (Vec<String>, Vec<String>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     let mut words = arguments.into_iter().peekable();
     while let Some(word) = words.next() {
-        if let Some(takes_next) = of_known(command, &word) {
+        if let Some(value) = of_known(command, &word) {
             known.push(word);
-            known.extend(takes_next.then(|| words.next()).flatten());
+            known.extend(match value {
+                Value::None => None,
+                Value::Next => words.next(),
+                Value::MayFollow => words.next_if(|next| !next.starts_with('-')),
+            });
+        } else if !word.starts_with('-') || is_misspelled(command, &word) {
+            // The parser refuses it.
+            known.push(word);
         } else {
-            if word.starts_with('-') && !word.contains('=') {
+            if !word.contains('=') {
                 words.next_if(|next| !next.starts_with('-'));
             }
             unknown.push(word.split('=').next().unwrap_or_default().to_owned());
@@ -23,30 +33,51 @@ pub(super) fn split(command: &Command, arguments: Vec<String>) -> (Vec<String>, 
     (known, unknown)
 }
 
-/// Whether the next word is the value of a known flag; `None` if the flag is not known.
-fn of_known(command: &Command, word: &str) -> Option<bool> {
+/// Whether a flag resembles a known one: to ignore `--acount` would serve another account.
+fn is_misspelled(command: &Command, word: &str) -> bool {
+    let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let mut known = command.get_arguments().filter_map(Arg::get_long);
+    word.starts_with("--") && known.any(|known| resembles(name, known))
+}
+
+/// The value of a flag, as far as it is in the next word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// There is none.
+    None,
+    /// It is the next word.
+    Next,
+    /// It is the next word, unless that is a flag.
+    MayFollow,
+}
+
+/// Where the value of a known flag is; `None` if the flag is not known.
+fn of_known(command: &Command, word: &str) -> Option<Value> {
+    let mut arguments = command.get_arguments();
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(a, b)| (a, Some(b)));
-        if name == "help" {
-            return Some(false);
+        if matches!(name, "help" | "version") {
+            return Some(Value::None);
         }
-        let argument =
-            command.get_arguments().find(|argument| argument.get_long() == Some(name))?;
-        return Some(value.is_none() && takes_value(argument));
+        let argument = arguments.find(|argument| argument.get_long() == Some(name))?;
+        return Some(if value.is_some() { Value::None } else { value_of(argument) });
     }
     let mut letters = word.strip_prefix('-')?.chars();
     let first = letters.next()?;
-    if first == 'h' {
-        return Some(false);
+    if matches!(first, 'h' | 'V') {
+        return Some(Value::None);
     }
-    let argument = command.get_arguments().find(|argument| argument.get_short() == Some(first))?;
-    Some(letters.next().is_none() && takes_value(argument))
+    let argument = arguments.find(|argument| argument.get_short() == Some(first))?;
+    Some(if letters.next().is_some() { Value::None } else { value_of(argument) })
 }
 
-/// Whether a flag has a value that must follow.
-fn takes_value(argument: &Arg) -> bool {
-    argument.get_action().takes_values()
-        && argument.get_num_args().is_none_or(|number| number.min_values() > 0)
+fn value_of(argument: &Arg) -> Value {
+    let least = argument.get_num_args().map_or(1, |number| number.min_values());
+    match (argument.get_action().takes_values(), least) {
+        (false, _) => Value::None,
+        (true, 0) => Value::MayFollow,
+        (true, _) => Value::Next,
+    }
 }
 
 #[cfg(test)]
@@ -71,9 +102,15 @@ mod tests {
             ("--blobHost=0.0.0.0 --new=1 -s", "--blobHost=0.0.0.0 -s", "--new"),
             ("--new 1 --blobPort 1", "--blobPort 1", "--new"),
             ("--new --other -L", "-L", "--new --other"),
-            ("-x 1 -l/data more -d", "-l/data -d", "-x more"),
+            ("-x 1 -l/data more -d", "-l/data more -d", "-x"),
+            ("--acount one:KEY --blobhost 1", "--acount one:KEY --blobhost 1", ""),
             ("--last-access-time --blobPort 1", "--last-access-time --blobPort 1", ""),
+            ("--public-access off -s", "--public-access off -s", ""),
+            ("--https-only on --blobPort 1", "--https-only on --blobPort 1", ""),
+            ("--https-only --blobPort 1", "--https-only --blobPort 1", ""),
             ("--help", "--help", ""),
+            ("-V", "-V", ""),
+            ("--version", "--version", ""),
         ] {
             assert_eq!(split(text), (known.to_owned(), unknown.to_owned()), "{text}");
         }

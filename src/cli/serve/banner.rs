@@ -16,9 +16,14 @@ use crate::types::Timestamp;
 /// Printed in the place of a secret: only the published development key is printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
 
-/// What it means that an account for development is served on every address.
-pub(super) const ANYWHERE: &str = "the accounts are for development: whoever reaches the port can read, change and delete \
-    everything in them, from web pages too";
+/// What it means that these accounts for development are served under every host name.
+pub(super) fn anywhere<'a>(accounts: impl Iterator<Item = &'a AccountConfig>) -> String {
+    let names: Vec<&str> = accounts.map(|account| account.name().as_str()).collect();
+    format!(
+        "whoever reaches the port, a web page too, can read, change and delete everything in {}",
+        names.join(", ")
+    )
+}
 
 /// The lifetime of the signed URLs in the banner.
 const LINK_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -90,7 +95,9 @@ impl Banner<'_> {
             );
         }
         if self.development_anywhere {
-            text += &format!("  for development    {ANYWHERE}\n");
+            let accounts =
+                self.accounts.iter().filter(|one| one.is_public() || one.is_for_development());
+            text += &format!("  for development    {}\n", anywhere(accounts));
         }
         let AdminTexts { flag: admin, curl: url } = self.admin();
         text += &format!("  health, metrics    {url}/readyz  /metrics\n");
@@ -330,7 +337,7 @@ mod tests {
         let given = Banner { certificate: Some(None), ..banner };
         assert!(given.text().contains("https://") && !given.text().contains("export"));
         let anywhere = Banner { development_anywhere: true, ..banner }.text();
-        assert!(anywhere.contains("whoever reaches the port can read, change and delete"));
+        assert!(anywhere.contains("delete everything in devstoreaccount1\n"), "{anywhere}");
         assert!(!given.text().contains("whoever reaches the port"));
         let only = Banner { https_only: true, ..given }.text();
         assert!(only.contains("DefaultEndpointsProtocol=https;"), "{only}");

@@ -83,12 +83,11 @@ async fn time_of_null(
             Ok(Some(record.version().map_or(record.last_modified, |version| version.time)))
         }
         Err(error) => {
-            let refused = errors::from_index(&error, Subject::Blob);
-            let is_answer = matches!(error, index::Error::Refused(_));
-            if is_answer && matches!(refused.reason, Reason::VersionNotFound) {
-                return Ok(None);
+            if let index::Error::Refused(index::Refused::DeleteMarker(marker)) = &error {
+                return Ok(Some(marker.time));
             }
-            Err(refused)
+            let refused = errors::from_index(&error, Subject::Blob);
+            if refused.reason == Reason::VersionNotFound { Ok(None) } else { Err(refused) }
         }
     }
 }

@@ -199,6 +199,14 @@ pub(in crate::index) fn version(blob: &RoutingKey, committed: Timestamp) -> Byte
     join(blob, &[&(!committed.ticks()).to_be_bytes()])
 }
 
+/// The time of the version that a position among the versions of a blob has passed; `None` if the
+/// position is before them.
+pub(super) fn version_passed(position: &Bytes, blob: &RoutingKey) -> Option<Timestamp> {
+    let (first, _) = position.get(blob.as_bytes().len()..)?.split_first_chunk::<8>()?;
+    let [kind, ..] = first;
+    (*kind >= VERSIONS_START).then(|| RoutingKey::passed_version(position)).flatten()
+}
+
 /// The key of the row that names the null version.
 pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])

@@ -45,6 +45,13 @@ pub(super) async fn list(
     let mut rows = MergedFamilies::open(view, &window, list);
     let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut asked = None;
+    if let Some(promoted) = promoted(view, &window.position, list).await? {
+        weight += promoted.weight;
+        window.pass(promoted.position).map_err(|violation| view.violated(violation))?;
+        entries.push(promoted.entry);
+        after.push(window.position.clone());
+        rows.seek(&window.position);
+    }
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
@@ -107,6 +114,52 @@ pub(super) async fn list(
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// A current blob that a list of the newest version first has not passed, although it begins among
+/// the versions of the blob.
+struct Promoted {
+    entry: ListEntry,
+    weight: usize,
+    /// The position behind it.
+    position: Bytes,
+}
+
+/// The current blob that a page has to begin with: it became current after the page before, because
+/// what was newest was removed. Then it is older than the version behind which the page begins.
+async fn promoted(
+    view: &dyn Rows,
+    begin: &Bytes,
+    list: &ListBlobs,
+) -> Result<Option<Promoted>, Error> {
+    if list.history != History::VersionsDown {
+        return Ok(None);
+    }
+    let Some(key) = RoutingKey::of_row(begin) else { return Ok(None) };
+    let Some(passed) = keys::version_passed(begin, &key) else { return Ok(None) };
+    let Some(value) = view.get(Family::Main, key.as_bytes()).await? else { return Ok(None) };
+    let row = Row { key: key.as_bytes().clone(), value };
+    let listed = values::decode_listed(Family::Main, &row, list.shown)?;
+    let record = Box::new(listed.record);
+    let time = record.version().map_or(record.last_modified, |version| version.time);
+    if time >= passed {
+        return Ok(None);
+    }
+    let name = key
+        .name(list.collation)
+        .ok_or_else(|| keys::corrupt(Family::Main, key.as_bytes(), "no blob name"))?;
+    let weight = ENTRY_WEIGHT + key.as_bytes().len() + listed.weight;
+    Ok(Some(match group(list, &name) {
+        Some(group) => {
+            let position = after_group(list, &group);
+            Promoted { entry: ListEntry::Prefix { name: group }, weight, position }
+        }
+        None => Promoted {
+            entry: ListEntry::Blob { name, revision: Revision::Current, record },
+            weight,
+            position: keys::just_after(&keys::version(&key, time)),
+        },
+    }))
 }
 
 /// A page that is being filled.

@@ -157,7 +157,7 @@ impl AccountConfig {
         let (name, keys) = text.split_once(':').ok_or(AccountError::Shape)?;
         // The part before the colon is a name or a typing error, never a key: base64 has no colon.
         let name = AccountName::new(name).map_err(|_| AccountError::Name(name.to_owned()))?;
-        let keys = keys.split(':').map(str::to_owned).collect();
+        let keys = keys.split(':').map(|key| key.trim().to_owned()).collect();
         let account = Self { name, keys, for_development };
         account.keys()?;
         Ok(account)

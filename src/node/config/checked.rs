@@ -109,8 +109,8 @@ pub struct Config {
     pub accounts: Vec<AccountConfig>,
     /// Users of accounts. Default none.
     pub users: Vec<UserConfig>,
-    /// Where accounts with the well-known development key are served.
-    pub development_account: DevelopmentAccount,
+    /// Where accounts with the well-known development key are served; `None` if that was not said.
+    pub development_account: Option<DevelopmentAccount>,
     /// Ports of services that are not served. Default none.
     pub unserved: Vec<UnservedPort>,
     /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
@@ -205,11 +205,23 @@ impl Config {
     /// # Errors
     /// [`ConfigError`].
     pub fn load(given: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::load_over(given, file, Settings::default())
+    }
+
+    /// As [`Self::load`], with other defaults where `defaults` has some.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load_over(
+        given: Settings,
+        file: Option<&Path>,
+        defaults: Settings,
+    ) -> Result<Self, ConfigError> {
         let merged = match file {
             Some(path) => given.over(read(path)?),
             None => given,
         };
-        Self::from_settings(merged)
+        Self::from_settings(merged.over(defaults))
     }
 
     /// Fills in defaults and checks.
@@ -225,16 +237,18 @@ impl Config {
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
-        let development_account = s.development_account.unwrap_or_default();
+        let development_account = s.development_account;
+        let s3 = S3Config::new(s.s3_listen, s.s3_account.take(), s.s3_region.take())?;
+        let serving: Vec<SocketAddr> = [blob_listen].into_iter().chain(s3.listen).collect();
         let Identities { accounts, users } =
-            Identities::read(identities, blob_listen, development_account)?;
+            Identities::read(identities, &serving, development_account)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,
             add_disk,
             without_disk: s.without_disk.unwrap_or_default(),
             blob_listen,
-            s3: S3Config::new(s.s3_listen, s.s3_account, s.s3_region)?,
+            s3,
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
@@ -334,11 +348,24 @@ impl Config {
         Ok(log::check_filter(&self.log)?)
     }
 
-    /// Whether an account for development is served on every address and under every host name.
+    /// Whether accounts for development are served under every host name: that was said, or there
+    /// are some of `AZURITE_ACCOUNTS` at an address that other machines reach.
     #[must_use]
     pub fn serves_development_anywhere(&self) -> bool {
-        self.development_account == DevelopmentAccount::Anywhere
-            || self.accounts.iter().any(AccountConfig::is_for_development)
+        match self.development_account {
+            Some(DevelopmentAccount::Anywhere) => true,
+            Some(DevelopmentAccount::Loopback) => false,
+            None => {
+                let mut addresses = [self.blob_listen].into_iter().chain(self.s3.listen);
+                addresses.any(|address| !address.ip().to_canonical().is_loopback())
+                    && self.accounts.iter().any(AccountConfig::is_for_development)
+            }
+        }
+    }
+
+    /// The accounts whose keys are public or given for development.
+    pub fn development_accounts(&self) -> impl Iterator<Item = &AccountConfig> {
+        self.accounts.iter().filter(|one| one.is_public() || one.is_for_development())
     }
 
     /// As [`Self::known_hosts`], for the accounts: every name, where one for development is served

@@ -29,7 +29,7 @@ pub enum ConfigError {
     },
     /// The development account cannot be served there.
     #[error(
-        "account {account} has the well-known development key and {listen} can be reached from outside: give it another \
+        "account {account} is for development, its key is no secret, and {listen} can be reached from outside: give it another \
          key with --account NAME:KEY (`blockyard keygen` prints one), listen on 127.0.0.1, or say \
          --development-account anywhere if whoever reaches the port may read and change everything"
     )]
@@ -42,6 +42,9 @@ pub enum ConfigError {
     /// An account is malformed.
     #[error("{0}")]
     Account(#[from] AccountError),
+    /// An account of the variable is malformed.
+    #[error("AZURITE_ACCOUNTS: {0}")]
+    AzuriteAccounts(AccountError),
     /// A user is malformed, or there twice.
     #[error("{0}")]
     User(#[from] UserError),
@@ -92,7 +95,9 @@ pub enum ConfigError {
     )]
     NoAccount,
     /// Two accounts have the same name.
-    #[error("account {0} is configured twice; a second key goes behind the first: NAME:KEY1:KEY2")]
+    #[error(
+        "account {0} is configured twice, AZURITE_ACCOUNTS included; a second key goes behind the first: NAME:KEY1:KEY2"
+    )]
     AccountTwice(String),
     /// An issuer of bearer tokens is not written as it should be.
     #[error("{0}")]

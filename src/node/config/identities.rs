@@ -46,14 +46,14 @@ pub(super) struct Identities {
 }
 
 impl Identities {
-    /// Reads and checks them for a listener at this address.
+    /// Reads and checks them for listeners at these addresses.
     ///
     /// # Errors
     /// [`ConfigError`].
     pub(super) fn read(
         given: GivenIdentities,
-        listen: SocketAddr,
-        development: DevelopmentAccount,
+        listen: &[SocketAddr],
+        development: Option<DevelopmentAccount>,
     ) -> Result<Self, ConfigError> {
         let file = given.file.as_deref().map(account_file::read).transpose()?;
         let has_file = file.is_some();
@@ -67,7 +67,7 @@ impl Identities {
             accounts.push(text.parse()?);
         }
         for text in given.azurite_accounts.unwrap_or_default() {
-            accounts.push(text.parse_development()?);
+            accounts.push(text.parse_development().map_err(ConfigError::AzuriteAccounts)?);
         }
         accounts.extend(file.accounts);
         let reach = Reach { listen, development };
@@ -77,20 +77,24 @@ impl Identities {
 
 /// Who can reach the accounts.
 #[derive(Clone, Copy)]
-struct Reach {
-    listen: SocketAddr,
-    development: DevelopmentAccount,
+struct Reach<'a> {
+    /// The addresses of the listeners that serve them.
+    listen: &'a [SocketAddr],
+    development: Option<DevelopmentAccount>,
 }
 
-impl Reach {
+impl Reach<'_> {
     fn check(
         self,
         mut accounts: Vec<AccountConfig>,
         has_file: bool,
     ) -> Result<Vec<AccountConfig>, ConfigError> {
-        let takes_public = self.development == DevelopmentAccount::Anywhere
-            || self.listen.ip().to_canonical().is_loopback();
-        if !has_file && accounts.is_empty() && takes_public {
+        let is_reachable = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
+        let reachable = self.listen.iter().find(is_reachable).copied();
+        let is_anywhere = self.development == Some(DevelopmentAccount::Anywhere);
+        let is_loopback = self.development == Some(DevelopmentAccount::Loopback);
+        let reachable = reachable.filter(|_| !is_anywhere);
+        if !has_file && accounts.is_empty() && reachable.is_none() {
             // On other addresses the accounts created while a node ran may suffice; the start
             // checks that.
             accounts.push(AccountConfig::development());
@@ -98,8 +102,13 @@ impl Reach {
         let mut names = BTreeSet::new();
         for account in &accounts {
             let name = account.name().as_str().to_owned();
-            if account.is_public() && !account.is_for_development() && !takes_public {
-                return Err(ConfigError::PublicAccount { account: name, listen: self.listen });
+            // Those of `AZURITE_ACCOUNTS` say that they are for development.
+            let is_refused = match account.is_for_development() {
+                true => is_loopback,
+                false => account.is_public(),
+            };
+            if let Some(listen) = reachable.filter(|_| is_refused) {
+                return Err(ConfigError::PublicAccount { account: name, listen });
             }
             if !names.insert(name.clone()) {
                 return Err(ConfigError::AccountTwice(name));

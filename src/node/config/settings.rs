@@ -85,7 +85,7 @@ pub struct Settings {
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
     /// Account as NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY2; repeat for more [default: the
-    /// development account, on loopback addresses only]
+    /// development account, see --development-account]
     #[arg(
         long,
         value_name = "ACCOUNT",
@@ -124,7 +124,7 @@ pub struct Settings {
     pub unserved: Option<Vec<UnservedPort>>,
     /// Whether containers of the configured accounts may allow public access; off refuses unsigned
     /// requests, in public containers too [default: unchanged; in a new account off, on with the
-    /// development key]
+    /// development key or of AZURITE_ACCOUNTS]
     #[arg(long, env = "BLOCKYARD_PUBLIC_ACCESS")]
     pub public_access: Option<Switch>,
     /// Issuer whose bearer tokens are accepted: issuer=URL, optionally jwks=FILE or https URL

@@ -331,6 +331,35 @@ def test_latest_is_right_on_a_page_that_begins_at_a_delete_marker(client, versio
     assert listed(client, versioned, **after) == [("a/k", oldest, False, True)]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_bucket_is_emptied_page_by_page(client, versioned, size):
+    """A version that becomes current because the page before was deleted is not left out."""
+    for key in ("a", "b/c"):
+        for _ in range(5):
+            put(client, versioned, key, b"x")
+    client.delete_object(Bucket=versioned, Key="b/c")
+    markers, left = {}, True
+    while left:
+        page = client.list_object_versions(Bucket=versioned, MaxKeys=size, **markers)
+        for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
+            client.delete_object(Bucket=versioned, Key=one["Key"], VersionId=one["VersionId"])
+        left = page["IsTruncated"]
+        markers = {"KeyMarker": page.get("NextKeyMarker"), "VersionIdMarker": page.get("NextVersionIdMarker")}
+    assert listed(client, versioned) == []
+    client.delete_bucket(Bucket=versioned)
+    client.create_bucket(Bucket=versioned)
+
+
+def test_a_promoted_version_is_folded_too(client, versioned):
+    ids = [put(client, versioned, "b/c", b"x") for _ in range(3)]
+    client.delete_object(Bucket=versioned, Key="b/c", VersionId=ids[2])
+    after = {"KeyMarker": "b/c", "VersionIdMarker": ids[2]}
+    assert [one[1] for one in listed(client, versioned, **after)] == [ids[1], ids[0]]
+    assert [one[1] for one in listed(client, versioned, MaxKeys=1, **after)] == [ids[1]]
+    again = {"KeyMarker": "b/c", "VersionIdMarker": ids[1]}
+    assert [one[1] for one in listed(client, versioned, **again)] == [ids[0]]
+
+
 def test_the_null_version_is_a_marker(client, versioned):
     old = put(client, versioned, "k", b"1")
     client.put_bucket_versioning(Bucket=versioned, VersioningConfiguration={"Status": "Suspended"})
@@ -341,6 +370,9 @@ def test_the_null_version_is_a_marker(client, versioned):
     after = {"KeyMarker": "k", "VersionIdMarker": "null"}
     assert [one[1] for one in listed(client, versioned)] == [new, "null", old, other]
     assert [one[1] for one in listed(client, versioned, **after)] == [old, other]
+    client.put_bucket_versioning(Bucket=versioned, VersioningConfiguration={"Status": "Suspended"})
+    client.delete_object(Bucket=versioned, Key="k")
+    assert [one[1] for one in listed(client, versioned, **after)] == [new, old, other], "a null delete marker has a place too"
     client.delete_object(Bucket=versioned, Key="k", VersionId="null")
     assert [one[1] for one in listed(client, versioned, **after)] == [other], "without a null version there is no such place"
 

@@ -30,6 +30,13 @@ fn development_account_is_served_anywhere_when_that_is_said() {
     assert!(config.serves_development_anywhere() && config.account_hosts().know("azurite:1"));
     assert!(!config.known_hosts().know("azurite:1"), "the admin listener is protected as before");
 
+    let on_loopback = Settings { blob_listen: None, ..settings(Some("one:a2V5")) };
+    let protected = Config::from_settings(on_loopback).unwrap();
+    assert!(!protected.account_hosts().know("azurite:1"), "no other machine reaches it");
+    let loopback = Some(DevelopmentAccount::Loopback);
+    let ruled_out = Settings { development_account: loopback, ..settings(Some("one:a2V5")) };
+    assert!(Config::from_settings(ruled_out).is_err());
+
     let quiet = Config::from_settings(settings(None)).unwrap();
     assert!(!quiet.serves_development_anywhere() && !quiet.account_hosts().know("azurite:1"));
     assert!(quiet.accounts.is_empty());
@@ -50,7 +57,7 @@ fn accounts_of_azurite_are_for_development() {
         ("one", "the key is missing"),
         ("One:a2V5", "no account name"),
         ("one:*", "not base64"),
-        ("one:", "at least"),
+        ("one:", "AZURITE_ACCOUNTS: account one: the key is empty"),
         ("one:a:b:c", "one or two keys"),
         ("one:a2V5;one:a2V5", "one"),
     ] {

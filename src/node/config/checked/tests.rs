@@ -96,7 +96,7 @@ fn file_takes_every_setting() {
         admin_token_file: "t".into(),
         master_key_file: "/k/m".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
-        development_account: DevelopmentAccount::Loopback,
+        development_account: None,
         unserved: Vec::new(),
         users: vec![format!("one/u:KEYID:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
@@ -207,11 +207,15 @@ fn development_account_stays_on_loopback() {
         for account in ["devstoreaccount1:", "other:", &format!("other:{KEY}:")] {
             let account = format!("{account}{}", super::super::accounts::DEVELOPMENT_KEY);
             let text = refusal(&["--blob-listen", listen, "--account", &account], "");
-            assert!(text.contains("well-known development key"), "{text}");
+            assert!(text.contains("is for development"), "{text}");
         }
         let own = format!("one:{KEY}");
         assert!(load(&["--blob-listen", listen, "--account", &own], "").is_ok());
     }
+    let s3 = ["--s3-listen", "0.0.0.0:9000"];
+    assert_eq!(load(&s3, "").unwrap().accounts, [], "the listener of S3 serves it too");
+    let public = format!("devstoreaccount1: {}", super::super::accounts::DEVELOPMENT_KEY);
+    assert!(refusal(&[s3[0], s3[1], "--account", &public], "").contains("0.0.0.0:9000"));
     for listen in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
         assert!(load(&["--blob-listen", listen], "").is_ok(), "{listen}");
     }
@@ -226,7 +230,7 @@ fn wrong_accounts_are_refused_without_showing_keys() {
         (&format!("one:{secret}"), "at least 16 bytes"),
         (&format!("one:{secret}!"), "not base64"),
         (&format!("one:{KEY}:{KEY}:{KEY}"), "one or two keys"),
-        ("one:", "at least 16 bytes"),
+        ("one:", "the key is empty"),
     ];
     for (account, expected) in cases {
         let text = account.parse::<AccountConfig>().unwrap_err().to_string();
