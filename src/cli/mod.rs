@@ -3,7 +3,7 @@
 //! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and passes it to `run.rs`, which calls the
 //! command. Each command has a file with its arguments, its work and its output:
 //! - `serve.rs` starts a node, prints how to connect (`serve/banner.rs`), and stops the node at a
-//!   signal (`signals.rs`). `variables.rs` refuses misspelled variables; `serve/open_files.rs`
+//!   signal. `variables.rs` refuses misspelled variables; `serve/open_files.rs`
 //!   raises the limit of open files.
 //! - `azurite.rs` does the same with the flags of Azurite.
 //! - `check.rs`, `backup.rs` with `--stopped`, `restore` and `key.rs` with `--stopped` work on the
@@ -37,7 +37,6 @@ mod run;
 mod runtime;
 mod sas;
 mod serve;
-mod signals;
 mod trace;
 mod user;
 mod variables;

@@ -10,6 +10,8 @@ use serde_json::json;
 
 use crate::admin::Made;
 use crate::admin::MapView;
+use crate::env::Signals;
+use crate::env::terminal_size;
 use crate::node::config::Size;
 
 use super::admin::args::AdminArgs;
@@ -17,7 +19,6 @@ use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
 use super::output::print;
-use super::signals::Signals;
 
 pub(super) mod args;
 mod watch;
@@ -223,10 +224,9 @@ async fn observe(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<
         };
         let from = before.as_ref().unwrap_or(&now);
         if draws {
-            let size = rustix::termios::tcgetwinsize(std::io::stdout());
-            let screen = size.map_or(SCREEN, |size| Screen {
-                columns: size.ws_col.into(),
-                lines: size.ws_row.into(),
+            let screen = terminal_size().map_or(SCREEN, |size| Screen {
+                columns: size.columns.into(),
+                lines: size.lines.into(),
             });
             print(&watch::frame(from, &now, screen))?;
         } else if !args.json {

@@ -9,6 +9,7 @@ use crate::env::Clock;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
+use crate::env::Signals;
 use crate::env::Tasks;
 use crate::env::make_files_private;
 use crate::node::config::AccountText;
@@ -25,7 +26,6 @@ use crate::telemetry::log;
 
 use super::error::CliError;
 use super::runtime::block_on;
-use super::signals::Signals;
 use super::variables;
 
 pub(super) mod args;

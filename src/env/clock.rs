@@ -15,6 +15,7 @@ use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 
+use crate::env::system;
 use crate::types::Timestamp;
 
 #[cfg(test)]
@@ -68,9 +69,7 @@ impl Clock for OsClock {
     }
 
     fn thread_cpu(&self) -> Duration {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+        system::thread_cpu()
     }
 
     async fn sleep(&self, duration: Duration) {

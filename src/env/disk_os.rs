@@ -10,9 +10,8 @@ mod folders;
 
 use std::fs;
 use std::fs::File;
+use std::fs::TryLockError;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,11 +22,6 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rustix::fs::Advice;
-use rustix::fs::FallocateFlags;
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
-use rustix::io::retry_on_intr;
 
 use crate::env::Disk;
 use crate::env::DiskError;
@@ -36,15 +30,21 @@ use crate::env::DiskTimes;
 use crate::env::Space;
 use crate::env::Tasks;
 use crate::env::lock_holder;
-use crate::env::modes;
+use crate::env::system;
+use crate::env::system::Refusal;
+use crate::env::system::Room;
+use crate::env::system::sync_folder;
 
 use calls::Cached;
+use calls::allocate;
 use calls::data_sync;
+use calls::forget;
+use calls::punch;
 use calls::read_cached;
 use calls::read_rest;
 use calls::write_all;
 pub use folders::make_folder;
-use folders::{create_folder, list_into, sync_folder, sync_name};
+use folders::{create_folder, list_into, sync_name};
 
 /// Reads of up to this many bytes are first tried from the page cache on the calling thread.
 /// Copying more takes longer than a switch to the pool and would block a thread of the runtime.
@@ -107,13 +107,15 @@ impl OsDisk {
             .map_err(|error| failed("create", &shown, &error))?;
         let lock = open_lock(&root, &root.join(lock_name));
         let lock = lock.map_err(|error| failed("open", lock_name, &error))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match lock.try_lock() {
             Ok(()) => {
                 let (lock, folders, times) = (Arc::new(lock), Arc::default(), Arc::default());
                 Ok(Self { root, lock, tasks, folders, times })
             }
-            Err(Errno::WOULDBLOCK) => Err(DiskError::Locked { by: lock_holder::name(&lock) }),
-            Err(error) => Err(failed("lock", lock_name, &error.into())),
+            Err(TryLockError::WouldBlock) => {
+                Err(DiskError::Locked { by: lock_holder::name(&lock) })
+            }
+            Err(TryLockError::Error(error)) => Err(failed("lock", lock_name, &error)),
         }
     }
 
@@ -214,12 +216,8 @@ impl Disk for OsDisk {
     async fn space(&self) -> Result<Space, DiskError> {
         let lock = Arc::clone(&self.lock);
         pooled(&self.tasks, "space", "", move || {
-            let found = rustix::fs::fstatvfs(&*lock)?;
-            Ok(Space {
-                file_system: Some(lock.metadata()?.dev()),
-                total: found.f_blocks.saturating_mul(found.f_frsize),
-                available: found.f_bavail.saturating_mul(found.f_frsize),
-            })
+            let Room { total, available } = system::room(&lock)?;
+            Ok(Space { file_system: system::device(&lock.metadata()?), total, available })
         })
         .await
     }
@@ -301,7 +299,7 @@ impl DiskFile for OsFile {
     async fn drop_cache(&self) -> Result<(), DiskError> {
         self.run("sync", |file| {
             data_sync(file)?;
-            Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+            forget(file)
         })
         .await
         .map_err(|error| sync_failed(error, &self.path))
@@ -311,10 +309,7 @@ impl DiskFile for OsFile {
         if len == 0 {
             return Ok(());
         }
-        self.run("allocate", move |file| {
-            Ok(retry_on_intr(|| rustix::fs::fallocate(file, FallocateFlags::empty(), offset, len))?)
-        })
-        .await
+        self.run("allocate", move |file| allocate(file, offset, len)).await
     }
 
     async fn punch_hole(&self, offset: u64, len: u64) -> Result<(), DiskError> {
@@ -323,11 +318,7 @@ impl DiskFile for OsFile {
         if start >= end {
             return Ok(());
         }
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        self.run("punch hole", move |file| {
-            Ok(retry_on_intr(|| rustix::fs::fallocate(file, flags, start, end - start))?)
-        })
-        .await
+        self.run("punch hole", move |file| punch(file, start, end - start)).await
     }
 
     async fn set_len(&self, len: u64) -> Result<(), DiskError> {
@@ -343,10 +334,9 @@ impl DiskFile for OsFile {
     }
 
     async fn allocated(&self) -> Result<u64, DiskError> {
-        // `blocks` counts 512-byte units on every file system (stat(2)).
         self.file
             .metadata()
-            .map(|found| found.blocks() * 512)
+            .map(|found| system::allocated(&found))
             .map_err(|error| failed("stat", &self.path, &error))
     }
 }
@@ -371,14 +361,12 @@ where
 }
 
 fn failed(action: &'static str, path: &str, error: &io::Error) -> DiskError {
-    let kind = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // The file was opened for reading only.
-        Some(Errno::BADF) => io::ErrorKind::ReadOnlyFilesystem,
-        // These codes have no kind.
-        Some(Errno::MFILE | Errno::NFILE) => {
+    let kind = match system::kind(error) {
+        Some(Refusal::ReadOnly) => io::ErrorKind::ReadOnlyFilesystem,
+        Some(Refusal::TooManyFiles) => {
             return DiskError::TooManyFiles { action, path: path.to_owned() };
         }
-        _ => error.kind(),
+        None => error.kind(),
     };
     if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         DiskError::Full
@@ -427,7 +415,7 @@ fn sync_failed(error: DiskError, path: &str) -> DiskError {
 pub fn forget_cached(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     data_sync(&file)?;
-    Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
+    forget(&file)
 }
 
 /// Free bytes of the file system on which a file is or would be made. Blocks.
@@ -436,16 +424,15 @@ pub fn forget_cached(path: &Path) -> io::Result<()> {
 /// The system's.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let found = rustix::fs::statvfs(folder.unwrap_or(Path::new(".")))?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    Ok(system::room_at(folder.unwrap_or(Path::new(".")))?.available)
 }
 
 /// Opens the lock file. On a read-only file system without a lock file, the folder is locked
 /// instead.
 fn open_lock(root: &Path, path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(modes::FILE);
-    match options.open(path) {
+    options.read(true).write(true).create(true).truncate(false);
+    match system::private(&mut options).open(path) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::open(root),
             opened => opened,
@@ -461,8 +448,8 @@ fn open_file(full: &Path, new: bool, folders: &Mutex<()>) -> io::Result<File> {
         create_parent(full, folders)?;
     }
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(new).truncate(new).mode(modes::FILE);
-    match options.open(full) {
+    options.read(true).write(true).create(new).truncate(new);
+    match system::private(&mut options).open(full) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem && !new => File::open(full),
         opened => opened,
     }

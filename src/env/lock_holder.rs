@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+
+use crate::env::system;
 
 /// Names the process that holds the lock (`flock`) of a file, such as `process 17 (blockyard)`, so
 /// that the operator can stop it. Returns `another process` if the system does not tell. Linux only
@@ -12,10 +13,9 @@ pub(super) fn name(locked: &File) -> String {
     let (Ok(of), Ok(locks)) = (locked.metadata(), fs::read_to_string("/proc/locks")) else {
         return unknown;
     };
-    let Some(process) = find(&locks, of.ino(), Device::of(of.dev())) else {
-        return unknown;
-    };
-    process_name(process)
+    let (inode, device) = (system::inode(&of), system::device(&of));
+    let found = inode.zip(device).and_then(|(inode, on)| find(&locks, inode, Device::of(on)));
+    found.map_or(unknown, process_name)
 }
 
 /// The name of a process for error messages, such as `process 17 (blockyard)`.

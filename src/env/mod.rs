@@ -8,6 +8,8 @@
 //! | [`Rand`] | `rand.rs` | a seeded generator |
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
+//!
+//! `system.rs` has what Unix systems and Windows do differently.
 
 mod boxed;
 pub mod clock;
@@ -26,6 +28,7 @@ mod port_holder;
 mod process;
 pub mod rand;
 pub mod stdout;
+mod system;
 pub mod tasks;
 mod waits;
 
@@ -52,6 +55,9 @@ pub use process::Process;
 pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;
+pub use system::{
+    FileVersion, Signals, mode, private, raise_open_files, sync_folder, terminal_size,
+};
 pub use tasks::{TaskHealth, Tasks};
 pub use waits::{Turn, Waits};
 

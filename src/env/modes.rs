@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
-use rustix::fs::Mode;
+use crate::env::system;
 
 /// The mode of a folder of a store.
+#[cfg_attr(windows, expect(dead_code, reason = "folders have no mode there"))]
 pub(super) const FOLDER: u32 = 0o700;
 /// The mode of a file of a store.
 pub(super) const FILE: u32 = 0o600;
@@ -19,7 +18,7 @@ const OTHERS: u32 = 0o077;
 /// Makes every file and folder that the process or its libraries create from now on accessible only
 /// to its user. Meant for the start of the program, since the setting is that of the whole process.
 pub fn make_files_private() {
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    system::make_files_private();
 }
 
 /// The result of [`narrow`].
@@ -77,13 +76,11 @@ pub fn narrow_file(path: &Path) -> io::Result<Narrowed> {
 
 impl Narrowed {
     fn narrow_one(&mut self, path: &Path, metadata: &fs::Metadata) {
-        let mode = metadata.mode() & 0o7777;
+        let mode = system::mode(metadata);
         if mode & OTHERS == 0 {
             return;
         }
-        let mine = metadata.uid() == rustix::process::geteuid().as_raw();
-        let narrower = fs::Permissions::from_mode(mode & !OTHERS);
-        if mine && fs::set_permissions(path, narrower).is_ok() {
+        if system::is_own(metadata) && system::set_mode(path, mode & !OTHERS).is_ok() {
             self.narrowed += 1;
         } else {
             self.left += 1;
@@ -95,6 +92,9 @@ impl Narrowed {
 #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::env::OsDisk;
     use crate::env::Tasks;

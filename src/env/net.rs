@@ -1,13 +1,15 @@
 //! The interface of the network: accepting and opening byte streams.
 
 mod accepted;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+#[path = "net/no_unix.rs"]
+mod unix;
 
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::path::PathBuf;
 
 use async_trait::async_trait;
 use tokio::io::AsyncRead;
@@ -16,14 +18,16 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::net::TcpSocket;
 use tokio::net::TcpStream;
-use tokio::net::UnixListener;
-use tokio::net::UnixSocket;
-use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc;
 
+use crate::env::system::limit_unsent;
+
 use accepted::Open;
 use accepted::UNSENT_BYTES;
+
+pub use unix::UnixListen;
+pub use unix::connect_unix;
 
 /// A connected byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -68,7 +72,7 @@ impl TcpListen {
         // A restarted server can use its port while old connections are still in TIME_WAIT.
         socket.set_reuseaddr(true)?;
         // Accepted connections inherit this limit.
-        socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES)?;
+        limit_unsent(&socket2::SockRef::from(&socket), UNSENT_BYTES)?;
         socket.bind(address)?;
         Ok(Self { listener: socket.listen(BACKLOG)?, open: Open::default() })
     }
@@ -83,67 +87,6 @@ impl Listener for TcpListen {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
-    }
-}
-
-/// Accepts connections on a Unix socket that only this process's user may open.
-#[derive(Debug)]
-pub struct UnixListen {
-    listener: UnixListener,
-    path: PathBuf,
-}
-
-/// The peer address of connections over a Unix socket: this machine.
-const UNIX_PEER: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
-
-impl UnixListen {
-    /// Makes the socket. Replaces a socket file on which no process listens.
-    ///
-    /// # Errors
-    /// The system's error; `AddrInUse` if a process listens there, or if the file is no socket.
-    pub async fn bind(path: &Path) -> io::Result<Self> {
-        match UnixStream::connect(path).await {
-            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
-            // A killed process left the file.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove(path)?,
-            // Other errors are reported when the socket is bound.
-            Err(_) => {}
-        }
-        let socket = UnixSocket::new_stream()?;
-        socket.bind(path)?;
-        // Before it listens: no client can connect until then.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { listener: socket.listen(BACKLOG)?, path: path.to_owned() })
-    }
-}
-
-impl Drop for UnixListen {
-    fn drop(&mut self) {
-        // The next start replaces a socket file that stays.
-        if let Err(error) = remove(&self.path) {
-            tracing::debug!(
-                %error, path = %self.path.display(),
-                "the socket file was not removed; the next start replaces it"
-            );
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a socket is no data")]
-fn remove(path: &Path) -> io::Result<()> {
-    std::fs::remove_file(path)
-}
-
-#[async_trait]
-impl Listener for UnixListen {
-    async fn accept(&self) -> io::Result<(Box<dyn Stream>, SocketAddr)> {
-        let (stream, _) = self.listener.accept().await?;
-        Ok((Box::new(stream), UNIX_PEER))
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(UNIX_PEER)
     }
 }
 
@@ -250,7 +193,7 @@ mod tests {
     /// Less than the second after which a client sends a dropped packet again.
     const CONNECT_WAIT: std::time::Duration = std::time::Duration::from_millis(900);
 
-    async fn check_echo(listener: &dyn Listener, mut client: impl Stream) {
+    pub(super) async fn check_echo(listener: &dyn Listener, mut client: impl Stream) {
         client.write_all(b"ping").await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
         let mut got = [0; 4];
@@ -280,26 +223,6 @@ mod tests {
             written += more.unwrap();
         }
         assert!(written <= 512 << 10, "{written} bytes");
-    }
-
-    #[tokio::test]
-    async fn unix_sockets_are_for_their_owner_and_replace_dead_ones() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("admin.sock");
-        let listener = UnixListen::bind(&path).await.unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        check_echo(&listener, UnixStream::connect(&path).await.unwrap()).await;
-        let taken = UnixListen::bind(&path).await.unwrap_err();
-        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
-        drop(listener);
-        assert!(!path.exists());
-        // The socket file of a killed process.
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        drop(UnixListen::bind(&path).await.unwrap());
-        let data = folder.path().join("data");
-        std::fs::create_dir(&data).unwrap();
-        UnixListen::bind(&data).await.unwrap_err();
-        assert!(data.exists(), "other files are not removed");
     }
 
     /// With a shorter backlog some of these connections would wait for a second or more.

@@ -3,10 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use rustix::process::Resource;
-use rustix::process::getrlimit;
-use rustix::time::ClockId;
-use rustix::time::clock_gettime;
+use crate::env::system;
 
 /// Figures of this process. A figure that the system does not tell is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +27,12 @@ impl Process {
     #[must_use]
     pub fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
         Self {
-            cpu: Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds),
+            cpu: system::process_cpu(),
             resident_bytes: field(&status, "VmRSS:").map(|kilobytes| kilobytes * 1024),
             virtual_bytes: field(&status, "VmSize:").map(|kilobytes| kilobytes * 1024),
             open_files: fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as u64),
-            open_files_max: getrlimit(Resource::Nofile).current,
+            open_files_max: system::open_files_max(),
             threads: field(&status, "Threads:"),
         }
     }

@@ -3,9 +3,11 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
+
+use crate::env::private;
+use crate::env::sync_folder;
 
 /// Writes a file that only its owner can read. A crash leaves the old file or the new one.
 ///
@@ -24,12 +26,12 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
         // Left by a start that crashed; its mode may differ.
         std::fs::remove_file(&new)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&new, path)?;
     if let Some(folder) = path.parent() {
-        std::fs::File::open(folder)?.sync_all()?;
+        sync_folder(folder)?;
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
-use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::RootCertStore;
@@ -17,6 +16,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use crate::env::net::Stream;
+use crate::env::net::connect_unix;
 use crate::node::config::AdminAddress;
 use crate::node::config::DATA;
 use crate::node::config::Switch;
@@ -75,7 +75,7 @@ impl AdminPlace {
     /// Nothing listens there, or its certificate is not trusted.
     pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.address {
-            AdminAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+            AdminAddress::Unix(path) => connect_unix(path).await,
             AdminAddress::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
                 match &self.tls {

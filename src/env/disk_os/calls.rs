@@ -1,87 +1,23 @@
-//! System calls on one file, repeated until all bytes are read or written.
+//! System calls on one file: those of Linux, and for development what other systems have.
 
-use std::fs::File;
-use std::io;
-use std::io::IoSlice;
-use std::io::IoSliceMut;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
 
-use bytes::Bytes;
-use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
-use rustix::io::ReadWriteFlags;
-use rustix::io::retry_on_intr;
-
-/// The most pieces that the kernel takes in one call (`UIO_MAXIOV`).
-const PIECES_MAX: usize = 1024;
+#[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::{allocate, data_sync, forget, punch, read_cached, read_rest, write_all};
+#[cfg(target_os = "linux")]
+pub(super) use linux::{allocate, data_sync, forget, punch, read_cached, read_rest, write_all};
 
 /// The result of a read from the page cache.
 pub(super) enum Cached {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "other systems do not say what is cached")
+    )]
     /// All requested bytes up to the end of the file.
     All(Vec<u8>),
     /// The first bytes. The rest must be read from the device.
     Start(Vec<u8>),
-}
-
-pub(super) fn read_cached(file: &File, offset: u64, len: usize) -> io::Result<Cached> {
-    // Safe Rust has no vectored read into uninitialised memory. Zeroing these bytes costs less than
-    // the switch to the pool that is saved.
-    let mut bytes = vec![0; len];
-    let mut filled = 0;
-    while filled < len {
-        let Some(rest) = bytes.get_mut(filled..) else { break };
-        let at = offset + filled as u64;
-        match rustix::io::preadv2(file, &mut [IoSliceMut::new(rest)], at, ReadWriteFlags::NOWAIT) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                bytes.truncate(filled);
-                return Ok(Cached::Start(bytes));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(Cached::All(bytes))
-}
-
-pub(super) fn read_rest(
-    file: &File,
-    offset: u64,
-    len: usize,
-    mut bytes: Vec<u8>,
-) -> io::Result<Vec<u8>> {
-    bytes.reserve_exact(len.saturating_sub(bytes.len()));
-    while bytes.len() < len {
-        let at = offset + bytes.len() as u64;
-        if retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), at))? == 0 {
-            break;
-        }
-    }
-    bytes.truncate(len);
-    Ok(bytes)
-}
-
-pub(super) fn write_all(file: &File, mut offset: u64, pieces: &[Bytes]) -> io::Result<()> {
-    for pieces in pieces.chunks(PIECES_MAX) {
-        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-        let mut left = slices.as_mut_slice();
-        // Drops leading empty pieces: a call with only empty pieces would write 0 bytes, which is
-        // an error below.
-        IoSlice::advance_slices(&mut left, 0);
-        while !left.is_empty() {
-            let written = retry_on_intr(|| rustix::io::pwritev(file, left, offset))?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            offset += written as u64;
-            IoSlice::advance_slices(&mut left, written);
-        }
-    }
-    Ok(())
-}
-
-/// Makes written bytes durable.
-pub(super) fn data_sync(file: &File) -> io::Result<()> {
-    Ok(retry_on_intr(|| rustix::fs::fdatasync(file))?)
 }

@@ -1,13 +1,11 @@
 //! Folders of the machine's disk: creating them durably, syncing, listing.
 
 use std::fs;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::env::modes;
+use crate::env::system;
+use crate::env::system::sync_folder;
 
 /// Makes a folder and its missing ancestors, each durable in its parent. For the files of
 /// libraries. Blocks.
@@ -23,7 +21,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 /// files.
 pub(super) fn sync_name(root: &Path) -> io::Result<()> {
     let Some(parent) = root.parent() else { return Ok(()) };
-    if fs::metadata(parent)?.dev() != fs::metadata(root)?.dev() {
+    if system::device(&fs::metadata(parent)?) != system::device(&fs::metadata(root)?) {
         // The name of a mount point is not on this file system.
         return Ok(());
     }
@@ -55,7 +53,7 @@ fn create_folder_synced_by(
     }
     let Some(parent) = folder.parent() else { return Ok(()) };
     create_folder_synced_by(parent, sync)?;
-    match fs::DirBuilder::new().mode(modes::FOLDER).create(folder) {
+    match system::private_folder(&mut fs::DirBuilder::new()).create(folder) {
         Ok(()) => sync(parent).inspect_err(|_| {
             // The sync needs a file descriptor and can fail where the creation does not. The folder
             // is removed because a retry takes an existing folder for a durable one. A folder with
@@ -70,10 +68,6 @@ fn create_folder_synced_by(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync(parent),
         Err(error) => Err(error),
     }
-}
-
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 pub(super) fn list_into(root: &Path, folder: &Path, names: &mut Vec<String>) -> io::Result<()> {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rustix::io::Errno;
+
 use super::*;
 
 /// A runtime whose clock moves only while no task runs, on the pool either.

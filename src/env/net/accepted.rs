@@ -16,10 +16,13 @@ use std::task::Poll;
 use std::time::Duration;
 use std::time::Instant;
 
+use socket2::SockRef;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
+
+use crate::env::system::limit_unsent;
 
 /// The most unsent bytes that the system buffers for a connection. Bytes that were sent and not yet
 /// acknowledged do not count.
@@ -96,7 +99,7 @@ impl Accepted {
             return;
         }
         // After an error the limit stays as it is.
-        if socket2::SockRef::from(&self.stream).set_tcp_notsent_lowat(unsent).is_ok() {
+        if limit_unsent(&SockRef::from(&self.stream), unsent).is_ok() {
             self.is_fast = unsent > UNSENT_BYTES;
         }
     }
@@ -180,7 +183,7 @@ mod tests {
         let mut one = listener.open.accepted(accepted).unwrap();
         let mut after = |time| {
             one.waited(time);
-            let socket = socket2::SockRef::from(&one.stream);
+            let socket = SockRef::from(&one.stream);
             (socket.tcp_notsent_lowat().unwrap(), socket.tcp_nodelay().unwrap())
         };
         let (fast, slow) = (FAST / 2, SLOW * 2);

@@ -1,10 +1,10 @@
 //! Accounts and users in a file, so that keys do not appear on a command line.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
+use crate::env::mode;
 use crate::node::files;
 
 use super::accounts::AccountConfig;
@@ -31,7 +31,7 @@ pub(super) struct AccountFile {
 /// [`ConfigError::UserLine`].
 pub(super) fn read(path: &Path) -> Result<AccountFile, ConfigError> {
     let failed = |error| ConfigError::AccountFile { path: path.to_owned(), error };
-    let mode = path.metadata().map_err(failed)?.mode() & 0o777;
+    let mode = mode(&path.metadata().map_err(failed)?) & 0o777;
     if mode & FORBIDDEN != 0 {
         return Err(ConfigError::AccountFileOpen { path: path.to_owned(), mode });
     }

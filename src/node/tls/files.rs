@@ -5,7 +5,6 @@
 //! use.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Env;
+use crate::env::FileVersion;
 use crate::frontend::Tls;
 
 use super::error::CertificateError;
@@ -20,21 +20,11 @@ use super::error::CertificateError;
 /// The interval between two polls.
 const POLL_EVERY: Duration = Duration::from_secs(5);
 
-/// Tells a file from its replacement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    changed_seconds: i64,
-    changed_nanos: i64,
-}
-
 /// The stamps of a pair of files; `None` for a file that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamps {
-    cert: Option<Stamp>,
-    key: Option<Stamp>,
+    cert: Option<FileVersion>,
+    key: Option<FileVersion>,
 }
 
 /// A certificate that was read from files.
@@ -150,15 +140,9 @@ impl CertificateFiles {
 }
 
 /// `None` when there is no file; a later poll may find one.
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileVersion> {
     let found: io::Result<_> = std::fs::metadata(path);
-    found.ok().map(|file| Stamp {
-        device: file.dev(),
-        inode: file.ino(),
-        size: file.size(),
-        changed_seconds: file.ctime(),
-        changed_nanos: file.ctime_nsec(),
-    })
+    found.ok().map(|file| FileVersion::of(&file))
 }
 
 /// The pair in these files.
