@@ -8,17 +8,19 @@ use super::azurite::args::AzuriteArgs;
 use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
 use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
 use super::disk::DiskCommand;
 use super::fault::FaultCommand;
 use super::health::HealthArgs;
 use super::key::KeyCommand;
+use super::man::ManArgs;
 use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
 use super::serve::args::ServeArgs;
 use super::trace::TraceArgs;
 use super::user::UserCommand;
 
-/// A durable object store that speaks Azure Blob REST.
+/// A durable object store that speaks Azure Blob REST and S3 over the same bytes.
 #[derive(Debug, Parser)]
 #[command(name = "blockyard", version, about, arg_required_else_help = true)]
 pub struct Cli {
@@ -72,4 +74,9 @@ pub enum Command {
     /// Make requests to a running node fail on purpose, to test your client
     #[command(subcommand)]
     Fault(FaultCommand),
+    /// Print the completions of this program for a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages of this program to a directory
+    #[command(hide = true)]
+    Man(ManArgs),
 }

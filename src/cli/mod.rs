@@ -12,6 +12,7 @@
 //!   send requests to the admin listener of a running node through `admin/`. `health.rs` asks it
 //!   whether it serves.
 //! - `sas.rs` makes shared access signatures and needs no node.
+//! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
 //! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
 //! the threads.
@@ -26,11 +27,13 @@ mod args;
 mod azurite;
 mod backup;
 mod check;
+mod completions;
 mod disk;
 mod error;
 mod fault;
 mod health;
 mod key;
+mod man;
 mod output;
 mod partitions;
 mod run;

@@ -1,5 +1,7 @@
 //! From the command line to an exit code.
 
+use clap::CommandFactory;
+
 use crate::admin::new_key;
 
 use super::account;
@@ -9,11 +11,13 @@ use super::azurite;
 use super::azurite::Services;
 use super::backup;
 use super::check;
+use super::completions;
 use super::disk;
 use super::error::CliError;
 use super::fault;
 use super::health;
 use super::key;
+use super::man;
 use super::output::print;
 use super::partitions;
 use super::runtime::block_on;
@@ -44,6 +48,8 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Disk(command) => block_on(disk::disk(&command))?.map(|()| 0),
         Command::Trace(args) => block_on(trace::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(fault::fault(&command))?.map(|()| 0),
+        Command::Completions(args) => completions::run(&args, Cli::command()).map(|()| 0),
+        Command::Man(args) => man::run(&args, Cli::command()).map(|()| 0),
     }
 }
 
