@@ -14,14 +14,12 @@ use crate::env::Tasks;
 use crate::env::make_files_private;
 use crate::node::config::AccountText;
 use crate::node::config::Config;
-use crate::node::config::ConfigError;
 use crate::node::config::OidcConfig;
 use crate::node::config::Settings;
 use crate::node::config::TlsSource;
 use crate::node::listeners::Listeners;
 use crate::node::running::Node;
 use crate::node::running::Serving;
-use crate::node::storage::Storage;
 use crate::telemetry::log;
 
 use super::error::CliError;
@@ -118,9 +116,6 @@ enum Ended {
 
 /// Serves until a signal.
 async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliError> {
-    if config.accounts.is_empty() && Storage::is_new(&config.data) {
-        return Err(ConfigError::NoAccount.into());
-    }
     let mut signals = Signals::new().map_err(|error| CliError::system("signals", &error))?;
     let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
     let clock = Arc::clone(&env.clock);

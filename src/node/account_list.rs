@@ -37,7 +37,6 @@ use crate::types::KeyRange;
 use crate::types::RoutingKey;
 
 use super::config::AccountConfig;
-use super::config::ConfigError;
 use super::config::UserConfig;
 use super::error::NodeError;
 
@@ -68,13 +67,16 @@ impl AccountList {
     /// that does not serve are recorded as unread.
     ///
     /// # Errors
-    /// [`NodeError`]; [`ConfigError::NoAccount`] when the whole list was read and is empty.
+    /// [`NodeError`].
     pub async fn read(&self) -> Result<Accounts, NodeError> {
         let users = self.users.iter().map(UserConfig::configured).collect();
         let accounts = Accounts::new(Vec::new(), self.secrets.clone()).with_users(users);
         let unread = self.read_ranges(&[AccountRows::table()], &accounts).await?;
         if unread.is_empty() && accounts.is_empty() {
-            return Err(ConfigError::NoAccount.into());
+            tracing::warn!(
+                "there is no account, so no request can be permitted: `blockyard account create \
+                 NAME` makes one and prints its keys"
+            );
         }
         for unread in &unread {
             tracing::warn!(

@@ -10,6 +10,8 @@ use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
 
+use blockyard::node::config::DEVELOPMENT_KEY;
+
 use crate::folder::Data;
 
 pub(crate) fn blockyard(arguments: &[&str]) -> Command {
@@ -60,10 +62,15 @@ impl Node {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut banner = Vec::new();
-        while !banner
-            .last()
-            .is_some_and(|line: &String| line.contains("/metrics") && line.contains("curl"))
-        {
+        // Without a configured account the banner has no examples.
+        let bare = |banner: &[String]| banner.iter().any(|line| line.contains("account create"));
+        let ends = |banner: &[String]| {
+            banner.last().is_some_and(|line| {
+                (line.contains("/metrics") && line.contains("curl"))
+                    || (line.contains("fault dial") && bare(banner))
+            })
+        };
+        while !ends(&banner) {
             banner.push(lines.next().expect("the banner ends with curl").unwrap());
         }
         Self { child, banner }
@@ -251,9 +258,10 @@ fn busy_port_is_named_with_the_flag_to_change() {
 
 #[test]
 fn wrong_settings_end_with_two_and_say_which() {
+    let public = format!("devstoreaccount1:{DEVELOPMENT_KEY}");
     let cases: [(&[&str], &str); 4] = [
         (&["serve", "--initial-partitions", "0"], "initial_partitions must be 1 to 128"),
-        (&["serve", "--blob-listen", "0.0.0.0:0"], "blockyard keygen"),
+        (&["serve", "--blob-listen", "0.0.0.0:0", "--account", &public], "blockyard keygen"),
         (&["serve", "--config", "missing.toml"], "missing.toml"),
         (&["serve", "--partitions", "3"], "--partitions"),
     ];

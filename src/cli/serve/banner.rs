@@ -86,6 +86,9 @@ impl Banner<'_> {
                 text += &format!("                     {endpoint}\n");
             }
         }
+        if self.accounts.is_empty() {
+            text += &format!("  accounts           {}\n", self.account_command());
+        }
         text += &format!("  S3 endpoint        {}\n", self.s3_endpoint());
         if let Some(s3) = self.s3 {
             let s3 = reachable(s3);
@@ -99,13 +102,8 @@ impl Banner<'_> {
                 self.accounts.iter().filter(|one| one.is_public() || one.is_for_development());
             text += &format!("  for development    {}\n", anywhere(accounts));
         }
-        let AdminTexts { flag: admin, curl: url } = self.admin();
-        text += &format!("  health, metrics    {url}/readyz  /metrics\n");
-        text += &format!(
-            "  live requests      blockyard trace --admin-listen {admin}{} --admin-token-file '{}'\n",
-            if self.admin_tls { " --admin-tls" } else { "" },
-            self.token_file.display()
-        );
+        text += &format!("  health, metrics    {}/readyz  /metrics\n", self.admin().curl);
+        text += &format!("  live requests      blockyard trace {}\n", self.admin_flags());
         for issuer in self.issuers {
             text += &format!("  tokens             {}\n", tokens(issuer));
         }
@@ -142,6 +140,18 @@ impl Banner<'_> {
                 AdminTexts { flag: format!("'{}'", self.admin), curl }
             }
         }
+    }
+
+    /// The flags of a command to this node.
+    fn admin_flags(&self) -> String {
+        let tls = if self.admin_tls { " --admin-tls" } else { "" };
+        let (admin, token) = (self.admin().flag, self.token_file.display());
+        format!("--admin-listen {admin}{tls} --admin-token-file '{token}'")
+    }
+
+    /// The command that makes an account, for when the configuration has none.
+    fn account_command(&self) -> String {
+        format!("`blockyard account create NAME {}` makes one", self.admin_flags())
     }
 
     const fn scheme(&self) -> &'static str {
@@ -239,12 +249,16 @@ mod tests {
     use crate::node::config::ADMIN_LISTEN;
 
     fn text(blob: &str, account: &AccountConfig) -> String {
-        let banner = Banner {
+        banner(blob, std::slice::from_ref(account)).text()
+    }
+
+    fn banner<'a>(blob: &str, accounts: &'a [AccountConfig]) -> Banner<'a> {
+        Banner {
             blob: blob.parse().unwrap(),
             s3: None,
             admin: &ADMIN_LISTEN,
             admin_tls: false,
-            accounts: std::slice::from_ref(account),
+            accounts,
             token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
             certificate: None,
@@ -253,8 +267,7 @@ mod tests {
             development_anywhere: false,
             now: Timestamp::ZERO,
             started_in_ms: 12,
-        };
-        banner.text()
+        }
     }
 
     #[test]
@@ -291,6 +304,17 @@ mod tests {
         for secret in &secrets {
             assert!(!text.contains(secret));
         }
+    }
+
+    #[test]
+    fn banner_without_configured_accounts_shows_the_command_that_makes_one() {
+        let (account, make) = (AccountConfig::development(), "`blockyard account create NAME ");
+        assert!(!text("127.0.0.1:10000", &account).contains(make));
+        let text = banner("0.0.0.0:10000", &[]).text();
+        let flags =
+            "--admin-listen 127.0.0.1:10080 --admin-token-file './blockyard-data/admin-token'";
+        assert!(text.contains(&format!("{make}{flags}` makes one\n")), "{text}");
+        assert!(text.contains("S3 endpoint") && !text.contains("connection string"), "{text}");
     }
 
     #[test]

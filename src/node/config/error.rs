@@ -87,13 +87,6 @@ pub enum ConfigError {
         /// Why.
         error: UserError,
     },
-    /// There is no account, so no client could authenticate.
-    #[error(
-        "there is no account, and the development account is served on loopback addresses only: give one with \
-         --account NAME:KEY (`blockyard keygen` prints a key), or listen on 127.0.0.1 and make one with `blockyard \
-         account create`"
-    )]
-    NoAccount,
     /// Two accounts have the same name.
     #[error(
         "account {0} is configured twice, AZURITE_ACCOUNTS included; a second key goes behind the first: NAME:KEY1:KEY2"
