@@ -10,6 +10,7 @@ mod contract;
 // A release takes no dialect of a test (ADR 0031).
 #[cfg(debug_assertions)]
 mod dialect;
+mod dist;
 mod documents;
 mod folder;
 mod layering;
