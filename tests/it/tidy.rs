@@ -139,7 +139,11 @@ fn dockerfile_parses_and_its_commands_do_too() {
         let word = line.split(' ').next().unwrap();
         assert!(known.contains(&word), "{line}");
     }
-    assert_eq!(instruction(&text, "FROM").last(), Some(&"scratch"));
+    assert_eq!(instruction(&text, "FROM").last(), Some(&"busybox:musl"), "it has a shell");
+    for name in ["azurite", "azurite-blob"] {
+        let link = format!("ln -s /blockyard /empty/bin/{name}");
+        assert!(instruction(&text, "RUN").iter().any(|run| run.contains(&link)), "{name}");
+    }
     assert_ne!(instruction(&text, "USER"), ["0"], "not the superuser");
     assert_eq!(words(instruction(&text, "ENTRYPOINT")[0]), ["/blockyard"]);
     let health = words(instruction(&text, "HEALTHCHECK")[0]);
@@ -148,8 +152,11 @@ fn dockerfile_parses_and_its_commands_do_too() {
         Cli::command().try_get_matches_from(full).unwrap();
     }
     let exposed: Vec<&str> = instruction(&text, "EXPOSE")[0].split(' ').collect();
-    for (variable, port) in ["BLOCKYARD_BLOB_LISTEN", "BLOCKYARD_ADMIN_LISTEN"].iter().zip(exposed)
-    {
+    let listeners = [
+        ("BLOCKYARD_BLOB_LISTEN", exposed.first().unwrap()),
+        ("BLOCKYARD_ADMIN_LISTEN", exposed.last().unwrap()),
+    ];
+    for (variable, port) in listeners {
         let set = instruction(&text, "ENV").into_iter().find_map(|e| e.strip_prefix(variable));
         assert!(set.unwrap().ends_with(&format!(":{port}")), "{variable} {port}");
     }

@@ -56,6 +56,13 @@ def image_variables(scratch):
     return {name: value.replace("/data", f"{scratch}/data").replace("/key", f"{scratch}/key") for name, value in found.items()}
 
 
+def image_links():
+    """The names of the program on the path of the image."""
+    found = re.findall(r"ln -s /blockyard /empty/bin/(\S+)", DOCKERFILE.read_text(encoding="utf-8"))
+    assert found == ["azurite", "azurite-blob"], found
+    return found
+
+
 class Container:
     """A process that is started as in a container of the image."""
 
@@ -63,7 +70,7 @@ class Container:
         scratch.mkdir(parents=True)
         (scratch / "key").mkdir()
         (scratch / "tmp").mkdir()
-        for link in ("azurite", "azurite-blob"):
+        for link in image_links():
             (scratch / link).symlink_to(options.binary)
         program = {"entrypoint": str(options.binary), "azurite": str(scratch / "azurite")}[command[0]]
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image_variables(scratch), **variables}

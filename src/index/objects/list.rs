@@ -43,15 +43,8 @@ pub(super) async fn list(
     let mut window = Window::new(&prefix, list.position(), range);
     let is_down = list.history == History::VersionsDown;
     let mut rows = MergedFamilies::open(view, &window, list);
-    let (mut entries, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
+    let (mut entries, mut after, mut weight) = begin(&mut rows, &mut window, list).await?;
     let mut asked = None;
-    if let Some(promoted) = promoted(view, &window.position, list).await? {
-        weight += promoted.weight;
-        window.pass(promoted.position).map_err(|violation| view.violated(violation))?;
-        entries.push(promoted.entry);
-        after.push(window.position.clone());
-        rows.seek(&window.position);
-    }
     while let Some((family, key)) = rows.first().await? {
         if entries.len() >= list.limit || weight >= list.weight_max {
             let (next, seen) = (Some(window.position), view.seen());
@@ -114,6 +107,21 @@ pub(super) async fn list(
     let paused = rows.paused.map(|at| at.max(window.position.clone()));
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// What a page begins with before its rows: entries, the positions behind them, and their weight.
+async fn begin(
+    rows: &mut MergedFamilies<'_>,
+    window: &mut Window,
+    list: &ListBlobs,
+) -> Result<(Vec<ListEntry>, Vec<Bytes>, usize), Error> {
+    let view = rows.view;
+    let Some(promoted) = promoted(view, &window.position, list).await? else {
+        return Ok((Vec::new(), Vec::new(), 0));
+    };
+    window.pass(promoted.position).map_err(|violation| view.violated(violation))?;
+    rows.seek(&window.position);
+    Ok((vec![promoted.entry], vec![window.position.clone()], promoted.weight))
 }
 
 /// A current blob that a list of the newest version first has not passed, although it begins among

@@ -229,19 +229,17 @@ impl Config {
     /// # Errors
     /// [`ConfigError`].
     pub fn from_settings(mut s: Settings) -> Result<Self, ConfigError> {
-        let identities = GivenIdentities::take(&mut s);
         let audit_log = audit_log_settings(&mut s)?;
         let blob_listen = s.blob_listen.map_or(BLOB_LISTEN, |ListenAddress(address)| address);
+        let s3 = S3Config::new(s.s3_listen, s.s3_account.take(), s.s3_region.take())?;
+        let serving: Vec<SocketAddr> = [blob_listen].into_iter().chain(s3.listen).collect();
+        let Identities { accounts, users } =
+            Identities::read(GivenIdentities::take(&mut s), &serving, s.development_account)?;
         let add_disk = s.add_disk.unwrap_or_default();
         let data = data_directories(s.data, &add_disk);
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
         let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
-        let development_account = s.development_account;
-        let s3 = S3Config::new(s.s3_listen, s.s3_account.take(), s.s3_region.take())?;
-        let serving: Vec<SocketAddr> = [blob_listen].into_iter().chain(s3.listen).collect();
-        let Identities { accounts, users } =
-            Identities::read(identities, &serving, development_account)?;
         let config = Self {
             master_key_file: absolute(&master_key_file),
             data,
@@ -255,7 +253,7 @@ impl Config {
             admin_token_file,
             accounts,
             users,
-            development_account,
+            development_account: s.development_account,
             unserved: s.unserved.unwrap_or_default(),
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),
