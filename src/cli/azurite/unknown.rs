@@ -13,6 +13,8 @@ pub(super) fn split(command: &Command, arguments: Vec<String>) -> (Vec<String>, 
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     let mut words = arguments.into_iter().peekable();
     while let Some(word) = words.next() {
+        // Azurite's letter for its version, which would start a server otherwise.
+        let word = if word == "-v" { "-V".to_owned() } else { word };
         if let Some(value) = of_known(command, &word) {
             known.push(word);
             known.extend(match value {
@@ -110,6 +112,7 @@ mod tests {
             ("--https-only --blobPort 1", "--https-only --blobPort 1", ""),
             ("--help", "--help", ""),
             ("-V", "-V", ""),
+            ("-v", "-V", ""),
             ("--version", "--version", ""),
         ] {
             assert_eq!(split(text), (known.to_owned(), unknown.to_owned()), "{text}");
