@@ -14,6 +14,7 @@ fn documents() -> Vec<tree::File> {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
+        "CHANGELOG.md",
         "benches/README.md",
         "tests/sdk/README.md",
         "tests/supply/README.md",

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from lib import cli
+from lib import cli, pictures
 from lib.browser import Browser
 from lib.measure import wait_until
 from lib.report import Verdicts
@@ -261,6 +261,8 @@ def page(commands, server, load, scratch, verdicts, look):
         told = browser.run("return document.getElementById('told').textContent")
         verdicts.check(f"{look}: arrow keys tell what is where", " on host " in told, found=told)
         browser.screenshot(scratch / f"partitions-{look}.png")
+        if look == "light":
+            pictures.keep(scratch / "partitions-light.png", "partitions.png")
         contrast = browser.run(CONTRAST)
         verdicts.check(f"{look}: text stands out 4.5 to 1", contrast >= 4.5, found=f"{contrast:.1f}")
         outside = browser.run("return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin))")

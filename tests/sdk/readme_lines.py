@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The lines to paste of the README and the banner work verbatim: Python, rclone, AzCopy and curl.
+"""The lines to paste of the README, of two guides and of the banner work verbatim and in order: Python, rclone, AzCopy, aws, curl
+and the program's own commands.
 
 They rely on the default ports, so the server runs there; where something else already listens on one of them the
 script says so and exits with 77 (skipped).
@@ -16,14 +17,17 @@ import subprocess
 import sys
 import time
 
-from lib import azcopy, cli
-from lib.install import Unavailable
+from lib import azcopy, cli, install, pictures
 from lib.issuer import Issuer, Site
 from lib.measure import wait_until
 from lib.report import Verdicts
 from lib.wire import VERSION
 
-README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# In the order in which a new user reads them.
+PAGES = ("README.md", "docs/clients.md", "docs/administer.md")
+# The AWS CLI, with the version that its own script has.
+AWS = pathlib.Path(__file__).resolve().parent / "clients" / "requirements-s3.txt"
 BLOB_PORT, ADMIN_PORT = 10_000, 10_080
 READY_SECONDS = 60
 # What is run when a line starts with it; `az` needs an installation of its own.
@@ -40,9 +44,9 @@ def listening(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def fenced(text, language):
-    """The code blocks of one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def fenced(text):
+    """The code blocks with their languages, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def programs(scratch, binary):
@@ -50,10 +54,11 @@ def programs(scratch, binary):
     folder = scratch / "bin"
     folder.mkdir()
     (folder / "blockyard").symlink_to(binary)
-    try:
-        (folder / "azcopy").symlink_to(azcopy.program())
-    except Unavailable as error:
-        print(f"no AzCopy: {error}")
+    for name, program in (("azcopy", azcopy.program), ("aws", lambda: install.python(AWS).parent / "aws")):
+        try:
+            (folder / name).symlink_to(program())
+        except install.Unavailable as error:
+            print(f"no {name}: {error}")
     return folder
 
 
@@ -82,11 +87,11 @@ def roles(block, works, administered, issuer, verdicts):
     verdicts.equal("before a role is granted", permitted(), [403, 403, 403])
     administered(block)
     # The container does not exist. Who may write gets 404, who may not gets 403.
-    verdicts.equal("after the README's lines", permitted(), [200, 404, 403])
+    verdicts.equal("after the guide's lines", permitted(), [200, 404, 403])
 
 
-def run_lines(text, banner, scratch, issuer, options, verdicts):
-    """Runs the lines of the README, then those of the banner, against the default ports."""
+def run_lines(pages, banner, scratch, issuer, options, verdicts):
+    """Runs the lines of the pages, then those of the banner, against the default ports."""
     path = [programs(scratch, pathlib.Path(options.binary).resolve()), pathlib.Path(sys.executable).parent]
     environment = {**azcopy.AzCopy(None, scratch).environment(), "RCLONE_CONFIG": str(scratch / "rclone.conf"),
                    "PATH": ":".join([*map(str, path), os.environ["PATH"]])}
@@ -111,27 +116,48 @@ def run_lines(text, banner, scratch, issuer, options, verdicts):
             if line.startswith(COMMANDS):
                 works(line.split("#")[0].strip(), ["bash", "-c", line])
 
-    scripts = fenced(text, "python")
-    verdicts.check("README has Python lines", bool(scripts), "some", len(scripts))
-    for number, script in enumerate(scripts, 1):
-        works(f"Python lines {number}", [sys.executable, "-c", script], "committed" if number == 1 else "")
-    (scratch / "docs").mkdir(exist_ok=True)
-    (scratch / "docs" / "page.md").write_text("a page\n")
-    for block in fenced(text, "sh"):
+    def shell(block):
+        """The lines of one block that this machine has the programs for."""
+        if "aws " in block:
+            # The lines before it say who signs.
+            if shutil.which("aws", path=environment["PATH"]):
+                works("the lines of the AWS CLI", ["bash", "-ec", block], "from-s3.md")
+            else:
+                verdicts.figure("the lines of the AWS CLI", "no aws here", "not run")
+            return
         for line in block.splitlines():
             program = line.split()[0] if line.split() else ""
             if program in PROGRAMS:
                 one_line(line, program)
-    for block in fenced(text, "sh"):
         if "account grant " in block:
             # The permissions are checked between its lines.
             roles(block, works, administered, issuer, verdicts)
         else:
             administered(block)
+
+    (scratch / "docs").mkdir(exist_ok=True)
+    (scratch / "docs" / "page.md").write_text("a page\n")
+    (scratch / "README.md").write_text("read me\n")
+    for name, text in pages.items():
+        blocks = fenced(text)
+        verdicts.check(f"{name} has lines", bool(blocks), "some", len(blocks))
+        for number, (language, block) in enumerate(blocks, 1):
+            if language == "python":
+                works(f"{name}: Python lines {number}", [sys.executable, "-c", block], "committed")
+            elif language == "sh":
+                shell(block)
     for line in banner().splitlines():
         program = line.split()[0] if line.startswith("  ") and line.split() else ""
         if program in (*PROGRAMS, "python3"):
             one_line(line.strip(), program)
+
+
+def shown(banner):
+    """The first lines of the banner, up to the connection string."""
+    lines = banner.splitlines()
+    first = next((at for at, line in enumerate(lines) if line.startswith("Blockyard ")), 0)
+    last = next((at for at, line in enumerate(lines) if "connection string" in line), first)
+    return lines[first:last + 1]
 
 
 def main(options, scratch):
@@ -140,15 +166,15 @@ def main(options, scratch):
         print(f"skipped: something already listens on {', '.join(map(str, taken))}")
         return 77
     verdicts = Verdicts("the README's lines")
-    text = README.read_text(encoding="utf-8")
+    pages = {name: (ROOT / name).read_text(encoding="utf-8") for name in PAGES}
     log_path = scratch / "server.log"
     issuer = Issuer()
     with Site(issuer.key_set()) as site:
         issuer.name = site.url
-        return judged(text, log_path, issuer, options, scratch, verdicts)
+        return judged(pages, log_path, issuer, options, scratch, verdicts)
 
 
-def judged(text, log_path, issuer, options, scratch, verdicts):
+def judged(pages, log_path, issuer, options, scratch, verdicts):
     """Runs everything against one server, which takes the tokens of an issuer as the README says."""
     with open(log_path, "wb") as log:
         process = subprocess.Popen([options.binary, "serve", *options.serve_arg], cwd=scratch, stdout=log, stderr=log,
@@ -159,12 +185,13 @@ def judged(text, log_path, issuer, options, scratch, verdicts):
                            READY_SECONDS, every=0.02)
         verdicts.check("`blockyard serve` with no flag serves", ready and process.poll() is None, "serves",
                        f"{time.monotonic() - began:.2f} s" if process.poll() is None else f"exit {process.returncode}")
-        run_lines(text, lambda: log_path.read_text(errors="replace"), scratch, issuer, options, verdicts)
+        run_lines(pages, lambda: log_path.read_text(errors="replace"), scratch, issuer, options, verdicts)
         process.send_signal(signal.SIGTERM)
         verdicts.equal("exit code after SIGTERM", process.wait(60), 0)
         banner = log_path.read_text(errors="replace")
         verdicts.check("the banner shows a connection string", "AccountName=devstoreaccount1" in banner, "shown",
                        "shown" if "AccountName=" in banner else banner[:80])
+        pictures.terminal("blockyard serve", shown(banner), scratch, "banner.png")
     finally:
         if process.poll() is None:
             process.kill()

@@ -100,6 +100,13 @@ class Browser:
         """What the page wrote to its console since the last call."""
         return self._call("POST", f"/session/{self.session}/se/log", {"type": "browser"})
 
+    def picture(self, selector, path):
+        """Writes the first element of this CSS selector as a PNG."""
+        element = self._call("POST", f"/session/{self.session}/element", {"using": "css selector", "value": selector})
+        (number,) = element.values()
+        made = self._call("GET", f"/session/{self.session}/element/{number}/screenshot")
+        pathlib.Path(path).write_bytes(base64.b64decode(made))
+
     def screenshot(self, path):
         """Writes what is seen as a PNG."""
         pathlib.Path(path).write_bytes(base64.b64decode(self._call("GET", f"/session/{self.session}/screenshot")))
