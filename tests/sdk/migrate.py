@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 
+import boto3
 from azure.storage.blob import ContentSettings
 from lib import accounts, azcopy, cli, peers, s3_clients, trees
 from lib.content import content
@@ -126,12 +127,15 @@ def from_s3(lines, scratch):
     (scratch / "seaweedfs").mkdir()
     with peers.SeaweedFS(scratch / "seaweedfs", scratch / "seaweedfs.log") as old:
         old.start()
-        store = old.store(CONTAINER)
+        # Usable, which it is not as soon as it is ready.
+        old.store(CONTAINER)
         made = {name: content(name, trees.FILES[name]) for name in NAMES}
-        client = store.clients().client
+        place = f"http://127.0.0.1:{old.ports['s3.port']}"
+        client = boto3.client("s3", endpoint_url=place, aws_access_key_id=old.keys[0], aws_secret_access_key=old.keys[1],
+                              region_name="us-east-1")
         for name, data in made.items():
             client.put_object(Bucket=CONTAINER, Key=name, Body=data, ContentType="text/x-old", Metadata={"origin": "old"})
-        told = {"OLD_URL": f"http://127.0.0.1:{old.ports['s3.port']}", "OLD_ID": old.keys[0], "OLD_SECRET": old.keys[1]}
+        told = {"OLD_URL": place, "OLD_ID": old.keys[0], "OLD_SECRET": old.keys[1]}
         lines.judge(heading, told, made)
         properties_moved(lines, heading)
 

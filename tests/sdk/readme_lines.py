@@ -157,7 +157,8 @@ def shown(banner):
     lines = banner.splitlines()
     first = next((at for at, line in enumerate(lines) if line.startswith("Blockyard ")), 0)
     last = next((at for at, line in enumerate(lines) if "connection string" in line), first)
-    return lines[first:last + 1]
+    # The issuer of tokens is one of this script.
+    return [line for line in lines[first:last + 1] if not line.startswith("  tokens ")]
 
 
 def main(options, scratch):
