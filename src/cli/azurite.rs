@@ -14,6 +14,7 @@ use crate::env::make_files_private;
 use crate::node::config::DevelopmentAccount;
 use crate::node::config::ListenAddress;
 use crate::node::config::Settings;
+use crate::node::config::Switch;
 use crate::node::config::UnservedPort;
 use crate::node::config::UnservedService;
 
@@ -28,6 +29,7 @@ pub(super) mod error;
 mod unknown;
 
 use args::AzuriteArgs;
+use args::OauthLevel;
 use error::AzuriteError;
 
 /// The commands, which are also the names by which the program can be called.
@@ -171,11 +173,13 @@ fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError>
     // both.
     let master_key = args.location.as_ref().map(|folder| folder.join(MASTER_KEY));
     let data = args.location.map(|folder| vec![folder.join(FOLDER)]);
+    let tokens = args.oauth.map(|OauthLevel::Basic| Switch::On);
     let no_domain = args.disable_product_style_url.then(Vec::new);
     Ok(Settings {
         blob_listen,
         unserved: Some(unserved),
         development_account: given.development_account.or(anywhere),
+        development_tokens: tokens.or(given.development_tokens),
         data: data.or(given.data),
         master_key_file: master_key.or(given.master_key_file),
         blob_domain: no_domain.or(given.blob_domain),

@@ -42,6 +42,7 @@ use crate::manager::Manager;
 use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
+use crate::types::AccountName;
 
 use super::account_list::AccountList;
 use super::assembly::Assembly;
@@ -49,6 +50,7 @@ use super::assembly::Base;
 use super::assembly::IndexPlan;
 use super::backup::NodeBackups;
 use super::backup::Source;
+use super::config::AccountConfig;
 use super::config::Config;
 use super::config::OidcConfig;
 use super::config::reachable;
@@ -360,6 +362,22 @@ struct BlobService {
     stop: CancellationToken,
 }
 
+/// The accounts for development, if the configuration takes unsigned tokens in them.
+fn unsigned_tokens(config: &Config) -> Vec<AccountName> {
+    let is_taken = |account: &&AccountConfig| {
+        config.development_tokens && (account.is_public() || account.is_for_development())
+    };
+    let named = config.accounts.iter().filter(is_taken).map(|account| account.name().clone());
+    let named: Vec<AccountName> = named.collect();
+    for account in &named {
+        tracing::warn!(
+            %account,
+            "bearer tokens are taken without a look at their signature (--development-tokens)"
+        );
+    }
+    named
+}
+
 fn serve(
     config: &Config,
     client: Client,
@@ -374,6 +392,7 @@ fn serve(
     };
     let limits = FrontEndConfig {
         known_hosts: config.account_hosts(),
+        unsigned_tokens: unsigned_tokens(config),
         https_only: config.https_only,
         dialects,
         requests_max: wide(config.requests_max)?,

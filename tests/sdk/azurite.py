@@ -6,6 +6,7 @@ for. The Docker image is replayed: its variables come from docker/Dockerfile, it
 network of its own, so that the program can listen on all addresses and on the default ports.
 """
 
+import base64
 import ctypes
 import fcntl
 import http.client
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 
+from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.storage.blob import BlobServiceClient
 
@@ -176,6 +178,45 @@ def accounts(options, scratch, verdicts):
     verdicts.equal("exit code", container.stop(), 0)
 
 
+class Unsigned:
+    """A credential whose tokens nobody signed."""
+
+    def __init__(self, **claims):
+        now = int(time.time())
+        self.claims = {"iss": "https://sts.windows.net/tenant/", "aud": "https://storage.azure.com", "iat": now, "nbf": now - 60,
+                       "exp": now + 3_600, "oid": "somebody", **claims}
+
+    def get_token(self, *_scopes, **_more):
+        part = lambda value: base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+        return AccessToken(f"{part({'alg': 'RS256', 'typ': 'JWT'})}.{part(self.claims)}.c2lnbmVk", self.claims["exp"])
+
+
+def tokens(options, scratch, verdicts):
+    """--oauth basic: audience and time of a token are verified, its signature is not. Without the flag no such token is taken."""
+    wrong = {"expired": {"exp": int(time.time()) - 4_000}, "of later": {"nbf": int(time.time()) + 4_000},
+             "for another audience": {"aud": "https://graph.microsoft.com"}}
+
+    def found(credential):
+        # Over http the SDK sends no token.
+        service = BlobServiceClient(f"https://127.0.0.1:10000/{NAME}", credential=credential, connection_verify=False, retry_total=0)
+        try:
+            service.create_container("of-a-token")
+            service.get_blob_client("of-a-token", "a").upload_blob(b"hello")
+            return service.get_blob_client("of-a-token", "a").download_blob().readall()
+        except ClientAuthenticationError as error:
+            return error.error_code
+
+    for name, more in (("basic", ["--oauth", "basic"]), ("none", [])):
+        container = Container(options, scratch / name, ["azurite", "--silent", *more], {"BLOCKYARD_TLS": "auto"})
+        verdicts.none(f"--oauth {name}: what did not come", container.wait(LINES, PORTS))
+        right = b"hello" if more else "InvalidAuthenticationInfo"
+        verdicts.equal(f"--oauth {name}: a token nobody signed", found(Unsigned()), right)
+        for what, claims in wrong.items():
+            verdicts.equal(f"--oauth {name}: a token {what}", found(Unsigned(**claims)), "InvalidAuthenticationInfo")
+        verdicts.equal(f"--oauth {name}: a warning", "without a look at their signature" in container.text(), bool(more))
+        verdicts.equal(f"--oauth {name}: exit code", container.stop(), 0)
+
+
 def location(options, scratch, verdicts):
     """--location keeps data, and nothing is served to other machines without a host."""
     for start in ("first", "second"):
@@ -204,6 +245,7 @@ def main(options, scratch):
     verdicts = Verdicts("in the place of Azurite")
     modules(options, scratch, verdicts)
     accounts(options, scratch, verdicts)
+    tokens(options, scratch / "tokens", verdicts)
     location(options, scratch / "location", verdicts)
     return verdicts.exit_code()
 

@@ -149,15 +149,7 @@ impl Principal {
 /// # Errors
 /// [`Error::Token`] says what is wrong. [`Error::Malformed`]: it is no JSON Web Token.
 pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<Principal, Error> {
-    if token.len() > TOKEN_BYTES_MAX {
-        return Err(refused("the token is too large"));
-    }
-    let mut parts = token.split('.');
-    let (Some(head), Some(body), Some(signature), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return Err(no_token());
-    };
+    let Compact { head, body, signature } = Compact::split(token)?;
     let (header, claims) = (json(head)?, json(body)?);
     let name = text(&claims, "iss").ok_or_else(|| refused("the token names no issuer"))?;
     let issuer = issuers.iter().find(|issuer| issuer.trusted.name == name);
@@ -182,7 +174,34 @@ pub fn verify_token(token: &str, issuers: &[Issuer], now: Timestamp) -> Result<P
     principal(&claims, issuer)
 }
 
-fn check_window(claims: &Value, now: Timestamp) -> Result<(), Error> {
+/// The parts of a token in compact form.
+struct Compact<'a> {
+    head: &'a str,
+    body: &'a str,
+    signature: &'a str,
+}
+
+impl<'a> Compact<'a> {
+    fn split(token: &'a str) -> Result<Self, Error> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(refused("the token is too large"));
+        }
+        let mut parts = token.split('.');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(head), Some(body), Some(signature), None) => Ok(Self { head, body, signature }),
+            (_, _, _, _) => Err(no_token()),
+        }
+    }
+}
+
+/// The claims of a token in compact form. Nothing is verified.
+pub(super) fn claims_of(token: &str) -> Result<Value, Error> {
+    let Compact { head, body, .. } = Compact::split(token)?;
+    json(head)?;
+    json(body)
+}
+
+pub(super) fn check_window(claims: &Value, now: Timestamp) -> Result<(), Error> {
     // A malformed time must not count as missing: a token with such an `nbf` would be valid
     // immediately.
     let time = |name: &str| {
@@ -258,7 +277,7 @@ pub(crate) fn claimed_key(token: &str) -> Option<ClaimedKey> {
     Some(ClaimedKey { issuer, key: text(&header, "kid").map(str::to_owned) })
 }
 
-fn values(value: Option<&Value>) -> Vec<&str> {
+pub(super) fn values(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
@@ -268,7 +287,7 @@ fn values(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
@@ -284,7 +303,7 @@ fn no_token() -> Error {
     Error::Malformed { detail: "the token is not a signed JSON Web Token".to_owned() }
 }
 
-fn refused(detail: &str) -> Error {
+pub(super) fn refused(detail: &str) -> Error {
     Error::Token { detail: detail.to_owned() }
 }
 

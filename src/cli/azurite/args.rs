@@ -8,6 +8,13 @@ use crate::cli::serve::args::ServeArgs;
 const QUEUE_PORT: u16 = 10_001;
 const TABLE_PORT: u16 = 10_002;
 
+/// What is verified of a bearer token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OauthLevel {
+    /// Its audience and its time.
+    Basic,
+}
+
 /// Flags of Azurite.
 ///
 /// Source: the options of Azurite 3.35.
@@ -56,6 +63,10 @@ pub struct AzuriteArgs {
     /// Password of a PFX file. PFX files are not read: see the message
     #[arg(long, value_name = "PASSWORD", requires = "cert")]
     pub pwd: Option<String>,
+    /// Takes bearer tokens in accounts for development: audience and time must be right, the
+    /// signature is not verified. Needs --cert
+    #[arg(long, value_name = "LEVEL")]
+    pub oauth: Option<OauthLevel>,
     /// Account names are read from the path only, not from the host name
     #[arg(long = "disableProductStyleUrl")]
     pub disable_product_style_url: bool,

@@ -111,6 +111,8 @@ pub struct Config {
     pub users: Vec<UserConfig>,
     /// Where accounts with the well-known development key are served; `None` if that was not said.
     pub development_account: Option<DevelopmentAccount>,
+    /// Whether signatures of bearer tokens are not verified in accounts for development. Default no.
+    pub development_tokens: bool,
     /// Ports of services that are not served. Default none.
     pub unserved: Vec<UnservedPort>,
     /// Domains of host names that name an account (`NAME.blob.DOMAIN`), lower case. Default
@@ -254,6 +256,7 @@ impl Config {
             accounts,
             users,
             development_account: s.development_account,
+            development_tokens: is_on(s.development_tokens),
             unserved: s.unserved.unwrap_or_default(),
             public_access: s.public_access.map(Switch::is_on),
             oidc: s.oidc.unwrap_or_default(),

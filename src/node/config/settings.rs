@@ -114,6 +114,11 @@ pub struct Settings {
     /// anywhere, which gives whoever reaches the port full access to them [default: loopback]
     #[arg(long, value_name = "WHERE", env = "BLOCKYARD_DEVELOPMENT_ACCOUNT")]
     pub development_account: Option<DevelopmentAccount>,
+    /// Takes bearer tokens in accounts for development (those with the well-known development key
+    /// or of AZURITE_ACCOUNTS) without a look at their signature: audience and time must be right.
+    /// Whoever reaches the port can make such a token, and is an owner there [default: off]
+    #[arg(long, env = "BLOCKYARD_DEVELOPMENT_TOKENS")]
+    pub development_tokens: Option<Switch>,
     /// Accounts for development, of the variable `AZURITE_ACCOUNTS`.
     #[arg(skip)]
     #[serde(skip)]
@@ -298,6 +303,7 @@ impl Settings {
             user: self.user.or(below.user),
             account_file: self.account_file.or(below.account_file),
             development_account: self.development_account.or(below.development_account),
+            development_tokens: self.development_tokens.or(below.development_tokens),
             azurite_accounts: self.azurite_accounts.or(below.azurite_accounts),
             unserved: self.unserved.or(below.unserved),
             public_access: self.public_access.or(below.public_access),
